@@ -1,0 +1,2 @@
+//! From a sun4v trap to a call: registers, version negotiation, dispatch.
+#![no_std]

@@ -1,0 +1,2 @@
+//! What a person runs.
+fn main() {}
