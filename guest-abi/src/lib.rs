@@ -1,2 +1,23 @@
-//! The sun4v performance counter contract (API group 0x205), and a guest's side of it.
+//! The sun4v performance counter service as a guest sees it: API group 0x205 of the UltraSPARC T2 Plus
+//! ("Victoria Falls"), and the guest's side of it.
+//!
+//! The contract is FWARC/2007/529 (version 1.1) and FWARC/2007/237 (version 1.0); the trap conventions are
+//! those of the sun4v virtual machine specification. Each item names the section that it comes from.
+//!
+//! - [`trap`], [`group`], [`status`]: numbers that cross the trap, both ways.
+//! - [`register`]: the 90 performance registers, their names and what they are.
+//! - [`layout`], [`event`]: what is in them.
 #![no_std]
+#![deny(unsafe_code)]
+
+pub mod event;
+pub mod group;
+pub mod layout;
+pub mod register;
+pub mod status;
+pub mod trap;
+
+pub use group::{ApiGroup, Version};
+pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
+pub use status::HvError;
+pub use trap::{Registers, Trap};

@@ -1,0 +1,114 @@
+//! Events of the SPARC counters: `SL << 8 | MASK`.
+
+super::events! {
+    /// What a SPARC counter counts. Both counters count every event.
+    SparcEvent: u16 {
+        /// Strands of the core that are idle.
+        IdleStrands = 0x000, "Idle_strands";
+        /// Branches completed.
+        BranchesCompleted = 0x201, "Br_completed";
+        /// Branches taken.
+        BranchesTaken = 0x202, "Br_taken";
+        /// Floating-point and graphics arithmetic instructions.
+        FguArithmetic = 0x204, "Instr_FGU_arithmetic";
+        /// Load instructions.
+        Loads = 0x208, "Instr_ld";
+        /// Store instructions.
+        Stores = 0x210, "Instr_st";
+        /// Software count instructions (`sethi %hi(fc000), %g0`).
+        SoftwareCounts = 0x220, "Instr_sw";
+        /// All other instructions.
+        OtherInstructions = 0x240, "Instr_other";
+        /// Atomic operations.
+        AtomicOperations = 0x280, "Atomics";
+        /// All instructions.
+        Instructions = 0x2fd, "Instr_cnt";
+        /// Misses of the instruction cache.
+        InstructionCacheMisses = 0x301, "IC_miss";
+        /// Misses of the data cache, by loads.
+        DataCacheMisses = 0x302, "DC_miss";
+        /// L2 misses of instruction fetches, as PERF_CONFIG selects them.
+        L2InstructionMisses = 0x310, "L2_imiss";
+        /// L2 misses of loads, as PERF_CONFIG selects them.
+        L2LoadMisses = 0x320, "L2_dmiss_ld";
+        /// Hardware tablewalks for instructions that asked the L2.
+        ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2";
+        /// Hardware tablewalks for data that asked the L2.
+        DtlbWalkL2References = 0x408, "DTLB_HWTW_ref_L2";
+        /// Hardware tablewalks for instructions that missed the L2.
+        ItlbWalkL2Misses = 0x410, "ITLB_HWTW_miss_L2";
+        /// Hardware tablewalks for data that missed the L2.
+        DtlbWalkL2Misses = 0x420, "DTLB_HWTW_miss_L2";
+        /// Loads of the stream processing unit sent to the crossbar.
+        StreamLoads = 0x501, "Stream_ld_to_PCX";
+        /// Stores of the stream processing unit sent to the crossbar.
+        StreamStores = 0x502, "Stream_st_to_PCX";
+        /// Loads sent to the crossbar.
+        CrossbarLoads = 0x504, "CPU_ld_to_PCX";
+        /// Instruction fetches sent to the crossbar.
+        CrossbarFetches = 0x508, "CPU_ifetch_to_PCX";
+        /// Stores sent to the crossbar.
+        CrossbarStores = 0x510, "CPU_st_to_PCX";
+        /// Loads of the memory management unit sent to the crossbar.
+        MmuLoads = 0x520, "MMU_ld_to_PCX";
+        /// DES and triple DES operations.
+        DesOperations = 0x601, "DES_3DES_op";
+        /// AES operations.
+        AesOperations = 0x602, "AES_op";
+        /// RC4 operations.
+        Rc4Operations = 0x604, "RC4_op";
+        /// Hash operations.
+        HashOperations = 0x608, "MD5_SHA-1_SHA-256_op";
+        /// Modular arithmetic operations.
+        ModularOperations = 0x610, "MA_op";
+        /// TCP/IP checksum operations.
+        TcpChecksums = 0x620, "CRC_TCPIP_cksum";
+        /// Cycles in which the DES unit is busy.
+        DesBusyCycles = 0x701, "DES_3DES_busy_cycle";
+        /// Cycles in which the AES unit is busy.
+        AesBusyCycles = 0x702, "AES_busy_cycle";
+        /// Cycles in which the RC4 unit is busy.
+        Rc4BusyCycles = 0x704, "RC4_busy_cycle";
+        /// Cycles in which the hash unit is busy.
+        HashBusyCycles = 0x708, "MD5_SHA-1_SHA-256_busy_cycle";
+        /// Cycles in which the modular arithmetic unit is busy.
+        ModularBusyCycles = 0x710, "MA_busy_cycle";
+        /// MPA checksum operations.
+        MpaChecksums = 0x720, "CRC_MPA_cksum";
+        /// Misses of the instruction TLB.
+        ItlbMisses = 0xb04, "ITLB_miss";
+        /// Misses of the data TLB.
+        DtlbMisses = 0xb08, "DTLB_miss";
+        /// Misses of both TLBs.
+        TlbMisses = 0xb0c, "TLB_miss";
+    }
+}
+
+impl SparcEvent {
+    /// The event of a generic name of the PAPI library, such as `PAPI_tot_ins`.
+    pub fn from_papi_name(name: &str) -> Option<Self> {
+        const NAMES: &[(&str, SparcEvent)] = &[
+            ("PAPI_tot_ins", SparcEvent::Instructions),
+            ("PAPI_l1_icm", SparcEvent::InstructionCacheMisses),
+            ("PAPI_l1_dcm", SparcEvent::DataCacheMisses),
+            ("PAPI_l2_icm", SparcEvent::L2InstructionMisses),
+            ("PAPI_l2_ldm", SparcEvent::L2LoadMisses),
+            ("PAPI_tlb_im", SparcEvent::ItlbMisses),
+            ("PAPI_tlb_dm", SparcEvent::DtlbMisses),
+            ("PAPI_tlb_tm", SparcEvent::TlbMisses),
+            ("PAPI_br_tkn", SparcEvent::BranchesTaken),
+            ("PAPI_br_ins", SparcEvent::BranchesCompleted),
+            ("PAPI_ld_ins", SparcEvent::Loads),
+            ("PAPI_sr_ins", SparcEvent::Stores),
+        ];
+        NAMES
+            .iter()
+            .find(|(papi, _)| papi.eq_ignore_ascii_case(name))
+            .map(|(_, event)| *event)
+    }
+
+    /// Whether PERF_CONFIG (register 1) decides which misses the event counts.
+    pub const fn obeys_perf_config(self) -> bool {
+        matches!(self, Self::L2InstructionMisses | Self::L2LoadMisses)
+    }
+}

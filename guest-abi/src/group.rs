@@ -1,0 +1,61 @@
+//! API groups and their versions (sun4v specification, "API versioning"; FWARC/2007/529 section 3.2).
+
+use core::fmt;
+
+/// The number of an API group. Any 64-bit value can arrive in a register, so any can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApiGroup(pub u64);
+
+impl ApiGroup {
+    /// The sun4v architecture itself. Always major version 1.
+    #[doc(alias = "HV_GRP_SUN4V")]
+    #[doc(alias = "HSVC_GROUP_SUN4V")]
+    pub const SUN4V: Self = Self(0);
+
+    /// The calls that every guest has.
+    #[doc(alias = "HV_GRP_CORE")]
+    #[doc(alias = "HSVC_GROUP_CORE")]
+    pub const CORE: Self = Self(1);
+
+    /// Victoria Falls performance counters: version 1.0 has registers 0-17, 1.1 has all 90.
+    #[doc(alias = "HV_GRP_VF_CPU")]
+    #[doc(alias = "HSVC_GROUP_VFALLS_CPU")]
+    pub const VFALLS: Self = Self(0x205);
+}
+
+impl fmt::Display for ApiGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// A version of an API group. A change of the major number is incompatible; a higher minor number only adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// The major number; 0 stands for "not negotiated".
+    pub major: u64,
+    /// The minor number.
+    pub minor: u64,
+}
+
+impl Version {
+    /// Not negotiated.
+    pub const NONE: Self = Self::new(0, 0);
+
+    /// 1.0.
+    pub const V1_0: Self = Self::new(1, 0);
+
+    /// 1.1.
+    pub const V1_1: Self = Self::new(1, 1);
+
+    /// `major.minor`.
+    pub const fn new(major: u64, minor: u64) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}

@@ -1,0 +1,66 @@
+//! The L2 control register, and the two bits of it that guests see (FWARC/2007/529 section 2.3).
+
+use bitfield_struct::{bitenum, bitfield};
+
+/// PERF_CONFIG: which L2 misses the events `L2_imiss` and `L2_dmiss_ld` of the SPARC counters count. The value of
+/// register 1.
+#[bitenum]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PerfConfig {
+    /// All misses.
+    #[default]
+    #[fallback]
+    All = 0,
+    /// Misses served from the memory of the node itself.
+    Local = 1,
+    /// Misses served from the memory of another node.
+    Remote = 2,
+    /// Misses served by the cache of another node.
+    CacheToCache = 3,
+}
+
+impl PerfConfig {
+    /// The bits of register 1 that exist.
+    pub const WRITABLE: u64 = 0b11;
+
+    /// The value of register 1.
+    pub const fn value(self) -> u64 {
+        self as u64
+    }
+
+    /// What bits 1:0 of a value mean.
+    pub const fn from_value(value: u64) -> Self {
+        Self::from_bits((value & Self::WRITABLE) as u8)
+    }
+}
+
+/// One of the eight L2 control registers of a node, as the hypervisor sees it.
+#[bitfield(u64)]
+#[derive(PartialEq, Eq)]
+pub struct L2Control {
+    /// DIS: the cache is off.
+    pub disabled: bool,
+    /// DMMODE: direct-mapped replacement.
+    pub direct_mapped: bool,
+    /// SCRUBEN: the scrubber runs.
+    pub scrub_enabled: bool,
+    /// Scrub interval.
+    #[bits(12)]
+    pub scrub_interval: u16,
+    /// The strand that errors are steered to.
+    #[bits(6)]
+    pub error_steer: u8,
+    #[bits(4)]
+    __: u8,
+    /// Address interleave ceiling mask.
+    #[bits(8)]
+    pub ceiling_mask: u8,
+    #[bits(3)]
+    __: u8,
+    /// PERF_CONFIG, bits 37:36.
+    #[bits(2)]
+    pub perf_config: PerfConfig,
+    #[bits(26)]
+    __: u64,
+}

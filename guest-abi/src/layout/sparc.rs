@@ -1,0 +1,150 @@
+//! The strand's own performance registers, ASR 16 and 17 (FWARC/2007/529 section 2.1).
+
+use bitfield_struct::bitfield;
+
+use super::{EventSelect, ReservedEvent};
+use crate::event::SparcEvent;
+use crate::register::Counter;
+
+/// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
+#[bitfield(u64)]
+#[derive(PartialEq, Eq)]
+pub struct SparcPcr {
+    /// PRIV: user code may not read the counters.
+    pub privileged: bool,
+    /// ST: count in privileged mode.
+    pub system: bool,
+    /// UT: count in user mode.
+    pub user: bool,
+    /// HT: count in hyperprivileged mode. Writable only by the hypervisor.
+    pub hypervisor: bool,
+    /// TOE0: trap when counter 0 overflows.
+    pub trap_on_overflow0: bool,
+    /// TOE1: trap when counter 1 overflows.
+    pub trap_on_overflow1: bool,
+    /// MASK0: which events of the class counter 0 adds up.
+    pub mask0: u8,
+    /// SL0: event class of counter 0.
+    #[bits(4)]
+    pub class0: u8,
+    /// OV0: counter 0 has overflowed.
+    pub overflow0: bool,
+    /// MASK1: which events of the class counter 1 adds up.
+    pub mask1: u8,
+    /// SL1: event class of counter 1.
+    #[bits(4)]
+    pub class1: u8,
+    /// OV1: counter 1 has overflowed.
+    pub overflow1: bool,
+    #[bits(30)]
+    __: u32,
+    /// HOLDOV0: hold counter 0's overflow.
+    pub hold_overflow0: bool,
+    /// HOLDOV1: hold counter 1's overflow.
+    pub hold_overflow1: bool,
+}
+
+/// What a SPARC counter is set to count: an event class (SL) and the events of the class that it adds up (MASK).
+/// Both in one number, as the event tables write it: SL in bits 11:8, MASK in bits 7:0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SparcSelect(u16);
+
+impl SparcSelect {
+    /// Class (0 to 15) and mask; `None` for a class beyond 15.
+    pub const fn new(class: u8, mask: u8) -> Option<Self> {
+        if class < 16 {
+            Some(Self((class as u16) << 8 | mask as u16))
+        } else {
+            None
+        }
+    }
+
+    /// The event class, SL.
+    pub const fn class(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    /// The events of the class, MASK.
+    pub const fn mask(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// `SL << 8 | MASK`.
+    pub const fn code(self) -> u16 {
+        self.0
+    }
+}
+
+impl From<SparcEvent> for SparcSelect {
+    fn from(event: SparcEvent) -> Self {
+        Self(event.code())
+    }
+}
+
+impl SparcPcr {
+    /// The HT bit, bit 3.
+    pub const HT: u64 = 1 << 3;
+
+    /// What a counter is set to count, whether the event tables name it or not.
+    pub const fn select(self, counter: Counter) -> SparcSelect {
+        let (class, mask) = match counter {
+            Counter::Pic0 => (self.class0(), self.mask0()),
+            Counter::Pic1 => (self.class1(), self.mask1()),
+        };
+        SparcSelect((class as u16) << 8 | mask as u16)
+    }
+
+    /// The register with this select for this counter, and every other bit as it was.
+    #[must_use]
+    pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
+        match counter {
+            Counter::Pic0 => self.with_class0(select.class()).with_mask0(select.mask()),
+            Counter::Pic1 => self.with_class1(select.class()).with_mask1(select.mask()),
+        }
+    }
+}
+
+impl EventSelect for SparcPcr {
+    type Event = SparcEvent;
+
+    const WRITABLE: u64 = 0xc000_0000_ffff_ffff;
+
+    fn field(counter: Counter) -> u64 {
+        match counter {
+            Counter::Pic0 => 0xfff << 6,
+            Counter::Pic1 => 0xfff << 19,
+        }
+    }
+
+    fn with_event(self, counter: Counter, event: SparcEvent) -> Self {
+        self.with_select(counter, event.into())
+    }
+
+    fn event(self, counter: Counter) -> Result<SparcEvent, ReservedEvent> {
+        let code = self.select(counter).code();
+        SparcEvent::from_code(code).ok_or(ReservedEvent(code))
+    }
+}
+
+/// SPARC PIC, %pic (ASR 17): two 32-bit counters.
+#[bitfield(u64)]
+#[derive(PartialEq, Eq)]
+pub struct SparcPic {
+    /// Counter 0, bits 31:0.
+    pub pic0: u32,
+    /// Counter 1, bits 63:32.
+    pub pic1: u32,
+}
+
+impl SparcPic {
+    /// How many bits a counter has.
+    pub const WIDTH: u32 = 32;
+
+    /// One of the two counters.
+    pub const fn counter(self, counter: Counter) -> u32 {
+        match counter {
+            Counter::Pic0 => self.pic0(),
+            Counter::Pic1 => self.pic1(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Where a register is: node, channel, hub, part of a hub; and which of its registers it is.
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$item_doc])* $item,)* }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$item),*];
+
+            /// The one with this number; `None` if there is none.
+            pub const fn new(number: usize) -> Option<Self> {
+                if number < Self::ALL.len() { Some(Self::ALL[number]) } else { None }
+            }
+
+            /// Its number, from 0.
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// Its part of a register's name.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$item => $text,)* }
+            }
+        }
+    )* };
+}
+
+places! {
+    /// One of up to four Victoria Falls processors of a machine.
+    Node {
+        /// Node 0.
+        Node0 "NODE0",
+        /// Node 1.
+        Node1 "NODE1",
+        /// Node 2.
+        Node2 "NODE2",
+        /// Node 3.
+        Node3 "NODE3",
+    }
+    /// One of the two DRAM channels of a node, with its memory controller.
+    Mcu {
+        /// Channel 0.
+        Mcu0 "MCU0",
+        /// Channel 1.
+        Mcu1 "MCU1",
+    }
+    /// A register of a DRAM channel.
+    McuRole {
+        /// Selects what is counted.
+        Pcr "PCR",
+        /// Two 31-bit counters.
+        Pic "PIC",
+    }
+    /// One of the four Zambezi chips of a Batoka.
+    Hub {
+        /// Zambezi 0.
+        Zam0 "ZAM0",
+        /// Zambezi 1.
+        Zam1 "ZAM1",
+        /// Zambezi 2.
+        Zam2 "ZAM2",
+        /// Zambezi 3.
+        Zam3 "ZAM3",
+    }
+    /// A part of a hub that has counters.
+    HubUnit {
+        /// Link port unit A, the link to node 0.
+        LpuA "LPU_A",
+        /// Link port unit B, the link to node 1.
+        LpuB "LPU_B",
+        /// Link port unit C, the link to node 2.
+        LpuC "LPU_C",
+        /// Link port unit D, the link to node 3.
+        LpuD "LPU_D",
+        /// General purpose design block.
+        Gpd "GPD",
+        /// Address serialization unit.
+        Asu "ASU",
+    }
+    /// A register of a part of a hub.
+    HubRole {
+        /// Selects what is counted.
+        Pcr "PCR",
+        /// Counter 0, 64 bits.
+        Pic0 "PIC0",
+        /// Counter 1, 64 bits.
+        Pic1 "PIC1",
+    }
+    /// One of the two counters that every unit has.
+    Counter {
+        /// Counter 0.
+        Pic0 "PIC0",
+        /// Counter 1.
+        Pic1 "PIC1",
+    }
+}
+
+impl Node {
+    pub(super) const fn at(number: u8) -> Self {
+        match number {
+            0 => Self::Node0,
+            1 => Self::Node1,
+            2 => Self::Node2,
+            _ => Self::Node3,
+        }
+    }
+}
+
+impl Hub {
+    pub(super) const fn at(number: u8) -> Self {
+        match number {
+            0 => Self::Zam0,
+            1 => Self::Zam1,
+            2 => Self::Zam2,
+            _ => Self::Zam3,
+        }
+    }
+}
+
+impl HubUnit {
+    pub(super) const fn at(number: u8) -> Self {
+        match number {
+            0 => Self::LpuA,
+            1 => Self::LpuB,
+            2 => Self::LpuC,
+            3 => Self::LpuD,
+            4 => Self::Gpd,
+            _ => Self::Asu,
+        }
+    }
+}
+
+impl HubRole {
+    pub(super) const fn at(number: u8) -> Self {
+        match number {
+            0 => Self::Pcr,
+            1 => Self::Pic0,
+            _ => Self::Pic1,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a hypercall answers in %o0 (sun4v specification, "error codes").
+
+use core::fmt;
+
+/// Success.
+#[doc(alias = "HV_EOK")]
+#[doc(alias = "H_EOK")]
+pub const EOK: u64 = 0;
+
+/// A status that this crate has no name for. It keeps the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UnknownStatus(u64);
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $c_name:literal;)*) => {
+        /// Every status but success, from any hypervisor: one without a name here stays what it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum HvError {
+            $($(#[$doc])* #[doc(alias = $c_name)] $name,)*
+            /// None of the above.
+            Unknown(UnknownStatus),
+        }
+
+        impl HvError {
+            /// Every status that has a name.
+            pub const NAMED: &'static [Self] = &[$(Self::$name),*];
+
+            /// The number in %o0; never 0.
+            pub const fn number(self) -> u64 {
+                match self {
+                    $(Self::$name => $number,)*
+                    Self::Unknown(UnknownStatus(number)) => number,
+                }
+            }
+
+            /// What the number in %o0 says: `Ok` for 0, else the error, whichever number it is.
+            pub const fn check(status: u64) -> Result<(), Self> {
+                match status {
+                    EOK => Ok(()),
+                    $($number => Err(Self::$name),)*
+                    other => Err(Self::Unknown(UnknownStatus(other))),
+                }
+            }
+
+            /// The specification's name, if it has one.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some($c_name),)*
+                    Self::Unknown(_) => None,
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// Invalid CPU id.
+    NoCpu = 1, "ENOCPU";
+    /// Invalid real address.
+    NoRealAddress = 2, "ENORADDR";
+    /// Invalid interrupt id.
+    NoInterrupt = 3, "ENOINTR";
+    /// Invalid page size encoding.
+    BadPageSize = 4, "EBADPGSZ";
+    /// Invalid TSB description.
+    BadTsb = 5, "EBADTSB";
+    /// Invalid argument: for group 0x205, a PerfReg beyond 89.
+    Invalid = 6, "EINVAL";
+    /// Invalid function number, or its group is not negotiated.
+    BadTrap = 7, "EBADTRAP";
+    /// Invalid address alignment.
+    BadAlignment = 8, "EBADALIGN";
+    /// The call cannot complete without blocking. Nothing was done; try again.
+    WouldBlock = 9, "EWOULDBLOCK";
+    /// The guest may not do this.
+    NoAccess = 10, "ENOACCESS";
+    /// Input or output failed.
+    Io = 11, "EIO";
+    /// The CPU is in an error state.
+    CpuError = 12, "ECPUERROR";
+    /// Not supported: for group 0x205, a register that this version or machine does not have.
+    NotSupported = 13, "ENOTSUPPORTED";
+    /// No mapping found.
+    NoMap = 14, "ENOMAP";
+    /// Too many items.
+    TooMany = 15, "ETOOMANY";
+    /// Invalid LDC channel.
+    Channel = 16, "ECHANNEL";
+    /// The resource is busy.
+    Busy = 17, "EBUSY";
+    /// The resource is unavailable.
+    Unavailable = 23, "EUNAVAILABLE";
+}
+
+impl fmt::Display for HvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "status {}", self.number()),
+        }
+    }
+}
+
+impl core::error::Error for HvError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_specification() {
+        let expected = [
+            ("ENOCPU", 1),
+            ("ENORADDR", 2),
+            ("ENOINTR", 3),
+            ("EBADPGSZ", 4),
+            ("EBADTSB", 5),
+            ("EINVAL", 6),
+            ("EBADTRAP", 7),
+            ("EBADALIGN", 8),
+            ("EWOULDBLOCK", 9),
+            ("ENOACCESS", 10),
+            ("EIO", 11),
+            ("ECPUERROR", 12),
+            ("ENOTSUPPORTED", 13),
+            ("ENOMAP", 14),
+            ("ETOOMANY", 15),
+            ("ECHANNEL", 16),
+            ("EBUSY", 17),
+            ("EUNAVAILABLE", 23),
+        ];
+        assert_eq!(HvError::NAMED.len(), expected.len());
+        for (error, (name, number)) in HvError::NAMED.iter().zip(expected) {
+            assert_eq!((error.name(), error.number()), (Some(name), number));
+            assert_eq!(HvError::check(number), Err(*error));
+        }
+    }
+
+    #[test]
+    fn no_status_is_lost() {
+        assert_eq!(HvError::check(0), Ok(()));
+        for number in [18, 22, 24, 0x1_0000_0006, u64::MAX] {
+            let error = HvError::check(number).unwrap_err();
+            assert_eq!((error.number(), error.name()), (number, None));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall
+//! conventions"; FWARC/2007/529 section 3.2).
+
+/// The two software traps by which a guest calls the hypervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trap {
+    /// `ta 0x80`: hypercalls of the API groups.
+    #[doc(alias = "FAST_TRAP")]
+    Fast,
+    /// `ta 0xff`: the few calls that exist whatever has been negotiated.
+    #[doc(alias = "CORE_TRAP")]
+    Core,
+}
+
+impl Trap {
+    /// The operand of the `ta` instruction.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Fast => 0x80,
+            Self::Core => 0xff,
+        }
+    }
+}
+
+/// Reads a performance register: PerfReg in %o0; status in %o0, value in %o1 (FWARC/2007/529 section 3.2.1).
+pub const VFALLS_GET_PERFREG: u64 = 0x106;
+
+/// Writes a performance register: PerfReg in %o0, value in %o1; status in %o0 (FWARC/2007/529 section 3.2.2).
+pub const VFALLS_SET_PERFREG: u64 = 0x107;
+
+/// CORE: negotiates an API group: group, major, minor; status, actual minor in %o1.
+pub const API_SET_VERSION: u64 = 0;
+
+/// CORE: writes the character in %o0 to the guest's console; status.
+#[doc(alias = "API_PUTCHAR")]
+#[doc(alias = "cons_putchar")]
+pub const CONS_PUTCHAR: u64 = 1;
+
+/// CORE: stops the guest, with the code in %o0. Does not return.
+#[doc(alias = "API_EXIT")]
+pub const EXIT: u64 = 2;
+
+/// CORE: what a group is negotiated to: group; status, major in %o1, minor in %o2 (0.0 for never).
+pub const API_GET_VERSION: u64 = 3;
+
+/// %o0 to %o5 at a trap. The function number is in %o5, arguments from %o0; a call answers with a status in
+/// %o0 and values from %o1, and leaves every other register as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// %o0: first argument, then the status.
+    pub o0: u64,
+    /// %o1: second argument, then the first value.
+    pub o1: u64,
+    /// %o2: third argument, then the second value.
+    pub o2: u64,
+    /// %o3.
+    pub o3: u64,
+    /// %o4.
+    pub o4: u64,
+    /// %o5: the function number.
+    pub o5: u64,
+}
+
+impl Registers {
+    /// The registers of a call of `function` with `arguments` in %o0 to %o4.
+    pub const fn call(function: u64, arguments: [u64; 5]) -> Self {
+        let [o0, o1, o2, o3, o4] = arguments;
+        Self {
+            o0,
+            o1,
+            o2,
+            o3,
+            o4,
+            o5: function,
+        }
+    }
+
+    /// %o0 to %o5, in order.
+    pub const fn to_array(self) -> [u64; 6] {
+        [self.o0, self.o1, self.o2, self.o3, self.o4, self.o5]
+    }
+}
+
+impl From<[u64; 6]> for Registers {
+    fn from([o0, o1, o2, o3, o4, o5]: [u64; 6]) -> Self {
+        Self {
+            o0,
+            o1,
+            o2,
+            o3,
+            o4,
+            o5,
+        }
+    }
+}
