@@ -15,9 +15,11 @@ pub mod group;
 pub mod layout;
 pub mod register;
 pub mod status;
+pub mod strand;
 pub mod trap;
 
 pub use group::{ApiGroup, Version};
 pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
 pub use status::HvError;
+pub use strand::StrandId;
 pub use trap::{Registers, Trap};

@@ -99,7 +99,7 @@ impl PerfReg {
                 let offset = id - FIRST_DRAM;
                 Kind::Dram {
                     node: Node::at(offset / DRAM_PER_NODE),
-                    mcu: if offset / 2 % 2 == 0 {
+                    mcu: if (offset / 2).is_multiple_of(2) {
                         Mcu::Mcu0
                     } else {
                         Mcu::Mcu1

@@ -1,0 +1,55 @@
+//! Hardware threads.
+
+use core::fmt;
+
+use crate::register::Node;
+
+/// The number of a strand: 64 to a node (8 cores of 8), at most four nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StrandId(u8);
+
+impl StrandId {
+    /// How many a machine of four nodes has: numbers 0 to 255.
+    pub const COUNT: usize = 256;
+
+    /// How many a node has.
+    pub const PER_NODE: usize = 64;
+
+    /// How many a core has.
+    pub const PER_CORE: usize = 8;
+
+    /// The strand with this number; `None` beyond 255.
+    pub const fn new(number: usize) -> Option<Self> {
+        if number < Self::COUNT {
+            Some(Self(number as u8))
+        } else {
+            None
+        }
+    }
+
+    /// Its number in the machine.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The node that it is on.
+    pub const fn node(self) -> Node {
+        match self.0 >> 6 {
+            0 => Node::Node0,
+            1 => Node::Node1,
+            2 => Node::Node2,
+            _ => Node::Node3,
+        }
+    }
+
+    /// The number of its core in the machine, 0 to 31.
+    pub const fn core(self) -> usize {
+        self.index() / Self::PER_CORE
+    }
+}
+
+impl fmt::Display for StrandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}

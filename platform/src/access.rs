@@ -1,0 +1,90 @@
+//! How registers are reached.
+
+use core::fmt;
+
+use guest_abi::{Node, StrandId};
+
+use crate::address::PhysicalAddress;
+
+/// Why an access did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessError {
+    /// The device does not answer, or answers with an error. It will not get better by itself.
+    Fault,
+    /// The device is at work on another access. Nothing happened; a later try can succeed.
+    Busy,
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fault => "fault",
+            Self::Busy => "busy",
+        })
+    }
+}
+
+impl core::error::Error for AccessError {}
+
+/// Physical access to device registers, 64 bits at a time. Called by several strands at once.
+///
+/// `strand` is the strand that executes the access: local addresses are those of its node. Hardware knows it
+/// without being told; a simulation does not.
+pub trait Bus {
+    /// Reads a register. On an error nothing has changed.
+    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError>;
+
+    /// Writes a register. On an error nothing has changed.
+    fn write(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError>;
+}
+
+/// The registers of the strand that executes the call. Only ever asked for that strand.
+pub trait StrandRegisters {
+    /// The node that the strand is on.
+    fn node(&self, strand: StrandId) -> Node;
+
+    /// Reads %pcr (ASR 16).
+    fn pcr(&self, strand: StrandId) -> u64;
+
+    /// Writes %pcr (ASR 16).
+    fn set_pcr(&self, strand: StrandId, value: u64);
+}
+
+impl<T: Bus + ?Sized> Bus for &T {
+    #[inline]
+    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        (**self).read(strand, address)
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        (**self).write(strand, address, value)
+    }
+}
+
+impl<T: StrandRegisters + ?Sized> StrandRegisters for &T {
+    #[inline]
+    fn node(&self, strand: StrandId) -> Node {
+        (**self).node(strand)
+    }
+
+    #[inline]
+    fn pcr(&self, strand: StrandId) -> u64 {
+        (**self).pcr(strand)
+    }
+
+    #[inline]
+    fn set_pcr(&self, strand: StrandId, value: u64) {
+        (**self).set_pcr(strand, value);
+    }
+}

@@ -1,0 +1,105 @@
+//! Where the registers are in physical address space (FWARC/2007/529 sections 2.2 to 2.6 and 3.1).
+
+use core::fmt;
+
+use guest_abi::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
+
+/// A 40-bit physical address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct PhysicalAddress(pub u64);
+
+impl fmt::Display for PhysicalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl fmt::Debug for PhysicalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// L2 control registers of a node: one a bank, reached by its own strands only.
+const L2_CONTROL: u64 = 0xa9_0000_0000;
+const L2_BANK_STRIDE: u64 = 0x40;
+
+/// How many banks, and so control registers, an L2 cache has.
+pub const L2_BANKS: usize = 8;
+
+const DRAM_LOCAL: u64 = 0x84_0000_0000;
+const DRAM_GLOBAL: u64 = 0xd0_0000_0000;
+const DRAM_CHANNEL_STRIDE: u64 = 0x1000;
+const DRAM_PERFORMANCE: u64 = 0x400;
+
+const HUB_LOCAL: u64 = 0x81_3000_0000;
+const HUB_GLOBAL: u64 = 0xe1_3000_0000;
+
+/// Nodes and hubs are this far apart in the global part of the address space.
+const GLOBAL_SHIFT: u32 = 34;
+
+const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
+    mcu as u64 * DRAM_CHANNEL_STRIDE + DRAM_PERFORMANCE + role as u64 * 8
+}
+
+/// The 16-bit address of a register within its hub.
+const fn hub_offset(unit: HubUnit, role: HubRole) -> u64 {
+    (2 * unit as u64 + 1) << 12 | role as u64 * 8
+}
+
+/// A DRAM register of the strand's own node.
+pub const fn dram_local(mcu: Mcu, role: McuRole) -> PhysicalAddress {
+    PhysicalAddress(DRAM_LOCAL + dram_offset(mcu, role))
+}
+
+/// A DRAM register of any node.
+pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
+    PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
+}
+
+/// A hub register as the specification's table gives its local address. The service does not use it.
+pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
+    PhysicalAddress(HUB_LOCAL + hub_offset(unit, role))
+}
+
+/// A hub register. The number of the hub stands twice in the address: in bits 35:34 and in bits 13:12, between the
+/// upper and the lower part of the address within the hub.
+pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
+    let offset = hub_offset(unit, role);
+    let number = hub as u64;
+    PhysicalAddress(
+        HUB_GLOBAL
+            + (number << GLOBAL_SHIFT)
+            + ((offset >> 12) << 14)
+            + (number << 12)
+            + (offset & 0xfff),
+    )
+}
+
+/// The control register of an L2 bank of the strand's own node; `None` beyond bank 7.
+pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
+    if bank < L2_BANKS {
+        Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))
+    } else {
+        None
+    }
+}
+
+/// The local address of a performance register, as the specification's table has it; `None` for registers 0 and 1.
+pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
+    match register.kind() {
+        Kind::Strand | Kind::L2 => None,
+        Kind::Dram { mcu, role, .. } => Some(dram_local(mcu, role)),
+        Kind::Hub { unit, role, .. } => Some(hub_local(unit, role)),
+    }
+}
+
+/// The global address of a performance register; `None` for registers 0 and 1.
+pub const fn global(register: PerfReg) -> Option<PhysicalAddress> {
+    match register.kind() {
+        Kind::Strand | Kind::L2 => None,
+        Kind::Dram { node, mcu, role } => Some(dram_global(node, mcu, role)),
+        Kind::Hub { hub, unit, role } => Some(hub_global(hub, unit, role)),
+    }
+}

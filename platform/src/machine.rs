@@ -1,0 +1,179 @@
+//! Machines with Victoria Falls processors, and which performance registers they have.
+
+use core::fmt;
+
+use guest_abi::{Kind, Mcu, Node, PerfReg, StrandId};
+
+/// A family of machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Model {
+    /// T5140, T5240, T6340 and Netra T5440: one or two nodes, linked directly.
+    Maramba,
+    /// T5440: up to four nodes, linked by four Zambezi hubs.
+    Batoka,
+}
+
+impl Model {
+    /// Both families.
+    pub const ALL: &'static [Self] = &[Self::Maramba, Self::Batoka];
+
+    /// How many nodes a machine of the family has at most.
+    pub const fn max_nodes(self) -> usize {
+        match self {
+            Self::Maramba => 2,
+            Self::Batoka => 4,
+        }
+    }
+
+    /// Whether its nodes are linked by hubs.
+    pub const fn has_hubs(self) -> bool {
+        matches!(self, Self::Batoka)
+    }
+
+    /// The name of the family, in small letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Maramba => "maramba",
+            Self::Batoka => "batoka",
+        }
+    }
+
+    /// The family of that name. Capitals and small letters are alike.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|model| model.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A machine: its family, nodes 0 to n-1, and the memory channels that are disabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    model: Model,
+    nodes: u8,
+    disabled_channels: u8,
+}
+
+/// A number of nodes that the family does not come with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineError {
+    model: Model,
+    nodes: usize,
+}
+
+impl fmt::Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, nodes } = self;
+        write!(
+            f,
+            "a {model} has 1 to {} nodes, not {nodes}",
+            model.max_nodes()
+        )
+    }
+}
+
+impl core::error::Error for MachineError {}
+
+impl Machine {
+    /// A machine with all its memory channels.
+    pub const fn new(model: Model, nodes: usize) -> Result<Self, MachineError> {
+        if nodes >= 1 && nodes <= model.max_nodes() {
+            Ok(Self {
+                model,
+                nodes: nodes as u8,
+                disabled_channels: 0,
+            })
+        } else {
+            Err(MachineError { model, nodes })
+        }
+    }
+
+    /// The machine without this memory channel.
+    #[must_use]
+    pub const fn without_channel(mut self, node: Node, mcu: Mcu) -> Self {
+        self.disabled_channels |= Self::channel_bit(node, mcu);
+        self
+    }
+
+    /// Its family.
+    pub const fn model(self) -> Model {
+        self.model
+    }
+
+    /// How many nodes it has.
+    pub const fn nodes(self) -> usize {
+        self.nodes as usize
+    }
+
+    /// How many strands it has, numbered from 0.
+    pub const fn strands(self) -> usize {
+        self.nodes() * StrandId::PER_NODE
+    }
+
+    /// Whether it has this node.
+    pub const fn has_node(self, node: Node) -> bool {
+        node.index() < self.nodes()
+    }
+
+    /// Whether it has this memory channel, enabled.
+    pub const fn has_channel(self, node: Node, mcu: Mcu) -> bool {
+        self.has_node(node) && self.disabled_channels & Self::channel_bit(node, mcu) == 0
+    }
+
+    /// Whether it has this performance register. A hub answers whatever nodes are present.
+    pub const fn has_register(self, register: PerfReg) -> bool {
+        match register.kind() {
+            Kind::Strand | Kind::L2 => true,
+            Kind::Dram { node, mcu, .. } => self.has_channel(node, mcu),
+            Kind::Hub { .. } => self.model.has_hubs(),
+        }
+    }
+
+    const fn channel_bit(node: Node, mcu: Mcu) -> u8 {
+        1 << (2 * node as u8 + mcu as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registers(machine: Machine) -> impl Iterator<Item = u64> {
+        PerfReg::all()
+            .filter(move |register| machine.has_register(*register))
+            .map(PerfReg::id)
+    }
+
+    #[test]
+    fn registers_of_the_families() {
+        let machine = |model, nodes| Machine::new(model, nodes).unwrap();
+        assert!(registers(machine(Model::Maramba, 1)).eq(0..=5));
+        assert!(registers(machine(Model::Maramba, 2)).eq(0..=9));
+        assert!(registers(machine(Model::Batoka, 1)).eq((0..=5).chain(18..=89)));
+        assert!(registers(machine(Model::Batoka, 4)).eq(0..=89));
+        let without = machine(Model::Batoka, 4).without_channel(Node::Node2, Mcu::Mcu1);
+        assert!(registers(without).eq((0..=11).chain(14..=89)));
+    }
+
+    #[test]
+    fn numbers_of_nodes() {
+        for (model, nodes) in [
+            (Model::Maramba, 0),
+            (Model::Maramba, 3),
+            (Model::Batoka, 0),
+            (Model::Batoka, 5),
+        ] {
+            assert_eq!(
+                Machine::new(model, nodes),
+                Err(MachineError { model, nodes })
+            );
+        }
+    }
+}
