@@ -45,7 +45,7 @@ const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
 
 /// The 16-bit address of a register within its hub.
 const fn hub_offset(unit: HubUnit, role: HubRole) -> u64 {
-    (2 * unit as u64 + 1) << 12 | role as u64 * 8
+    ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
 /// A DRAM register of the strand's own node.

@@ -1,0 +1,160 @@
+//! The two traps (sun4v specification, "hypercall conventions").
+
+use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
+use guest_abi::{ApiGroup, HvError, Registers, Version};
+
+use crate::{Caller, GuestId, Negotiated, Reply, Services};
+
+/// The hypervisor image around the services: consoles, and hypercalls of its own.
+pub trait Embedder {
+    /// Writes a byte to the console of the caller's guest. EWOULDBLOCK if it cannot be taken now.
+    fn console(&self, caller: Caller, byte: u8) -> Result<(), HvError>;
+
+    /// A FAST call that no service claims.
+    fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let _ = (caller, function, registers);
+        Err(HvError::BadTrap)
+    }
+
+    /// A CORE call beyond the four of the specification.
+    fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let _ = (caller, function, registers);
+        Err(HvError::BadTrap)
+    }
+}
+
+/// What becomes of the strand after a CORE call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum After {
+    /// It goes on behind the trap.
+    Resume,
+    /// The guest has ended itself with this code. No register has changed, and the call does not return.
+    Exit(u64),
+}
+
+/// Versions of the groups that every guest has.
+struct BaseVersions {
+    sun4v: Negotiated,
+    core: Negotiated,
+}
+
+const BASE: &[Version] = &[Version::V1_0];
+
+/// Dispatch of hypercalls, for all guests and strands of a machine.
+pub struct Hypervisor<S, E> {
+    services: S,
+    embedder: E,
+    base: [BaseVersions; GuestId::COUNT],
+}
+
+impl<S: Services, E: Embedder> Hypervisor<S, E> {
+    /// A hypervisor with these services. Earlier ones are asked first.
+    pub const fn new(services: S, embedder: E) -> Self {
+        Self {
+            services,
+            embedder,
+            base: [const { BaseVersions { sun4v: Negotiated::new(), core: Negotiated::new() } };
+                GuestId::COUNT],
+        }
+    }
+    }
+
+    /// The services.
+    pub const fn services(&self) -> &S {
+        &self.services
+    }
+
+    /// The embedder.
+    pub const fn embedder(&self) -> &E {
+        &self.embedder
+    }
+
+    /// Serves trap 0x80.
+    #[inline]
+    pub fn fast_trap(&self, caller: Caller, registers: &mut Registers) {
+        let function = registers.o5;
+        let result = match self.services.fast(caller, function, registers) {
+            Some(result) => result,
+            None => self.embedder.fast(caller, function, registers),
+        };
+        answer(result, registers);
+    }
+
+    /// Serves trap 0xff.
+    pub fn core_trap(&self, caller: Caller, registers: &mut Registers) -> After {
+        let guest = caller.guest;
+        let result = match registers.o5 {
+            API_SET_VERSION => self
+                .set_version(
+                    guest,
+                    ApiGroup(registers.o0),
+                    Version::new(registers.o1, registers.o2),
+                )
+                .map(Reply::Value),
+            CONS_PUTCHAR => match u8::try_from(registers.o0) {
+                Ok(byte) => self.embedder.console(caller, byte).map(|()| Reply::Done),
+                Err(_) => Err(HvError::Invalid),
+            },
+            EXIT => return After::Exit(registers.o0),
+            API_GET_VERSION => self
+                .version(guest, ApiGroup(registers.o0))
+                .map(|Version { major, minor }| Reply::Values(major, minor)),
+            function => self.embedder.core(caller, function, registers),
+        };
+        answer(result, registers);
+        After::Resume
+    }
+
+    /// The guest starts again: nothing is negotiated, and every service is told.
+    pub fn reset_guest(&self, guest: GuestId) {
+        let base = &self.base[guest.index()];
+        base.sun4v.reset();
+        base.core.reset();
+        self.services.guest_reset(guest);
+    }
+
+    fn set_version(
+        &self,
+        guest: GuestId,
+        group: ApiGroup,
+        wanted: Version,
+    ) -> Result<u64, HvError> {
+        // The architecture itself cannot be given up, and has no minor versions.
+        if group == ApiGroup::SUN4V && wanted.major != 1 {
+            return Err(HvError::NotSupported);
+        }
+        let (state, versions) = self.group(guest, group).ok_or(HvError::Invalid)?;
+        state.negotiate(versions, wanted.major, wanted.minor)
+    }
+
+    fn version(&self, guest: GuestId, group: ApiGroup) -> Result<Version, HvError> {
+        let (state, versions) = self.group(guest, group).ok_or(HvError::Invalid)?;
+        Ok(state.version(versions))
+    }
+
+    fn group(&self, guest: GuestId, group: ApiGroup) -> Option<(&Negotiated, &'static [Version])> {
+        let base = &self.base[guest.index()];
+        match group {
+            ApiGroup::SUN4V => Some((&base.sun4v, BASE)),
+            ApiGroup::CORE => Some((&base.core, BASE)),
+            other => self.services.group(other, guest),
+        }
+    }
+}
+
+/// The one place that writes a guest's registers.
+#[inline]
+fn answer(result: Result<Reply, HvError>, registers: &mut Registers) {
+    match result {
+        Ok(reply) => {
+            registers.o0 = guest_abi::status::EOK;
+            match reply {
+                Reply::Done => {}
+                Reply::Value(value) => registers.o1 = value,
+                Reply::Values(first, second) => (registers.o1, registers.o2) = (first, second),
+            }
+        }
+        Err(error) => registers.o0 = error.number(),
+    }
+}
