@@ -54,10 +54,13 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         Self {
             services,
             embedder,
-            base: [const { BaseVersions { sun4v: Negotiated::new(), core: Negotiated::new() } };
-                GuestId::COUNT],
+            base: [const {
+                BaseVersions {
+                    sun4v: Negotiated::new(),
+                    core: Negotiated::new(),
+                }
+            }; GuestId::COUNT],
         }
-    }
     }
 
     /// The services.
