@@ -1,0 +1,69 @@
+//! One word that says what a guest may do at this moment.
+
+use guest_abi::{Hub, Kind, PerfReg};
+
+use crate::units::Unit;
+
+/// Bits 0-17: registers 0-17. Bits 18-21: the hubs. Bit 22: HT in register 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access(u64);
+
+/// The registers that have a bit of their own.
+pub(crate) const SINGLE_REGISTERS: u64 = 18;
+
+const HT: u64 = 1 << 22;
+
+impl Access {
+    pub(crate) const NOTHING: Self = Self(0);
+
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether a register below [`SINGLE_REGISTERS`] may be used.
+    #[inline(always)]
+    pub(crate) const fn register(self, id: u64) -> bool {
+        self.0 >> id & 1 != 0
+    }
+
+    /// Whether the registers of a hub may be used.
+    #[inline(always)]
+    pub(crate) const fn hub(self, hub: Hub) -> bool {
+        self.0 >> (SINGLE_REGISTERS as usize + hub.index()) & 1 != 0
+    }
+
+    /// Whether HT may be set.
+    #[inline(always)]
+    pub(crate) const fn ht(self) -> bool {
+        self.0 & HT != 0
+    }
+
+    #[must_use]
+    pub(crate) const fn with(self, register: PerfReg) -> Self {
+        let bit = match register.kind() {
+            Kind::Hub { hub, .. } => SINGLE_REGISTERS as usize + hub.index(),
+            _ => register.index(),
+        };
+        Self(self.0 | 1 << bit)
+    }
+
+    #[must_use]
+    pub(crate) const fn with_ht(self) -> Self {
+        Self(self.0 | HT)
+    }
+
+    /// The bits of a unit. L2 control is out of service for some nodes of a guest, so it has none: register 1 looks.
+    pub(crate) fn of_unit(unit: Unit) -> Self {
+        PerfReg::all().fold(Self::NOTHING, |access, register| match (unit, register.kind()) {
+            (Unit::Mcu(node, mcu), Kind::Dram { node: n, mcu: m, .. }) if (node, mcu) == (n, m) => {
+                access.with(register)
+            }
+            (Unit::Hub(hub), Kind::Hub { hub: h, .. }) if hub == h => access.with(register),
+            _ => access,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! One access in flight per hub, and a turn for everyone who asks.
+//!
+//! The hypervisor never waits for a hub: a call that cannot have it at once is refused with EWOULDBLOCK. The strand is
+//! then remembered, so that a guest that keeps asking makes progress:
+//!
+//! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,
+//!   after the last one that had its turn. It stays there until that strand asks and is served, or is forgotten.
+//! - Others who ask while the hub is free and the turn is not theirs are refused and remembered. That happens at most
+//!   **r = 2w** times in one turn, w being the number of strands remembered (the asking ones included); then the
+//!   strand whose turn it is is forgotten until it asks again, and the turn moves on. w is at most the number of
+//!   strands N that use the hub, so r is at most 2N. A strand that has gone after being refused costs the others r
+//!   refusals, once: four when one other strand uses the hub.
+//! - A refusal because an access is in flight does not count: it is not on anyone's behalf.
+//!
+//! **Why b = N - 1.** Let strand Y be refused, and ask at least once in every r asks of the others. From then on every
+//! grant follows the turn, because Y is remembered. The turn moves forward through the strand numbers and takes a
+//! newcomer in only in front of it. So each other strand has at most one turn, and so at most one access, before the
+//! turn reaches Y. There it stays while others are refused at most r times, in which Y asks and is served.
+//!
+//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of
+//! the others, and r leaves a factor of two for a slow one. A strand that has just started to spin enlarges w, so a
+//! crowd that arrives in the middle of a turn does not cut it short.
+//!
+//! An uncontended hub costs one compare-and-swap each way. Otherwise the order above is kept under a lock that is
+//! never held across a device access. It guards some hundred instructions without a loop but over words of strand
+//! bits, and is tried at most [`LOCK_TRIES`] times; a strand that never gets it is refused and remembered like any other.
+
+use guest_abi::StrandId;
+
+use hv_core::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin_loop};
+
+/// How often a strand tries to enter the book-keeping before it is refused.
+pub const LOCK_TRIES: usize = 10_000;
+
+/// Set in the state while strands are remembered: the fast path is closed.
+const REMEMBERED: u32 = 1;
+
+const WORDS: usize = StrandId::COUNT / 64;
+
+/// The right to access one hub.
+#[derive(Debug)]
+pub struct HubGate {
+    /// Who has an access in flight ([`token`]), and [`REMEMBERED`].
+    state: AtomicU32,
+    /// Strands that have been refused, a bit each.
+    remembered: [AtomicU64; WORDS],
+    /// Guards what follows, and the way from free to taken while [`REMEMBERED`] is set.
+    lock: AtomicBool,
+    /// The strand whose turn it is, plus one; 0 for none.
+    turn: AtomicU32,
+    /// Refusals on behalf of that strand.
+    refusals: AtomicU32,
+    /// The strand that had the last turn.
+    last: AtomicU32,
+}
+
+/// The chip is not to be had at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+const fn token(strand: StrandId) -> u32 {
+    (strand.index() as u32 + 1) << 1
+}
+
+impl HubGate {
+    /// A free hub.
+    pub const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            remembered: [const { AtomicU64::new(0) }; WORDS],
+            lock: AtomicBool::new(false),
+            turn: AtomicU32::new(0),
+            refusals: AtomicU32::new(0),
+            last: AtomicU32::new(StrandId::COUNT as u32 - 1),
+        }
+    }
+
+    /// Takes the hub if it is free and nobody is remembered. Otherwise [`ask`](Self::ask).
+    #[inline(always)]
+    pub fn take_free(&self, strand: StrandId) -> bool {
+        self.state.compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Asks for the hub. On success the caller has the only access in flight, until it calls
+    /// [`release`](Self::release) or [`give_back`](Self::give_back).
+    pub fn ask(&self, strand: StrandId) -> Result<(), Refused> {
+        if self.take_free(strand) {
+            return Ok(());
+        }
+        if !self.enter() {
+            self.remember(strand);
+            self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
+            return Err(Refused);
+        }
+        let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
+        let result = if taken {
+            self.remember(strand);
+            Err(Refused)
+        } else {
+            self.by_turn(strand)
+        };
+        self.leave();
+        result
+    }
+
+    /// The access is done.
+    #[inline(always)]
+    pub fn release(&self, strand: StrandId) {
+        let taken = token(strand);
+        if self.state.compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.state.store(REMEMBERED, Ordering::Release);
+        }
+    }
+
+    /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
+    pub fn give_back(&self, strand: StrandId) {
+        self.remember(strand);
+        if self.enter() {
+            self.turn.store(strand.index() as u32 + 1, Ordering::Relaxed);
+            self.refusals.store(0, Ordering::Relaxed);
+            self.leave();
+        }
+        self.state.store(REMEMBERED, Ordering::Release);
+    }
+
+    /// The hub is free and the lock is held, so nobody else takes it.
+    fn by_turn(&self, strand: StrandId) -> Result<(), Refused> {
+        self.remember(strand);
+        let mut turn = match self.turn.load(Ordering::Relaxed).checked_sub(1) {
+            Some(turn) => turn,
+            None => self.next(strand),
+        };
+        let mut refusals = self.refusals.load(Ordering::Relaxed);
+        let own = strand.index() as u32;
+        if turn != own && refusals >= 2 * self.count() {
+            self.forget(turn);
+            turn = self.next(strand);
+            refusals = 0;
+        }
+        if turn == own {
+            self.forget(turn);
+            self.take_in_turn(strand);
+            return Ok(());
+        }
+        self.turn.store(turn + 1, Ordering::Relaxed);
+        self.refusals.store(refusals + 1, Ordering::Relaxed);
+        Err(Refused)
+    }
+
+    fn take_in_turn(&self, strand: StrandId) {
+        self.state.store(token(strand) | REMEMBERED, Ordering::SeqCst);
+        if self.count() == 0 {
+            self.state.fetch_and(!REMEMBERED, Ordering::SeqCst);
+            // A strand that could not enter may have been remembered between the two.
+            if self.count() != 0 {
+                self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Ends a turn.
+    fn forget(&self, strand: u32) {
+        if let Some(word) = self.remembered.get(strand as usize / 64) {
+            word.fetch_and(!(1 << (strand % 64)), Ordering::SeqCst);
+        }
+        self.last.store(strand, Ordering::Relaxed);
+        self.turn.store(0, Ordering::Relaxed);
+        self.refusals.store(0, Ordering::Relaxed);
+    }
+
+    fn remember(&self, strand: StrandId) {
+        if let Some(word) = self.remembered.get(strand.index() / 64) {
+            word.fetch_or(1 << (strand.index() % 64), Ordering::SeqCst);
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.remembered.iter().map(|word| word.load(Ordering::SeqCst).count_ones()).sum()
+    }
+
+    /// The first remembered strand behind the last turn, cyclically; `otherwise` if there is none.
+    fn next(&self, otherwise: StrandId) -> u32 {
+        let first = (self.last.load(Ordering::Relaxed) + 1) % StrandId::COUNT as u32;
+        // The word that the search begins in comes again at the end, for its lower bits.
+        for step in 0..=WORDS as u32 {
+            let index = (first / 64 + step) % WORDS as u32;
+            let Some(word) = self.remembered.get(index as usize) else { continue };
+            let from_first = u64::MAX << (first % 64);
+            let window = match step {
+                0 => from_first,
+                _ if step == WORDS as u32 => !from_first,
+                _ => u64::MAX,
+            };
+            let candidates = word.load(Ordering::SeqCst) & window;
+            if candidates != 0 {
+                return index * 64 + candidates.trailing_zeros();
+            }
+        }
+        otherwise.index() as u32
+    }
+
+    fn enter(&self) -> bool {
+        for _ in 0..LOCK_TRIES {
+            if self.lock.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return true;
+            }
+            spin_loop();
+        }
+        false
+    }
+
+    fn leave(&self) {
+        self.lock.store(false, Ordering::Release);
+    }
+}
+
+impl Default for HubGate {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,216 @@
+//! Who may use what: grants with the semantics of LDoms' `perf-counters` property, deny by default.
+
+use core::fmt;
+use core::str::FromStr;
+
+use guest_abi::{Kind, Node, PerfReg, StrandId};
+use platform::Machine;
+
+/// The right to the calling strand's own PCR, register 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StrandRight {
+    /// None.
+    #[default]
+    None,
+    /// Register 0, but for HT.
+    Strand,
+    /// Register 0 with HT: counting of what the hypervisor does on the strand's behalf.
+    HtStrand,
+}
+
+/// What a guest may use. The default is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Grant {
+    /// Register 0.
+    pub strand: StrandRight,
+    /// Register 1, the DRAM registers of the nodes that the guest has strands on, and the hubs. One guest of a machine
+    /// has it at most.
+    pub global: bool,
+}
+
+impl Grant {
+    /// Nothing.
+    pub const NONE: Self = Self { strand: StrandRight::None, global: false };
+
+    /// Everything.
+    pub const ALL: Self = Self { strand: StrandRight::HtStrand, global: true };
+
+    /// Whether it covers a register, for a guest with strands on these nodes.
+    pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
+        match register.kind() {
+            Kind::Strand => self.strand != StrandRight::None,
+            Kind::L2 | Kind::Hub { .. } => self.global,
+            Kind::Dram { node, .. } => self.global && nodes.has(node),
+        }
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match (self.global, self.strand) {
+            (false, StrandRight::None) => "none",
+            (false, StrandRight::Strand) => "strand",
+            (false, StrandRight::HtStrand) => "htstrand",
+            (true, StrandRight::None) => "global",
+            (true, StrandRight::Strand) => "global+strand",
+            (true, StrandRight::HtStrand) => "global+htstrand",
+        })
+    }
+}
+
+/// A text that is not a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownGrant;
+
+impl fmt::Display for UnknownGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected none, strand, htstrand, global, global+strand or global+htstrand")
+    }
+}
+
+impl core::error::Error for UnknownGrant {}
+
+impl FromStr for Grant {
+    type Err = UnknownGrant;
+
+    fn from_str(text: &str) -> Result<Self, UnknownGrant> {
+        if text == "none" {
+            return Ok(Self::NONE);
+        }
+        let mut grant = Self::NONE;
+        for word in text.split('+') {
+            match word {
+                "global" if !grant.global => grant.global = true,
+                "strand" if grant.strand == StrandRight::None => grant.strand = StrandRight::Strand,
+                "htstrand" if grant.strand == StrandRight::None => {
+                    grant.strand = StrandRight::HtStrand;
+                }
+                _ => return Err(UnknownGrant),
+            }
+        }
+        Ok(grant)
+    }
+}
+
+/// A set of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeSet(u8);
+
+impl NodeSet {
+    /// Whether the node is in it.
+    pub const fn has(self, node: Node) -> bool {
+        self.0 >> node.index() & 1 != 0
+    }
+}
+
+/// A set of strands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StrandSet([u64; Node::ALL.len()]);
+
+impl StrandSet {
+    /// No strand.
+    pub const EMPTY: Self = Self([0; Node::ALL.len()]);
+
+    /// Adds a strand.
+    pub fn insert(&mut self, strand: StrandId) {
+        self.0[strand.node().index()] |= 1 << (strand.index() % StrandId::PER_NODE);
+    }
+
+    /// Whether the strand is in it.
+    pub fn has(self, strand: StrandId) -> bool {
+        self.0[strand.node().index()] >> (strand.index() % StrandId::PER_NODE) & 1 != 0
+    }
+
+    /// Whether a strand is in both.
+    pub fn meets(self, other: Self) -> bool {
+        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// The nodes that its strands are on.
+    pub fn nodes(self) -> NodeSet {
+        let mut nodes = 0;
+        for node in Node::ALL {
+            nodes |= u8::from(self.0[node.index()] != 0) << node.index();
+        }
+        NodeSet(nodes)
+    }
+
+    /// Its strands, in order.
+    pub fn iter(self) -> impl Iterator<Item = StrandId> {
+        (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.has(*strand))
+    }
+}
+
+impl FromIterator<StrandId> for StrandSet {
+    fn from_iter<I: IntoIterator<Item = StrandId>>(strands: I) -> Self {
+        let mut set = Self::EMPTY;
+        for strand in strands {
+            set.insert(strand);
+        }
+        set
+    }
+}
+
+/// One guest, as the operator wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GuestConfig {
+    /// The strands that it runs on.
+    pub strands: StrandSet,
+    /// What it may use.
+    pub grant: Grant,
+    /// Whether version 1.0 gives it the registers of 1.1, as Solaris and illumos, which negotiate 1.0, expect.
+    pub compatible: bool,
+}
+
+/// Why a configuration is rejected. Guests are numbered in the order given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// More guests than strands.
+    TooManyGuests,
+    /// Two guests with `global`.
+    TwoGlobals(usize, usize),
+    /// Two guests with the same strand.
+    SharedStrand(usize, usize),
+    /// A guest with a strand that the machine does not have.
+    NoSuchStrand(usize, StrandId),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyGuests => write!(f, "more than {} guests", StrandId::COUNT),
+            Self::TwoGlobals(a, b) => {
+                write!(f, "guests {a} and {b} both have global; one guest of a machine can")
+            }
+            Self::SharedStrand(a, b) => write!(f, "guests {a} and {b} have a strand in common"),
+            Self::NoSuchStrand(guest, strand) => {
+                write!(f, "guest {guest} has strand {strand}, which this machine does not have")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Checks all guests of a machine together.
+pub(crate) fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
+    if guests.len() > StrandId::COUNT {
+        return Err(ConfigError::TooManyGuests);
+    }
+    for (number, guest) in guests.iter().enumerate() {
+        if let Some(strand) =
+            guest.strands.iter().find(|strand| strand.index() >= machine.strands())
+        {
+            return Err(ConfigError::NoSuchStrand(number, strand));
+        }
+        for (earlier, other) in guests.iter().take(number).enumerate() {
+            if other.strands.meets(guest.strands) {
+                return Err(ConfigError::SharedStrand(earlier, number));
+            }
+            if other.grant.global && guest.grant.global {
+                return Err(ConfigError::TwoGlobals(earlier, number));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! How many calls ended how: per strand, read by anyone at any time.
+
+use guest_abi::{HvError, Kind, PerfReg};
+use hv_core::sync::{AtomicU64, Ordering};
+
+/// The two functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// `VFALLS_GET_PERFREG`.
+    Get,
+    /// `VFALLS_SET_PERFREG`.
+    Set,
+}
+
+/// Kinds of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Register 0.
+    Strand,
+    /// Register 1.
+    L2,
+    /// Registers 2-17.
+    Dram,
+    /// Registers 18-89.
+    Hub,
+    /// An id that is none.
+    Invalid,
+}
+
+impl Class {
+    /// The class of an id.
+    pub const fn of(id: u64) -> Self {
+        match PerfReg::new(id) {
+            None => Self::Invalid,
+            Some(register) => match register.kind() {
+                Kind::Strand => Self::Strand,
+                Kind::L2 => Self::L2,
+                Kind::Dram { .. } => Self::Dram,
+                Kind::Hub { .. } => Self::Hub,
+            },
+        }
+    }
+
+    /// All classes.
+    pub const ALL: &'static [Self] =
+        &[Self::Strand, Self::L2, Self::Dram, Self::Hub, Self::Invalid];
+
+    /// The name for a report.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strand => "strand",
+            Self::L2 => "l2",
+            Self::Dram => "dram",
+            Self::Hub => "hub",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// The ways in which a call of the service ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// EOK.
+    Ok,
+    /// EBADTRAP.
+    BadTrap,
+    /// EINVAL.
+    Invalid,
+    /// ENOTSUPPORTED.
+    NotSupported,
+    /// ENOACCESS.
+    NoAccess,
+    /// EWOULDBLOCK.
+    WouldBlock,
+}
+
+impl Outcome {
+    /// All of them, in the order of the checks.
+    pub const ALL: &'static [Self] = &[
+        Self::Ok,
+        Self::BadTrap,
+        Self::Invalid,
+        Self::NotSupported,
+        Self::NoAccess,
+        Self::WouldBlock,
+    ];
+
+    /// The status that the guest sees; `None` for EOK.
+    pub const fn error(self) -> Option<HvError> {
+        match self {
+            Self::Ok => None,
+            Self::BadTrap => Some(HvError::BadTrap),
+            Self::Invalid => Some(HvError::Invalid),
+            Self::NotSupported => Some(HvError::NotSupported),
+            Self::NoAccess => Some(HvError::NoAccess),
+            Self::WouldBlock => Some(HvError::WouldBlock),
+        }
+    }
+
+    /// The specification's name.
+    pub const fn name(self) -> &'static str {
+        match self.error() {
+            None => "EOK",
+            Some(error) => match error.name() {
+                Some(name) => name,
+                None => "",
+            },
+        }
+    }
+}
+
+const OPERATIONS: usize = 2;
+const CLASSES: usize = Class::ALL.len();
+const OUTCOMES: usize = Outcome::ALL.len();
+
+/// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write.
+#[derive(Debug)]
+pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
+
+impl Counts {
+    pub(crate) const fn new() -> Self {
+        Self([const { [const { [const { AtomicU64::new(0) }; OUTCOMES] }; CLASSES] }; OPERATIONS])
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
+        let count = &self.0[operation as usize][class as usize][outcome as usize];
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_to(&self, sum: &mut Statistics) {
+        for (sums, counts) in sum.0.iter_mut().flatten().flatten().zip(self.0.iter().flatten().flatten()) {
+            *sums = sums.wrapping_add(counts.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// How many calls of the service ended how, by function and class of register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
+
+impl Statistics {
+    /// Calls of this function, for this class of register, that ended so.
+    pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
+        self.0[operation as usize][class as usize][outcome as usize]
+    }
+
+    /// Calls that ended so.
+    pub fn outcome(&self, outcome: Outcome) -> u64 {
+        self.0.iter().flatten().map(|outcomes| outcomes[outcome as usize]).sum()
+    }
+
+    /// All calls.
+    pub fn total(&self) -> u64 {
+        self.0.iter().flatten().flatten().sum()
+    }
+}
