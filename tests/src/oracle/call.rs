@@ -1,0 +1,223 @@
+//! What one hypercall does.
+
+use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit};
+use super::policy::StrandGrant;
+use super::registers::register;
+use super::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK};
+use super::{Guest, World};
+use std::collections::BTreeMap;
+
+/// The HT bit of the SPARC PCR: counts hyperprivileged events.
+pub const PCR_HT: u64 = 1 << 3;
+/// The lowest of the PERF_CONFIG bits.
+const PERF_CONFIG_SHIFT: u32 = 36;
+/// The two PERF_CONFIG bits of the L2 control register, FWARC/2007/529 section 2.3.
+pub const PERF_CONFIG: u64 = 3 << PERF_CONFIG_SHIFT;
+
+/// The software trap that makes the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// FAST_TRAP, 0x80.
+    Fast,
+    /// CORE_TRAP, 0xff.
+    Core,
+}
+
+/// What a call left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// %o0 to %o5 afterwards.
+    pub regs: [u64; 6],
+    /// The guest asked to be stopped; the call does not return, so `regs` are as passed.
+    pub exited: bool,
+    /// What the guest wrote to its console.
+    pub console: Option<u8>,
+    /// The accesses that the call made, in order.
+    pub accesses: Vec<Access>,
+}
+
+impl Outcome {
+    /// The accesses to each target, in order. The contract fixes these sequences, but not how those
+    /// of different L2 banks interleave.
+    pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
+        let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
+        for access in &self.accesses {
+            targets.entry(access.target).or_default().push(*access);
+        }
+        targets
+    }
+}
+
+impl World {
+    /// Makes a call from `strand`, with %o0 to %o5 in `regs`.
+    ///
+    /// # Panics
+    /// If the strand is in no guest.
+    pub fn call(&mut self, strand: u16, trap: Trap, regs: [u64; 6]) -> Outcome {
+        let index = self.guest_of(strand);
+        let versions = &mut self.guests[index].versions;
+        let mut out = Outcome {
+            regs,
+            exited: false,
+            console: None,
+            accesses: Vec::new(),
+        };
+        let [arg0, arg1, arg2, _, _, function] = regs;
+        match (trap, function) {
+            (Trap::Core, 0) => match versions.set(arg0, arg1, arg2) {
+                Ok(minor) => (out.regs[0], out.regs[1]) = (EOK, minor),
+                Err(status) => out.regs[0] = status,
+            },
+            (Trap::Core, 1) if arg0 <= 255 => {
+                out.console = Some(arg0 as u8);
+                out.regs[0] = EOK;
+            }
+            (Trap::Core, 1) => out.regs[0] = EINVAL,
+            (Trap::Core, 2) => out.exited = true,
+            (Trap::Core, 3) => match versions.get(arg0) {
+                Ok((major, minor)) => {
+                    (out.regs[0], out.regs[1], out.regs[2]) = (EOK, major, minor);
+                }
+                Err(status) => out.regs[0] = status,
+            },
+            (Trap::Fast, 0x106) => match self.get(strand, arg0, &mut out.accesses) {
+                Ok(value) => (out.regs[0], out.regs[1]) = (EOK, value),
+                Err(status) => out.regs[0] = status,
+            },
+            (Trap::Fast, 0x107) => match self.set(strand, arg0, arg1, &mut out.accesses) {
+                Ok(()) => out.regs[0] = EOK,
+                Err(status) => out.regs[0] = status,
+            },
+            _ => out.regs[0] = EBADTRAP,
+        }
+        out
+    }
+
+    /// vfalls_get_perfreg, FWARC/2007/529 section 3.2.1.
+    fn get(&mut self, strand: u16, id: u64, log: &mut Vec<Access>) -> Result<u64, u64> {
+        self.check(strand, id, None)?;
+        let node = World::node_of(strand);
+        match id {
+            0 => {
+                log.push(Access {
+                    target: Target::Pcr,
+                    action: Action::Read,
+                    answer: Answer::Done,
+                });
+                Ok(self.pcr.get(&strand).copied().unwrap_or(0))
+            }
+            1 => {
+                let bank = self
+                    .read(node, Cell::L2 { node, bank: 0 }, log)
+                    .map_err(status_of)?;
+                Ok((bank & PERF_CONFIG) >> PERF_CONFIG_SHIFT)
+            }
+            _ => self.read(node, Cell::Register(id), log).map_err(status_of),
+        }
+    }
+
+    /// vfalls_set_perfreg, FWARC/2007/529 section 3.2.2.
+    fn set(&mut self, strand: u16, id: u64, value: u64, log: &mut Vec<Access>) -> Result<(), u64> {
+        self.check(strand, id, Some(value))?;
+        let node = World::node_of(strand);
+        let value = value & register(id).map_or(0, |register| register.write_mask);
+        match id {
+            0 => {
+                let action = Action::Write(value);
+                log.push(Access {
+                    target: Target::Pcr,
+                    action,
+                    answer: Answer::Done,
+                });
+                self.pcr.insert(strand, value);
+                Ok(())
+            }
+            1 => self.set_perf_config(node, value, log).map_err(status_of),
+            _ => self
+                .write(node, Cell::Register(id), value, log)
+                .map_err(status_of),
+        }
+    }
+
+    /// Writes PERF_CONFIG to every bank of the node; at a fault, puts back what was written.
+    fn set_perf_config(
+        &mut self,
+        node: usize,
+        value: u64,
+        log: &mut Vec<Access>,
+    ) -> Result<(), Answer> {
+        let mut written = Vec::new();
+        for bank in 0..L2_BANKS {
+            let cell = Cell::L2 { node, bank };
+            let done = self.read(node, cell, log).and_then(|old| {
+                let new = old & !PERF_CONFIG | value << PERF_CONFIG_SHIFT;
+                self.write(node, cell, new, log).map(|()| old)
+            });
+            match done {
+                Ok(old) => written.push((cell, old)),
+                Err(answer) => {
+                    for (cell, old) in written {
+                        let _ = self.write(node, cell, old, log);
+                    }
+                    return Err(answer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The checks that come before any access, in the order of the contract. `set` is the value of a
+    /// set. Whether a hub is busy, the last of them, only the access itself can tell.
+    fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
+        let guest = &self.guests[self.guest_of(strand)];
+        let Some(minor) = guest.versions.perf_minor() else {
+            return Err(EBADTRAP);
+        };
+        if id > 89 {
+            return Err(EINVAL);
+        }
+        let unit = match id {
+            0 => None,
+            1 => Some(Unit::L2 {
+                node: World::node_of(strand),
+            }),
+            _ => Some(Unit::of(Cell::Register(id))),
+        };
+        let in_version = id < 18 || minor >= 1 || guest.compat;
+        let hidden = id >= 18 && guest.zambezi_hidden;
+        let in_service =
+            unit.is_none_or(|unit| self.has_unit(unit) && !self.out_of_service.contains(&unit));
+        if !in_version || hidden || !in_service {
+            return Err(ENOTSUPPORTED);
+        }
+        let wants_ht = set.is_some_and(|value| value & PCR_HT != 0);
+        if !granted(guest, unit, wants_ht) {
+            return Err(ENOACCESS);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the guest's grant covers a unit; no unit means the strand's own PCR.
+fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
+    match unit {
+        None => match guest.grant.strand {
+            StrandGrant::None => false,
+            StrandGrant::Strand => !wants_ht,
+            StrandGrant::HtStrand => true,
+        },
+        Some(Unit::L2 { node } | Unit::Mcu { node, .. }) => {
+            guest.grant.global && guest.strands.iter().any(|&s| World::node_of(s) == node)
+        }
+        Some(Unit::Hub(_)) => guest.grant.global,
+    }
+}
+
+/// The status of a call whose access got this answer.
+fn status_of(answer: Answer) -> u64 {
+    match answer {
+        Answer::Done => EOK,
+        Answer::Busy => EWOULDBLOCK,
+        Answer::Fault => ENOTSUPPORTED,
+    }
+}

@@ -1,0 +1,252 @@
+//! The hardware: what there is, where it is, how it answers.
+//!
+//! A register keeps what is written to it, after its mask, and nothing counts.
+
+use super::World;
+use super::registers::{REGISTERS, register};
+
+/// Address of bank 0 of a node's L2 control register, FWARC/2007/529 section 2.3.
+pub const L2_CONTROL: u64 = 0xa9_0000_0000;
+/// Bytes from one bank to the next.
+pub const L2_BANK_STRIDE: u64 = 0x40;
+/// Banks of a node's L2.
+pub const L2_BANKS: usize = 8;
+
+/// One 64-bit device register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cell {
+    /// One bank's L2 control register.
+    L2 {
+        /// The node that it belongs to.
+        node: usize,
+        /// 0 to 7.
+        bank: usize,
+    },
+    /// The DRAM or hub register of this PerfReg#, 2 to 89.
+    Register(u64),
+}
+
+impl Cell {
+    /// The cell that a strand on `node` reaches at `address`, if there can be one.
+    ///
+    /// Hubs are reached by global address only. Whether the machine has the cell is not asked.
+    pub fn at(node: usize, address: u64) -> Option<Cell> {
+        for bank in 0..L2_BANKS {
+            if address == L2_CONTROL + bank as u64 * L2_BANK_STRIDE {
+                return Some(Cell::L2 { node, bank });
+            }
+        }
+        for register in &REGISTERS[2..] {
+            let own = matches!(Unit::of(Cell::Register(register.id)), Unit::Mcu { node: n, .. } if n == node);
+            if register.global == Some(address) || own && register.local == Some(address) {
+                return Some(Cell::Register(register.id));
+            }
+        }
+        None
+    }
+
+    /// The address that the contract wants a strand on `node` to use: local addresses for its own
+    /// node's units, global ones for all others.
+    ///
+    /// # Panics
+    /// For another node's L2, which has no address.
+    pub fn address_from(self, node: usize) -> u64 {
+        match (self, Unit::of(self)) {
+            (Cell::L2 { bank, .. }, Unit::L2 { node: owner }) if owner == node => {
+                L2_CONTROL + bank as u64 * L2_BANK_STRIDE
+            }
+            (Cell::Register(id), Unit::Mcu { node: owner, .. }) if owner == node => {
+                register(id).and_then(|r| r.local).unwrap()
+            }
+            (Cell::Register(id), _) => register(id).and_then(|r| r.global).unwrap(),
+            (Cell::L2 { node: owner, .. }, _) => {
+                panic!("the L2 of node {owner} has no address on node {node}")
+            }
+        }
+    }
+}
+
+/// What a fault takes out of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// The L2 control registers of a node, all banks.
+    L2 {
+        /// 0 to 3.
+        node: usize,
+    },
+    /// A memory controller with its PCR and PIC.
+    Mcu {
+        /// 0 to 3.
+        node: usize,
+        /// 0 or 1.
+        mcu: usize,
+    },
+    /// A hub, 0 to 3, with all its units.
+    Hub(usize),
+}
+
+impl Unit {
+    /// The unit that a cell is part of.
+    ///
+    /// # Panics
+    /// For a PerfReg# that is not one of 2 to 89.
+    pub fn of(cell: Cell) -> Unit {
+        match cell {
+            Cell::L2 { node, .. } => Unit::L2 { node },
+            Cell::Register(2 | 3) => Unit::Mcu { node: 0, mcu: 0 },
+            Cell::Register(4 | 5) => Unit::Mcu { node: 0, mcu: 1 },
+            Cell::Register(6 | 7) => Unit::Mcu { node: 1, mcu: 0 },
+            Cell::Register(8 | 9) => Unit::Mcu { node: 1, mcu: 1 },
+            Cell::Register(10 | 11) => Unit::Mcu { node: 2, mcu: 0 },
+            Cell::Register(12 | 13) => Unit::Mcu { node: 2, mcu: 1 },
+            Cell::Register(14 | 15) => Unit::Mcu { node: 3, mcu: 0 },
+            Cell::Register(16 | 17) => Unit::Mcu { node: 3, mcu: 1 },
+            Cell::Register(18..=35) => Unit::Hub(0),
+            Cell::Register(36..=53) => Unit::Hub(1),
+            Cell::Register(54..=71) => Unit::Hub(2),
+            Cell::Register(72..=89) => Unit::Hub(3),
+            Cell::Register(id) => panic!("PerfReg {id} is not a device register"),
+        }
+    }
+
+    /// Every cell of the unit.
+    pub fn cells(self) -> Vec<Cell> {
+        let banks = (0..4).flat_map(|node| (0..L2_BANKS).map(move |bank| Cell::L2 { node, bank }));
+        let registers = (2..90).map(Cell::Register);
+        banks
+            .chain(registers)
+            .filter(|cell| Unit::of(*cell) == self)
+            .collect()
+    }
+}
+
+/// How a hub answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HubCondition {
+    /// It serves every access.
+    #[default]
+    Free,
+    /// It answers every access with "busy", and does nothing.
+    Busy,
+    /// Every access faults.
+    Faulted,
+}
+
+/// How a broken cell fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Every access faults.
+    Always,
+    /// Reads succeed; so do this many writes, then every write faults.
+    WritesAfter(u32),
+}
+
+/// What an access was to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// The calling strand's PCR.
+    Pcr,
+    /// A physical address.
+    Address(u64),
+}
+
+/// What an access was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A 64-bit read.
+    Read,
+    /// A 64-bit write of this value.
+    Write(u64),
+}
+
+/// How the hardware answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The access took place.
+    Done,
+    /// The hub was busy; there was no effect.
+    Busy,
+    /// The access faulted; there was no effect.
+    Fault,
+}
+
+/// One access that a call made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where to.
+    pub target: Target,
+    /// Read, or write of what.
+    pub action: Action,
+    /// What came of it.
+    pub answer: Answer,
+}
+
+impl World {
+    /// Reads a cell from a strand on `node`.
+    pub(super) fn read(
+        &mut self,
+        node: usize,
+        cell: Cell,
+        log: &mut Vec<Access>,
+    ) -> Result<u64, Answer> {
+        self.access(node, cell, Action::Read, log)
+    }
+
+    /// Writes a cell from a strand on `node`.
+    pub(super) fn write(
+        &mut self,
+        node: usize,
+        cell: Cell,
+        value: u64,
+        log: &mut Vec<Access>,
+    ) -> Result<(), Answer> {
+        self.access(node, cell, Action::Write(value), log)
+            .map(|_| ())
+    }
+
+    /// One access; what the cell holds after it. A fault takes the unit out of service.
+    fn access(
+        &mut self,
+        node: usize,
+        cell: Cell,
+        action: Action,
+        log: &mut Vec<Access>,
+    ) -> Result<u64, Answer> {
+        let unit = Unit::of(cell);
+        let mut answer = match unit {
+            Unit::Hub(hub) => match self.hubs[hub] {
+                HubCondition::Free => Answer::Done,
+                HubCondition::Busy => Answer::Busy,
+                HubCondition::Faulted => Answer::Fault,
+            },
+            Unit::L2 { .. } | Unit::Mcu { .. } => Answer::Done,
+        };
+        if answer == Answer::Done {
+            answer = match (self.faults.get_mut(&cell), action) {
+                (None, _) | (Some(Fault::WritesAfter(_)), Action::Read) => Answer::Done,
+                (Some(Fault::WritesAfter(left)), Action::Write(_)) if *left > 0 => {
+                    *left -= 1;
+                    Answer::Done
+                }
+                (Some(_), _) => Answer::Fault,
+            };
+        }
+        log.push(Access {
+            target: Target::Address(cell.address_from(node)),
+            action,
+            answer,
+        });
+        match answer {
+            Answer::Busy => return Err(answer),
+            Answer::Fault => {
+                self.out_of_service.insert(unit);
+                return Err(answer);
+            }
+            Answer::Done => {}
+        }
+        if let Action::Write(value) = action {
+            self.devices.insert(cell, value);
+        }
+        Ok(self.devices.get(&cell).copied().unwrap_or(0))
+    }
+}

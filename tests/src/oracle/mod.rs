@@ -1,0 +1,218 @@
+//! A reference model of the whole contract, against which the real service is compared.
+//!
+//! It is slow and plain, written from the documents alone, and shares no code, table or type with
+//! the crates that it judges. It is sequential: one call at a time, each access finished within its
+//! call. Two things follow. EWOULDBLOCK appears only when the hardware of a hub answers "busy". And
+//! a service that has refused strand A may refuse strand B once on A's behalf, which this model
+//! does not do: after a busy hub, let the refused strand ask first, or begin with a new world.
+
+pub mod call;
+pub mod device;
+pub mod negotiation;
+pub mod policy;
+pub mod registers;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use call::{Outcome, Trap};
+pub use device::{Access, Action, Answer, Cell, Fault, HubCondition, Target, Unit};
+pub use policy::{Grant, StrandGrant};
+
+use negotiation::Versions;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Strands of one node: 8 cores of 8 strands.
+pub const STRANDS_PER_NODE: u16 = 64;
+
+/// The machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// T5140, T5240, T6340, Netra-T5440: 1 or 2 nodes, no hubs.
+    Maramba,
+    /// T5440: 1 to 4 nodes, 4 hubs.
+    Batoka,
+}
+
+impl Machine {
+    /// The most nodes that it can have.
+    pub fn most_nodes(self) -> usize {
+        match self {
+            Machine::Maramba => 2,
+            Machine::Batoka => 4,
+        }
+    }
+}
+
+/// A guest, as the hypervisor knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// Its strands.
+    pub strands: Vec<u16>,
+    /// Its rights.
+    pub grant: Grant,
+    /// Whether version 1.0 has the registers of 1.1.
+    pub compat: bool,
+    /// What it has negotiated since its last reset.
+    pub versions: Versions,
+    /// Whether a hub was out of service at its last reset, so that it sees none.
+    pub zambezi_hidden: bool,
+}
+
+impl Guest {
+    /// A guest that has just been reset, without the compatibility switch.
+    pub fn new(strands: impl IntoIterator<Item = u16>, grant: Grant) -> Guest {
+        Guest {
+            strands: strands.into_iter().collect(),
+            grant,
+            compat: false,
+            versions: Versions::default(),
+            zambezi_hidden: false,
+        }
+    }
+
+    /// The same with the compatibility switch on.
+    pub fn with_compat(self) -> Guest {
+        Guest {
+            compat: true,
+            ..self
+        }
+    }
+}
+
+/// Why a configuration is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// The machine cannot have this many nodes.
+    Nodes,
+    /// A disabled channel that cannot exist on the machine.
+    Channel,
+    /// A strand on a node that is not there.
+    Strand,
+    /// A strand that is in two guests, or twice in one.
+    SharedStrand,
+    /// More than one holder of `global`.
+    TwoGlobal,
+    /// Not one grant for each guest.
+    GrantCount,
+}
+
+/// A machine, its guests, and what its registers hold. Public state is there to be arranged by a
+/// test before a call, and looked at after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    /// Which machine.
+    pub machine: Machine,
+    /// Nodes 0 to this, exclusive, are present.
+    pub nodes: usize,
+    /// Memory channels (node, MCU) that the machine description disables.
+    pub disabled_channels: BTreeSet<(usize, usize)>,
+    /// The guests.
+    pub guests: Vec<Guest>,
+    /// What the device registers hold; 0 where nothing is said.
+    pub devices: BTreeMap<Cell, u64>,
+    /// PCR of each strand; 0 where nothing is said.
+    pub pcr: BTreeMap<u16, u64>,
+    /// PIC of each strand; 0 where nothing is said.
+    pub pic: BTreeMap<u16, u64>,
+    /// How each hub answers.
+    pub hubs: [HubCondition; 4],
+    /// Cells that are broken.
+    pub faults: BTreeMap<Cell, Fault>,
+    /// Units that a fault has taken out of service.
+    pub out_of_service: BTreeSet<Unit>,
+}
+
+impl World {
+    /// A machine that has just been powered on: every register 0, every hub free, nothing broken.
+    ///
+    /// # Errors
+    /// The first reason found to reject the configuration.
+    pub fn new(
+        machine: Machine,
+        nodes: usize,
+        disabled_channels: &[(usize, usize)],
+        guests: Vec<Guest>,
+    ) -> Result<World, Invalid> {
+        if nodes == 0 || nodes > machine.most_nodes() {
+            return Err(Invalid::Nodes);
+        }
+        if disabled_channels
+            .iter()
+            .any(|&(node, mcu)| node >= machine.most_nodes() || mcu > 1)
+        {
+            return Err(Invalid::Channel);
+        }
+        let mut seen = BTreeSet::new();
+        for &strand in guests.iter().flat_map(|guest| &guest.strands) {
+            if World::node_of(strand) >= nodes {
+                return Err(Invalid::Strand);
+            }
+            if !seen.insert(strand) {
+                return Err(Invalid::SharedStrand);
+            }
+        }
+        if guests.iter().filter(|guest| guest.grant.global).count() > 1 {
+            return Err(Invalid::TwoGlobal);
+        }
+        Ok(World {
+            machine,
+            nodes,
+            disabled_channels: disabled_channels.iter().copied().collect(),
+            guests,
+            devices: BTreeMap::new(),
+            pcr: BTreeMap::new(),
+            pic: BTreeMap::new(),
+            hubs: [HubCondition::Free; 4],
+            faults: BTreeMap::new(),
+            out_of_service: BTreeSet::new(),
+        })
+    }
+
+    /// Resets a guest: it has negotiated nothing, and whether it sees the hubs is decided anew.
+    /// Registers keep what they hold, because no right is lost.
+    ///
+    /// # Panics
+    /// If there is no such guest.
+    pub fn reset_guest(&mut self, guest: usize) {
+        let broken_hub = self
+            .out_of_service
+            .iter()
+            .any(|unit| matches!(unit, Unit::Hub(_)));
+        self.guests[guest].versions = Versions::default();
+        self.guests[guest].zambezi_hidden = broken_hub;
+    }
+
+    /// Breaks every cell of a unit.
+    pub fn break_unit(&mut self, unit: Unit) {
+        for cell in unit.cells() {
+            self.faults.insert(cell, Fault::Always);
+        }
+    }
+
+    /// The node that a strand is on.
+    pub fn node_of(strand: u16) -> usize {
+        usize::from(strand / STRANDS_PER_NODE)
+    }
+
+    /// Whether the machine, as described, has the unit.
+    pub fn has_unit(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::L2 { node } => node < self.nodes,
+            Unit::Mcu { node, mcu } => {
+                node < self.nodes && !self.disabled_channels.contains(&(node, mcu))
+            }
+            Unit::Hub(_) => self.machine == Machine::Batoka,
+        }
+    }
+
+    /// Which guest a strand is in.
+    fn guest_of(&self, strand: u16) -> usize {
+        let index = self
+            .guests
+            .iter()
+            .position(|guest| guest.strands.contains(&strand));
+        index.unwrap_or_else(|| panic!("strand {strand} is in no guest"))
+    }
+}

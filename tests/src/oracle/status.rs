@@ -1,0 +1,14 @@
+//! The statuses that these calls return in %o0.
+
+/// Success.
+pub const EOK: u64 = 0;
+/// An argument is out of range.
+pub const EINVAL: u64 = 6;
+/// No such function for this guest.
+pub const EBADTRAP: u64 = 7;
+/// The unit is taken at this moment.
+pub const EWOULDBLOCK: u64 = 9;
+/// The guest's grant does not cover the register.
+pub const ENOACCESS: u64 = 10;
+/// The register, or the version, is not there.
+pub const ENOTSUPPORTED: u64 = 13;

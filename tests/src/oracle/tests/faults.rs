@@ -1,0 +1,179 @@
+//! Busy hubs, and devices that fault.
+
+use super::*;
+
+/// Checks that a get and a set of `id` both return `status`, keep %o1, and touch nothing.
+fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
+    let before = world.clone();
+    let out = call(world, strand, Trap::Fast, 0x106, [id, 0x1111]);
+    assert_eq!(
+        out.regs,
+        [status, 0x1111, 0x2222, 0x3333, 0x4444, 0x106],
+        "get {id}"
+    );
+    assert!(out.accesses.is_empty(), "get {id}");
+    let out = call(world, strand, Trap::Fast, 0x107, [id, 0x1]);
+    assert_eq!(
+        out.regs,
+        [status, 0x1, 0x2222, 0x3333, 0x4444, 0x107],
+        "set {id}"
+    );
+    assert!(out.accesses.is_empty(), "set {id}");
+    assert_eq!(*world, before);
+}
+
+#[test]
+fn a_busy_hub_would_block_and_nothing_happens() {
+    let mut world = batoka([0], Grant::GLOBAL);
+    assert_eq!(set(&mut world, 0, 37, 77), 0);
+    world.hubs[1] = HubCondition::Busy;
+    let before = world.clone();
+    let out = call(&mut world, 0, Trap::Fast, 0x107, [37, 5]);
+    assert_eq!(out.regs, [9, 5, 0x2222, 0x3333, 0x4444, 0x107]);
+    assert!(
+        out.accesses
+            .iter()
+            .all(|access| access.answer == Answer::Busy)
+    );
+    assert_eq!(get(&mut world, 0, 37), (9, 0x1111));
+    assert_eq!(world, before);
+    assert_eq!(set(&mut world, 0, 35, 5), 0);
+    world.hubs[1] = HubCondition::Free;
+    assert_eq!(get(&mut world, 0, 37), (0, 77));
+}
+
+#[test]
+fn a_faulted_hub_is_gone_and_the_others_work_on() {
+    let mut world = batoka([0], Grant::GLOBAL);
+    world.guests.push(Guest::new([1], Grant::NONE));
+    negotiate(&mut world, 1, 1);
+    world.hubs[2] = HubCondition::Faulted;
+    assert_eq!(set(&mut world, 0, 54, 1), 13);
+    assert!(world.out_of_service.contains(&Unit::Hub(2)));
+    // For good, and for everyone: what does not exist comes before what is not granted.
+    world.hubs[2] = HubCondition::Free;
+    for id in 54..72 {
+        refused_untouched(&mut world, 0, id, 13);
+        refused_untouched(&mut world, 1, id, 13);
+    }
+    for id in [18, 53, 72, 89, 2] {
+        assert_eq!(set(&mut world, 0, id, 1), 0);
+        assert_eq!(get(&mut world, 1, id).0, 10);
+    }
+}
+
+#[test]
+fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
+    let mut world = batoka([0], Grant::GLOBAL);
+    world.hubs[3] = HubCondition::Faulted;
+    assert_eq!(get(&mut world, 0, 89), (13, 0x1111));
+    assert_eq!(get(&mut world, 0, 18), (0, 0));
+    world.reset_guest(0);
+    refused_untouched(&mut world, 0, 2, 7);
+    negotiate(&mut world, 0, 1);
+    for id in 18..90 {
+        refused_untouched(&mut world, 0, id, 13);
+    }
+    assert_eq!(get(&mut world, 0, 2), (0, 0));
+    world.hubs[3] = HubCondition::Free;
+    world.out_of_service.clear();
+    refused_untouched(&mut world, 0, 18, 13);
+    world.reset_guest(0);
+    negotiate(&mut world, 0, 1);
+    assert_eq!(get(&mut world, 0, 89), (0, 0));
+}
+
+#[test]
+fn a_reset_clears_versions_and_no_register() {
+    let mut world = batoka([0], Grant::GLOBAL_HTSTRAND);
+    for id in [0, 1, 2, 18] {
+        assert_eq!(set(&mut world, 0, id, 1), 0);
+    }
+    let (devices, pcr) = (world.devices.clone(), world.pcr.clone());
+    world.reset_guest(0);
+    assert_eq!((&world.devices, &world.pcr), (&devices, &pcr));
+    for id in [0, 1, 2, 18, 90, u64::MAX] {
+        refused_untouched(&mut world, 0, id, 7);
+    }
+}
+
+#[test]
+fn a_faulted_memory_controller_takes_its_two_registers() {
+    let mut world = batoka([0, 64], Grant::GLOBAL);
+    world.break_unit(Unit::Mcu { node: 1, mcu: 0 });
+    assert_eq!(get(&mut world, 0, 7), (13, 0x1111));
+    world.faults.clear();
+    for strand in [0, 64] {
+        refused_untouched(&mut world, strand, 6, 13);
+        refused_untouched(&mut world, strand, 7, 13);
+        for id in [2, 4, 8, 9] {
+            assert_eq!(get(&mut world, strand, id), (0, 0));
+        }
+    }
+}
+
+/// A Batoka whose L2 banks of node 0 hold 0x10 + bank, and PERF_CONFIG 2.
+fn with_l2() -> World {
+    let mut world = batoka([0, 64], Grant::GLOBAL);
+    for bank in 0..8 {
+        world
+            .devices
+            .insert(Cell::L2 { node: 0, bank }, 0x20_0000_0010 + bank as u64);
+    }
+    world
+}
+
+#[test]
+fn an_l2_set_that_faults_puts_every_bank_back() {
+    for fault in [Fault::Always, Fault::WritesAfter(0)] {
+        for bank in 0..8 {
+            let mut world = with_l2();
+            let before = world.devices.clone();
+            world.faults.insert(Cell::L2 { node: 0, bank }, fault);
+            let written = call(&mut world, 0, Trap::Fast, 0x107, [1, 1]);
+            assert_eq!(written.regs[..2], [13, 1]);
+            assert_eq!(world.devices, before);
+            let reached = 0xa9_0000_0000 + bank as u64 * 0x40;
+            assert!(
+                written
+                    .by_target()
+                    .keys()
+                    .all(|&target| target <= Target::Address(reached))
+            );
+            world.faults.clear();
+            refused_untouched(&mut world, 0, 1, 13);
+            assert_eq!(set(&mut world, 64, 1, 1), 0);
+            assert_eq!(set(&mut world, 0, 2, 1), 0);
+        }
+    }
+}
+
+#[test]
+fn a_bank_that_cannot_be_put_back_does_not_stop_the_others() {
+    let mut world = with_l2();
+    let mut expected = world.devices.clone();
+    world
+        .faults
+        .insert(Cell::L2 { node: 0, bank: 2 }, Fault::WritesAfter(1));
+    world
+        .faults
+        .insert(Cell::L2 { node: 0, bank: 5 }, Fault::WritesAfter(0));
+    assert_eq!(set(&mut world, 0, 1, 1), 13);
+    expected.insert(Cell::L2 { node: 0, bank: 2 }, 0x10_0000_0012);
+    assert_eq!(world.devices, expected);
+}
+
+#[test]
+fn an_l2_get_needs_bank_0_only() {
+    let mut world = with_l2();
+    world
+        .faults
+        .insert(Cell::L2 { node: 0, bank: 7 }, Fault::Always);
+    assert_eq!(get(&mut world, 0, 1), (0, 2));
+    world
+        .faults
+        .insert(Cell::L2 { node: 0, bank: 0 }, Fault::Always);
+    assert_eq!(get(&mut world, 0, 1), (13, 0x1111));
+    world.faults.clear();
+    refused_untouched(&mut world, 0, 1, 13);
+}

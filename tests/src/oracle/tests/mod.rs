@@ -1,0 +1,58 @@
+//! Hand-picked cases, with the expectations written out from the documents.
+
+mod calls;
+mod clients;
+mod faults;
+mod rights;
+
+use super::*;
+
+/// What the unused argument registers hold in these tests.
+const REST: [u64; 3] = [0x2222, 0x3333, 0x4444];
+
+/// A call with two arguments; the other registers hold `REST`.
+fn call(world: &mut World, strand: u16, trap: Trap, function: u64, args: [u64; 2]) -> Outcome {
+    world.call(
+        strand,
+        trap,
+        [args[0], args[1], REST[0], REST[1], REST[2], function],
+    )
+}
+
+/// A get that passes 0x1111 in %o1: the status, and %o1 after it. No other register may change.
+fn get(world: &mut World, strand: u16, id: u64) -> (u64, u64) {
+    let out = call(world, strand, Trap::Fast, 0x106, [id, 0x1111]);
+    assert_eq!(out.regs[2..], [0x2222, 0x3333, 0x4444, 0x106]);
+    (out.regs[0], out.regs[1])
+}
+
+/// A set: its status. No other register may change.
+fn set(world: &mut World, strand: u16, id: u64, value: u64) -> u64 {
+    let out = call(world, strand, Trap::Fast, 0x107, [id, value]);
+    assert_eq!(out.regs[1..], [value, 0x2222, 0x3333, 0x4444, 0x107]);
+    out.regs[0]
+}
+
+/// Negotiates version 1.`minor` of the performance counters.
+fn negotiate(world: &mut World, strand: u16, minor: u64) {
+    let out = world.call(strand, Trap::Core, [0x205, 1, minor, 0, 0, 0]);
+    assert_eq!(out.regs, [0, minor, minor, 0, 0, 0]);
+}
+
+/// A Batoka of four nodes with one guest on `strands`, which has negotiated 1.1.
+fn batoka(strands: impl IntoIterator<Item = u16>, grant: Grant) -> World {
+    let guest = Guest::new(strands, grant);
+    let first = guest.strands[0];
+    let mut world = World::new(Machine::Batoka, 4, &[], vec![guest]).unwrap();
+    negotiate(&mut world, first, 1);
+    world
+}
+
+/// A read or write that took place.
+fn done(address: u64, action: Action) -> Access {
+    Access {
+        target: Target::Address(address),
+        action,
+        answer: Answer::Done,
+    }
+}
