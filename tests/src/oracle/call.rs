@@ -104,7 +104,7 @@ impl World {
                     action: Action::Read,
                     answer: Answer::Done,
                 });
-                Ok(self.pcr.get(&strand).copied().unwrap_or(0))
+                Ok(self.pcr_of(strand))
             }
             1 => {
                 let bank = self

@@ -247,6 +247,6 @@ impl World {
         if let Action::Write(value) = action {
             self.devices.insert(cell, value);
         }
-        Ok(self.devices.get(&cell).copied().unwrap_or(0))
+        Ok(self.holds(cell))
     }
 }

@@ -191,6 +191,16 @@ impl World {
         }
     }
 
+    /// What a device register holds.
+    pub fn holds(&self, cell: Cell) -> u64 {
+        self.devices.get(&cell).copied().unwrap_or(0)
+    }
+
+    /// What a strand's PCR holds.
+    pub fn pcr_of(&self, strand: u16) -> u64 {
+        self.pcr.get(&strand).copied().unwrap_or(0)
+    }
+
     /// The node that a strand is on.
     pub fn node_of(strand: u16) -> usize {
         usize::from(strand / STRANDS_PER_NODE)

@@ -119,7 +119,7 @@ impl World {
                 continue;
             }
             let cleared = match cell {
-                Cell::L2 { .. } => self.devices.get(&cell).copied().unwrap_or(0) & !PERF_CONFIG,
+                Cell::L2 { .. } => self.holds(cell) & !PERF_CONFIG,
                 Cell::Register(_) => 0,
             };
             let _ = self.write(from, cell, cleared, &mut Vec::new());

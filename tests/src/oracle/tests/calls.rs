@@ -145,7 +145,7 @@ fn perf_config_is_two_bits_in_eight_banks_of_the_callers_node() {
     let mut world = batoka([64, 128], Grant::GLOBAL);
     for node in 0..4 {
         for bank in 0..8 {
-            let other_bits = 0x1_fe00_7ff8 + bank as u64;
+            let other_bits = 0x8000_0001_fe00_7ff8 + bank as u64;
             world
                 .devices
                 .insert(Cell::L2 { node, bank }, other_bits | 1 << 36);
@@ -159,7 +159,7 @@ fn perf_config_is_two_bits_in_eight_banks_of_the_callers_node() {
     for (cell, value) in &world.devices {
         match *cell {
             Cell::L2 { node: 1, bank } => {
-                assert_eq!(*value, 0x21_fe00_7ff8 + bank as u64);
+                assert_eq!(*value, 0x8000_0021_fe00_7ff8 + bank as u64);
                 let address = 0xa9_0000_0000 + bank as u64 * 0x40;
                 let expected = [
                     done(address, Action::Read),

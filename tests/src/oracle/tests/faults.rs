@@ -22,6 +22,29 @@ fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     assert_eq!(*world, before);
 }
 
+/// The names of the registers say which unit they are part of.
+#[test]
+fn each_register_is_part_of_the_unit_in_its_name() {
+    for register in &registers::REGISTERS[2..] {
+        let expected = match Unit::of(Cell::Register(register.id)) {
+            Unit::L2 { .. } => panic!("{} is no L2 register", register.name),
+            Unit::Mcu { node, mcu } => format!("NODE{node}_MCU{mcu}_"),
+            Unit::Hub(hub) => format!("ZAM{hub}_"),
+        };
+        assert!(
+            register.name.starts_with(&expected),
+            "{}: {expected}",
+            register.name
+        );
+    }
+    assert_eq!(Unit::L2 { node: 3 }.cells().len(), 8);
+    assert_eq!(
+        Unit::Mcu { node: 3, mcu: 1 }.cells(),
+        [Cell::Register(16), Cell::Register(17)]
+    );
+    assert_eq!(Unit::Hub(3).cells().len(), 18);
+}
+
 #[test]
 fn a_busy_hub_would_block_and_nothing_happens() {
     let mut world = batoka([0], Grant::GLOBAL);

@@ -46,6 +46,29 @@ fn the_first_check_that_fails_gives_the_status() {
 }
 
 #[test]
+fn version_1_0_ends_with_register_17() {
+    for (compat, zambezi) in [(false, 13), (true, 0)] {
+        let guest = Guest {
+            compat,
+            ..Guest::new([192], Grant::GLOBAL_STRAND)
+        };
+        let mut world = World::new(Machine::Batoka, 4, &[], vec![guest]).unwrap();
+        negotiate(&mut world, 192, 0);
+        for (id, status) in [
+            (0, 0),
+            (1, 0),
+            (14, 0),
+            (17, 0),
+            (18, zambezi),
+            (89, zambezi),
+            (90, 6),
+        ] {
+            assert_eq!(get(&mut world, 192, id).0, status, "PerfReg {id}");
+        }
+    }
+}
+
+#[test]
 fn a_busy_hub_is_asked_last() {
     let mut world = batoka([0], Grant::STRAND);
     world.hubs = [HubCondition::Busy; 4];
@@ -149,6 +172,10 @@ fn who_loses_every_right_leaves_nothing_behind() {
     }
     assert_eq!(world.pcr, BTreeMap::from([(0, 0), (65, 0), (1, 0x13)]));
     assert_eq!(world.pic, BTreeMap::from([(0, 0), (65, 0), (1, 0x77)]));
+    assert!(
+        !world.devices.contains_key(&Cell::Register(8)),
+        "an absent register was cleared"
+    );
     assert_eq!(get(&mut world, 0, 0), (10, 0x1111));
     assert_eq!(get(&mut world, 1, 2), (0, 0));
     assert_eq!(get(&mut world, 1, 6), (10, 0x1111));
@@ -166,6 +193,15 @@ fn who_loses_ht_keeps_counting_without_it() {
         world.pic,
         BTreeMap::from([(0, 0x1234), (65, 0x1234), (1, 0)])
     );
+}
+
+#[test]
+fn a_unit_that_is_out_of_service_is_not_touched_again() {
+    let mut world = used();
+    world.out_of_service.insert(Unit::Hub(1));
+    assert_eq!(world.regrant(&[Grant::NONE, Grant::NONE]), Ok(()));
+    assert_eq!(world.holds(Cell::Register(36)), 0xffff);
+    assert_eq!(world.holds(Cell::Register(35)), 0);
 }
 
 #[test]
