@@ -58,12 +58,17 @@ impl Access {
 
     /// The bits of a unit. L2 control is out of service for some nodes of a guest, so it has none: register 1 looks.
     pub(crate) fn of_unit(unit: Unit) -> Self {
-        PerfReg::all().fold(Self::NOTHING, |access, register| match (unit, register.kind()) {
-            (Unit::Mcu(node, mcu), Kind::Dram { node: n, mcu: m, .. }) if (node, mcu) == (n, m) => {
-                access.with(register)
+        PerfReg::all().fold(Self::NOTHING, |access, register| {
+            match (unit, register.kind()) {
+                (
+                    Unit::Mcu(node, mcu),
+                    Kind::Dram {
+                        node: n, mcu: m, ..
+                    },
+                ) if (node, mcu) == (n, m) => access.with(register),
+                (Unit::Hub(hub), Kind::Hub { hub: h, .. }) if hub == h => access.with(register),
+                _ => access,
             }
-            (Unit::Hub(hub), Kind::Hub { hub: h, .. }) if hub == h => access.with(register),
-            _ => access,
         })
     }
 }

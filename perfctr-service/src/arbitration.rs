@@ -78,7 +78,9 @@ impl HubGate {
     /// Takes the hub if it is free and nobody is remembered. Otherwise [`ask`](Self::ask).
     #[inline(always)]
     pub fn take_free(&self, strand: StrandId) -> bool {
-        self.state.compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.state
+            .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Asks for the hub. On success the caller has the only access in flight, until it calls
@@ -107,7 +109,11 @@ impl HubGate {
     #[inline(always)]
     pub fn release(&self, strand: StrandId) {
         let taken = token(strand);
-        if self.state.compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed).is_err() {
+        if self
+            .state
+            .compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed)
+            .is_err()
+        {
             self.state.store(REMEMBERED, Ordering::Release);
         }
     }
@@ -116,7 +122,8 @@ impl HubGate {
     pub fn give_back(&self, strand: StrandId) {
         self.remember(strand);
         if self.enter() {
-            self.turn.store(strand.index() as u32 + 1, Ordering::Relaxed);
+            self.turn
+                .store(strand.index() as u32 + 1, Ordering::Relaxed);
             self.refusals.store(0, Ordering::Relaxed);
             self.leave();
         }
@@ -148,7 +155,8 @@ impl HubGate {
     }
 
     fn take_in_turn(&self, strand: StrandId) {
-        self.state.store(token(strand) | REMEMBERED, Ordering::SeqCst);
+        self.state
+            .store(token(strand) | REMEMBERED, Ordering::SeqCst);
         if self.count() == 0 {
             self.state.fetch_and(!REMEMBERED, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
@@ -175,7 +183,10 @@ impl HubGate {
     }
 
     fn count(&self) -> u32 {
-        self.remembered.iter().map(|word| word.load(Ordering::SeqCst).count_ones()).sum()
+        self.remembered
+            .iter()
+            .map(|word| word.load(Ordering::SeqCst).count_ones())
+            .sum()
     }
 
     /// The first remembered strand behind the last turn, cyclically; `otherwise` if there is none.
@@ -184,7 +195,9 @@ impl HubGate {
         // The word that the search begins in comes again at the end, for its lower bits.
         for step in 0..=WORDS as u32 {
             let index = (first / 64 + step) % WORDS as u32;
-            let Some(word) = self.remembered.get(index as usize) else { continue };
+            let Some(word) = self.remembered.get(index as usize) else {
+                continue;
+            };
             let from_first = u64::MAX << (first % 64);
             let window = match step {
                 0 => from_first,
@@ -201,7 +214,10 @@ impl HubGate {
 
     fn enter(&self) -> bool {
         for _ in 0..LOCK_TRIES {
-            if self.lock.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            if self
+                .lock
+                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
             {
                 return true;
             }

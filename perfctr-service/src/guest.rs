@@ -6,7 +6,7 @@ use hv_core::sync::{AtomicBool, AtomicU64, Ordering};
 use platform::Machine;
 
 use crate::access::Access;
-use crate::policy::{Grant, GuestConfig, NodeSet, StrandRight};
+use crate::policy::{GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::units::{OutOfService, Unit};
 
 /// The versions of group 0x205, lowest first.
@@ -41,8 +41,8 @@ impl Guest {
         Access::from_bits(self.access[self.negotiated.place() & 3].load(Ordering::Relaxed))
     }
 
-    pub(crate) fn grant(&self) -> Grant {
-        self.config.grant
+    pub(crate) fn strands(&self) -> StrandSet {
+        self.config.strands
     }
 
     pub(crate) fn covers(&self, register: PerfReg) -> bool {

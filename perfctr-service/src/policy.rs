@@ -30,10 +30,16 @@ pub struct Grant {
 
 impl Grant {
     /// Nothing.
-    pub const NONE: Self = Self { strand: StrandRight::None, global: false };
+    pub const NONE: Self = Self {
+        strand: StrandRight::None,
+        global: false,
+    };
 
     /// Everything.
-    pub const ALL: Self = Self { strand: StrandRight::HtStrand, global: true };
+    pub const ALL: Self = Self {
+        strand: StrandRight::HtStrand,
+        global: true,
+    };
 
     /// Whether it covers a register, for a guest with strands on these nodes.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
@@ -137,7 +143,9 @@ impl StrandSet {
 
     /// Its strands, in order.
     pub fn iter(self) -> impl Iterator<Item = StrandId> {
-        (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.has(*strand))
+        (0..StrandId::COUNT)
+            .filter_map(StrandId::new)
+            .filter(move |strand| self.has(*strand))
     }
 }
 
@@ -180,11 +188,17 @@ impl fmt::Display for ConfigError {
         match self {
             Self::TooManyGuests => write!(f, "more than {} guests", StrandId::COUNT),
             Self::TwoGlobals(a, b) => {
-                write!(f, "guests {a} and {b} both have global; one guest of a machine can")
+                write!(
+                    f,
+                    "guests {a} and {b} both have global; one guest of a machine can"
+                )
             }
             Self::SharedStrand(a, b) => write!(f, "guests {a} and {b} have a strand in common"),
             Self::NoSuchStrand(guest, strand) => {
-                write!(f, "guest {guest} has strand {strand}, which this machine does not have")
+                write!(
+                    f,
+                    "guest {guest} has strand {strand}, which this machine does not have"
+                )
             }
         }
     }
@@ -198,8 +212,10 @@ pub(crate) fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), Conf
         return Err(ConfigError::TooManyGuests);
     }
     for (number, guest) in guests.iter().enumerate() {
-        if let Some(strand) =
-            guest.strands.iter().find(|strand| strand.index() >= machine.strands())
+        if let Some(strand) = guest
+            .strands
+            .iter()
+            .find(|strand| strand.index() >= machine.strands())
         {
             return Err(ConfigError::NoSuchStrand(number, strand));
         }

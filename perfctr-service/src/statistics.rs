@@ -57,54 +57,69 @@ impl Class {
     }
 }
 
+/// Why a call was refused, in the order of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// EBADTRAP: the group is not negotiated.
+    BadTrap,
+    /// EINVAL: no such register.
+    Invalid,
+    /// ENOTSUPPORTED: the version or the machine does not have the register, or its unit is out of service.
+    NotSupported,
+    /// ENOACCESS: the guest's grant does not cover it.
+    NoAccess,
+    /// EWOULDBLOCK: its hub, or its node's L2 control, is taken at this moment.
+    WouldBlock,
+}
+
+impl Refusal {
+    /// The status.
+    pub const fn error(self) -> HvError {
+        match self {
+            Self::BadTrap => HvError::BadTrap,
+            Self::Invalid => HvError::Invalid,
+            Self::NotSupported => HvError::NotSupported,
+            Self::NoAccess => HvError::NoAccess,
+            Self::WouldBlock => HvError::WouldBlock,
+        }
+    }
+}
+
 /// The ways in which a call of the service ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// EOK.
     Ok,
-    /// EBADTRAP.
-    BadTrap,
-    /// EINVAL.
-    Invalid,
-    /// ENOTSUPPORTED.
-    NotSupported,
-    /// ENOACCESS.
-    NoAccess,
-    /// EWOULDBLOCK.
-    WouldBlock,
+    /// Any other status.
+    Refused(Refusal),
 }
 
 impl Outcome {
-    /// All of them, in the order of the checks.
+    /// All of them: EOK, then the refusals in the order of the checks.
     pub const ALL: &'static [Self] = &[
         Self::Ok,
-        Self::BadTrap,
-        Self::Invalid,
-        Self::NotSupported,
-        Self::NoAccess,
-        Self::WouldBlock,
+        Self::Refused(Refusal::BadTrap),
+        Self::Refused(Refusal::Invalid),
+        Self::Refused(Refusal::NotSupported),
+        Self::Refused(Refusal::NoAccess),
+        Self::Refused(Refusal::WouldBlock),
     ];
 
-    /// The status that the guest sees; `None` for EOK.
-    pub const fn error(self) -> Option<HvError> {
-        match self {
-            Self::Ok => None,
-            Self::BadTrap => Some(HvError::BadTrap),
-            Self::Invalid => Some(HvError::Invalid),
-            Self::NotSupported => Some(HvError::NotSupported),
-            Self::NoAccess => Some(HvError::NoAccess),
-            Self::WouldBlock => Some(HvError::WouldBlock),
-        }
-    }
-
-    /// The specification's name.
+    /// The specification's name of the status.
     pub const fn name(self) -> &'static str {
-        match self.error() {
-            None => "EOK",
-            Some(error) => match error.name() {
+        match self {
+            Self::Ok => "EOK",
+            Self::Refused(refusal) => match refusal.error().name() {
                 Some(name) => name,
                 None => "",
             },
+        }
+    }
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Ok => 0,
+            Self::Refused(refusal) => 1 + refusal as usize,
         }
     }
 }
@@ -124,12 +139,21 @@ impl Counts {
 
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        let count = &self.0[operation as usize][class as usize][outcome as usize];
-        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        let count = &self.0[operation as usize][class as usize][outcome.index()];
+        count.store(
+            count.load(Ordering::Relaxed).wrapping_add(1),
+            Ordering::Relaxed,
+        );
     }
 
     pub(crate) fn add_to(&self, sum: &mut Statistics) {
-        for (sums, counts) in sum.0.iter_mut().flatten().flatten().zip(self.0.iter().flatten().flatten()) {
+        for (sums, counts) in sum
+            .0
+            .iter_mut()
+            .flatten()
+            .flatten()
+            .zip(self.0.iter().flatten().flatten())
+        {
             *sums = sums.wrapping_add(counts.load(Ordering::Relaxed));
         }
     }
@@ -142,12 +166,16 @@ pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 impl Statistics {
     /// Calls of this function, for this class of register, that ended so.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
-        self.0[operation as usize][class as usize][outcome as usize]
+        self.0[operation as usize][class as usize][outcome.index()]
     }
 
     /// Calls that ended so.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
-        self.0.iter().flatten().map(|outcomes| outcomes[outcome as usize]).sum()
+        self.0
+            .iter()
+            .flatten()
+            .map(|outcomes| outcomes[outcome.index()])
+            .sum()
     }
 
     /// All calls.

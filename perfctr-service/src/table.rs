@@ -1,7 +1,9 @@
 //! The register table: for each of the 90, the address and the bits that a guest can write (FWARC/2007/529
 //! sections 2 and 3.1), computed at compile time.
 
-use guest_abi::layout::{AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr};
+use guest_abi::layout::{
+    AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr,
+};
 use guest_abi::{HubRole, HubUnit, Kind, McuRole, Node, PerfReg};
 use platform::{PhysicalAddress, address};
 
@@ -29,7 +31,9 @@ static ADDRESSES: [Addresses; NODES] = {
 };
 
 const fn address_from(caller: usize, id: usize) -> Option<PhysicalAddress> {
-    let Some(register) = PerfReg::new(id as u64) else { return None };
+    let Some(register) = PerfReg::new(id as u64) else {
+        return None;
+    };
     match register.kind() {
         Kind::Dram { node, .. } if node.index() == caller => address::local(register),
         _ => address::global(register),
@@ -46,10 +50,21 @@ pub const fn write_mask(register: PerfReg) -> u64 {
     match register.kind() {
         Kind::Strand => SparcPcr::WRITABLE,
         Kind::L2 => PerfConfig::WRITABLE,
-        Kind::Dram { role: McuRole::Pcr, .. } => DramPcr::WRITABLE,
-        Kind::Dram { role: McuRole::Pic, .. } => DramPic::WRITABLE,
-        Kind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => u64::MAX,
-        Kind::Hub { unit, role: HubRole::Pcr, .. } => match unit {
+        Kind::Dram {
+            role: McuRole::Pcr, ..
+        } => DramPcr::WRITABLE,
+        Kind::Dram {
+            role: McuRole::Pic, ..
+        } => DramPic::WRITABLE,
+        Kind::Hub {
+            role: HubRole::Pic0 | HubRole::Pic1,
+            ..
+        } => u64::MAX,
+        Kind::Hub {
+            unit,
+            role: HubRole::Pcr,
+            ..
+        } => match unit {
             HubUnit::LpuA | HubUnit::LpuB | HubUnit::LpuC | HubUnit::LpuD => LpuPcr::WRITABLE,
             HubUnit::Gpd => GpdPcr::WRITABLE,
             HubUnit::Asu => AsuPcr::WRITABLE,

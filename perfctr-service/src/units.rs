@@ -28,10 +28,13 @@ impl Unit {
 
     /// Every unit that the largest machine has.
     pub fn all() -> impl Iterator<Item = Self> {
-        let channels =
-            Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
+        let channels = Node::ALL
+            .iter()
+            .flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
         let hubs = Hub::ALL.iter().map(|hub| Self::Hub(*hub));
-        channels.chain(hubs).chain(Node::ALL.iter().map(|node| Self::L2(*node)))
+        channels
+            .chain(hubs)
+            .chain(Node::ALL.iter().map(|node| Self::L2(*node)))
     }
 
     const fn bit(self) -> u32 {

@@ -1,0 +1,155 @@
+//! The service: its state, and what the operator of the machine does with it.
+
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
+use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
+use platform::{Bus, Machine, StrandRegisters};
+
+use crate::arbitration::HubGate;
+use crate::guest::{Guest, VERSIONS};
+use crate::l2::L2Lock;
+use crate::policy::{self, ConfigError, GuestConfig, StrandSet};
+use crate::statistics::{Counts, Statistics};
+use crate::table::{self, Addresses};
+use crate::units::{OutOfService, Unit};
+
+/// What the service keeps for a strand.
+#[derive(Debug)]
+pub(crate) struct Strand {
+    pub(crate) addresses: &'static Addresses,
+    pub(crate) node: Node,
+    pub(crate) counts: Counts,
+}
+
+/// The performance counter service of one machine: API group 0x205.
+///
+/// `B` reaches the device registers, `R` the registers of the strand that calls. All methods take `&self`, and strands
+/// may be in them at the same time.
+#[derive(Debug)]
+pub struct PerfCounterService<B, R> {
+    pub(crate) bus: B,
+    pub(crate) registers: R,
+    pub(crate) machine: Machine,
+    pub(crate) guests: [Guest; GuestId::COUNT],
+    pub(crate) strands: [Strand; StrandId::COUNT],
+    pub(crate) hubs: [HubGate; Hub::ALL.len()],
+    pub(crate) l2: [L2Lock; Node::ALL.len()],
+    pub(crate) out_of_service: OutOfService,
+}
+
+impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+    /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found
+    /// before anything is built.
+    pub fn new(
+        machine: Machine,
+        bus: B,
+        registers: R,
+        guests: &[GuestConfig],
+    ) -> Result<Self, ConfigError> {
+        policy::check(machine, guests)?;
+        let service = Self {
+            bus,
+            machine,
+            guests: core::array::from_fn(|number| {
+                Guest::new(guests.get(number).copied().unwrap_or_default())
+            }),
+            strands: core::array::from_fn(|number| {
+                let node = match StrandId::new(number) {
+                    Some(strand) => registers.node(strand),
+                    None => Node::Node0,
+                };
+                Strand {
+                    addresses: table::addresses(node),
+                    node,
+                    counts: Counts::new(),
+                }
+            }),
+            registers,
+            hubs: [const { HubGate::new() }; Hub::ALL.len()],
+            l2: [const { L2Lock::new() }; Node::ALL.len()],
+            out_of_service: OutOfService::new(),
+        };
+        for guest in &service.guests {
+            guest.update(machine, &service.out_of_service);
+        }
+        Ok(service)
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// The bus.
+    pub fn bus(&self) -> &B {
+        &self.bus
+    }
+
+    /// How the calls of a guest's strands ended so far.
+    pub fn statistics(&self, guest: GuestId) -> Statistics {
+        self.statistics_of(self.guests[guest.index()].strands())
+    }
+
+    /// How the calls of these strands ended so far.
+    pub fn statistics_of(&self, strands: StrandSet) -> Statistics {
+        let mut sum = Statistics::default();
+        for strand in strands.iter() {
+            self.strands[strand.index()].counts.add_to(&mut sum);
+        }
+        sum
+    }
+
+    /// Whether a unit is out of service since one of its devices faulted.
+    pub fn is_out_of_service(&self, unit: Unit) -> bool {
+        self.out_of_service.has(unit)
+    }
+
+    /// The operator has mended a unit. A guest that was reset while it was a hub that was missing sees the hubs from
+    /// its next reset on.
+    pub fn return_to_service(&self, unit: Unit) {
+        self.out_of_service.remove(unit);
+        for guest in &self.guests {
+            guest.update(self.machine, &self.out_of_service);
+        }
+    }
+
+    /// A device has faulted: its unit is out of service for everyone from now on.
+    pub(crate) fn take_out_of_service(&self, unit: Unit) {
+        if self.out_of_service.add(unit) {
+            log::error!("{unit} faulted and is out of service");
+        }
+        for guest in &self.guests {
+            guest.withdraw(unit);
+        }
+    }
+}
+
+impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
+    const GROUP: ApiGroup = ApiGroup::VFALLS;
+    const VERSIONS: &'static [Version] = VERSIONS;
+
+    fn negotiated(&self, guest: GuestId) -> Option<&Negotiated> {
+        Some(&self.guests[guest.index()].negotiated)
+    }
+
+    #[inline]
+    fn fast(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Option<Result<Reply, HvError>> {
+        match function {
+            VFALLS_GET_PERFREG => Some(self.get(caller, registers.o0).map(Reply::Value)),
+            VFALLS_SET_PERFREG => Some(
+                self.set(caller, registers.o0, registers.o1)
+                    .map(|()| Reply::Done),
+            ),
+            _ => None,
+        }
+    }
+
+    fn guest_reset(&self, guest: GuestId) {
+        self.guests[guest.index()].reset(self.machine, &self.out_of_service);
+    }
+}
