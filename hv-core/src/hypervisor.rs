@@ -3,7 +3,8 @@
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, HvError, Registers, Version};
 
-use crate::{Caller, GuestId, Negotiated, Reply, Services};
+use crate::negotiation::{Negotiated, negotiate};
+use crate::{Caller, GuestId, Place, Reply, Seat, Services};
 
 /// The hypervisor image around the services: consoles, and hypercalls of its own.
 pub trait Embedder {
@@ -41,7 +42,7 @@ struct BaseVersions {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatch of hypercalls, for all guests and strands of a machine.
+/// The state of hypercall dispatch, for all guests and strands of a machine.
 pub struct Hypervisor<S, E> {
     services: S,
     embedder: E,
@@ -73,47 +74,20 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         &self.embedder
     }
 
-    /// Serves trap 0x80.
-    #[inline]
-    pub fn fast_trap(&self, caller: Caller, registers: &mut Registers) {
-        let function = registers.o5;
-        let result = match self.services.fast(caller, function, registers) {
-            Some(result) => result,
-            None => self.embedder.fast(caller, function, registers),
-        };
-        answer(result, registers);
-    }
-
-    /// Serves trap 0xff.
-    pub fn core_trap(&self, caller: Caller, registers: &mut Registers) -> After {
-        let guest = caller.guest;
-        let result = match registers.o5 {
-            API_SET_VERSION => self
-                .set_version(
-                    guest,
-                    ApiGroup(registers.o0),
-                    Version::new(registers.o1, registers.o2),
-                )
-                .map(Reply::Value),
-            CONS_PUTCHAR => match u8::try_from(registers.o0) {
-                Ok(byte) => self.embedder.console(caller, byte).map(|()| Reply::Done),
-                Err(_) => Err(HvError::Invalid),
-            },
-            EXIT => return After::Exit(registers.o0),
-            API_GET_VERSION => self
-                .version(guest, ApiGroup(registers.o0))
-                .map(|Version { major, minor }| Reply::Values(major, minor)),
-            function => self.embedder.core(caller, function, registers),
-        };
-        answer(result, registers);
-        After::Resume
+    /// A strand that runs a guest, ready to serve its traps.
+    pub fn strand(&self, caller: Caller) -> Strand<'_, S, E> {
+        Strand {
+            hypervisor: self,
+            caller,
+            seats: self.services.seats(caller),
+        }
     }
 
     /// The guest starts again: nothing is negotiated, and every service is told.
     pub fn reset_guest(&self, guest: GuestId) {
         let base = &self.base[guest.index()];
-        base.sun4v.reset();
-        base.core.reset();
+        base.sun4v.set(Place::NONE);
+        base.core.set(Place::NONE);
         self.services.guest_reset(guest);
     }
 
@@ -127,27 +101,114 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         if group == ApiGroup::SUN4V && wanted.major != 1 {
             return Err(HvError::NotSupported);
         }
-        let (state, versions) = self.group(guest, group).ok_or(HvError::Invalid)?;
-        state.negotiate(versions, wanted.major, wanted.minor)
+        let versions = self.versions(group)?;
+        let place = negotiate(versions, wanted)?;
+        match self.base(guest, group) {
+            Some(base) => base.set(place),
+            None => self.services.negotiate(guest, group, place),
+        }
+        Ok(place.version(versions).minor)
     }
 
     fn version(&self, guest: GuestId, group: ApiGroup) -> Result<Version, HvError> {
-        let (state, versions) = self.group(guest, group).ok_or(HvError::Invalid)?;
-        Ok(state.version(versions))
+        let versions = self.versions(group)?;
+        let place = match self.base(guest, group) {
+            Some(base) => base.get(),
+            None => self.services.negotiated(guest, group),
+        };
+        Ok(place.version(versions))
     }
 
-    fn group(&self, guest: GuestId, group: ApiGroup) -> Option<(&Negotiated, &'static [Version])> {
+    fn versions(&self, group: ApiGroup) -> Result<&'static [Version], HvError> {
+        match group {
+            ApiGroup::SUN4V | ApiGroup::CORE => Ok(BASE),
+            other => self.services.versions(other).ok_or(HvError::Invalid),
+        }
+    }
+
+    fn base(&self, guest: GuestId, group: ApiGroup) -> Option<&Negotiated> {
         let base = &self.base[guest.index()];
         match group {
-            ApiGroup::SUN4V => Some((&base.sun4v, BASE)),
-            ApiGroup::CORE => Some((&base.core, BASE)),
-            other => self.services.group(other, guest),
+            ApiGroup::SUN4V => Some(&base.sun4v),
+            ApiGroup::CORE => Some(&base.core),
+            _ => None,
         }
     }
 }
 
+/// One strand and the guest that it runs, with what the services have looked up for them: what a trap veneer hands over.
+pub struct Strand<'a, S: Services + 'a, E> {
+    hypervisor: &'a Hypervisor<S, E>,
+    caller: Caller,
+    seats: S::Seats<'a>,
+}
+
+impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
+    /// Who calls.
+    pub fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    /// The strand's seats at the services.
+    pub fn seats(&self) -> &S::Seats<'a> {
+        &self.seats
+    }
+
+    /// Serves trap 0x80.
+    #[inline]
+    pub fn fast_trap(&self, registers: &mut Registers) {
+        match self.seats.common(registers.o5, registers) {
+            Some(reply) => answer(Ok(reply), registers),
+            None => self.uncommon_trap(registers),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn uncommon_trap(&self, registers: &mut Registers) {
+        let function = registers.o5;
+        let result = match self.seats.fast(function, registers) {
+            Some(result) => result,
+            None => self
+                .hypervisor
+                .embedder
+                .fast(self.caller, function, registers),
+        };
+        answer(result, registers);
+    }
+
+    /// Serves trap 0xff.
+    pub fn core_trap(&self, registers: &mut Registers) -> After {
+        let Caller { guest, .. } = self.caller;
+        let hypervisor = self.hypervisor;
+        let result = match registers.o5 {
+            API_SET_VERSION => hypervisor
+                .set_version(
+                    guest,
+                    ApiGroup(registers.o0),
+                    Version::new(registers.o1, registers.o2),
+                )
+                .map(Reply::Value),
+            CONS_PUTCHAR => match u8::try_from(registers.o0) {
+                Ok(byte) => hypervisor
+                    .embedder
+                    .console(self.caller, byte)
+                    .map(|()| Reply::Done),
+                Err(_) => Err(HvError::Invalid),
+            },
+            EXIT => return After::Exit(registers.o0),
+            API_GET_VERSION => hypervisor
+                .version(guest, ApiGroup(registers.o0))
+                .map(|Version { major, minor }| Reply::Values(major, minor)),
+            function => hypervisor.embedder.core(self.caller, function, registers),
+        };
+        answer(result, registers);
+        After::Resume
+    }
+}
+
 /// The one place that writes a guest's registers.
-#[inline]
+#[inline(always)]
 fn answer(result: Result<Reply, HvError>, registers: &mut Registers) {
     match result {
         Ok(reply) => {

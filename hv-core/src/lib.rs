@@ -13,6 +13,6 @@ mod service;
 pub mod sync;
 
 pub use caller::{Caller, GuestId};
-pub use hypervisor::{After, Embedder, Hypervisor};
-pub use negotiation::Negotiated;
-pub use service::{Reply, Service, Services};
+pub use hypervisor::{After, Embedder, Hypervisor, Strand};
+pub use negotiation::Place;
+pub use service::{Reply, Seat, Service, Services};

@@ -2,7 +2,7 @@
 
 use guest_abi::{ApiGroup, HvError, Registers, Version};
 
-use crate::{Caller, GuestId, Negotiated};
+use crate::{Caller, GuestId, Place};
 
 /// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,65 +23,118 @@ pub trait Service {
     /// Its versions, at most 255, lowest first, with no minor number left out.
     const VERSIONS: &'static [Version];
 
-    /// What a guest has negotiated. `None` for a guest that does not exist.
-    fn negotiated(&self, guest: GuestId) -> Option<&Negotiated>;
+    /// What the service looks up once for a strand, so that it need not do so in every call.
+    type Seat<'a>: Seat
+    where
+        Self: 'a;
 
-    /// Serves a FAST call. `None` if the function is not of this group; EBADTRAP if the guest has not negotiated it.
-    fn fast(
-        &self,
-        caller: Caller,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, HvError>>;
+    /// The seat of a strand.
+    fn seat(&self, caller: Caller) -> Self::Seat<'_>;
 
-    /// The guest starts again. Its versions are forgotten already.
+    /// What a guest has negotiated.
+    fn negotiated(&self, guest: GuestId) -> Place;
+
+    /// A guest has negotiated. Other strands may be in calls, or negotiating, at the same time.
+    fn negotiate(&self, guest: GuestId, place: Place);
+
+    /// The guest starts again: nothing is negotiated.
     fn guest_reset(&self, guest: GuestId);
 }
 
-/// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four.
+/// One strand's way into a service.
+pub trait Seat {
+    /// Serves a FAST call of the most frequent and simplest kind, if this is one and all goes well. `None`: nothing was
+    /// done, and [`fast`](Self::fast) is asked.
+    #[inline(always)]
+    fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+        let _ = (function, registers);
+        None
+    }
+
+    /// Serves a FAST call. `None` if the function is not of this group; EBADTRAP if the guest has not negotiated it.
+    fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>>;
+}
+
+/// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. The first that has a group or a
+/// function is the one that is asked.
 pub trait Services {
-    /// [`Service::fast`] of the service that has the function.
-    fn fast(
-        &self,
-        caller: Caller,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, HvError>>;
+    /// The seats of a strand at all of them.
+    type Seats<'a>: Seat
+    where
+        Self: 'a;
 
-    /// The state and the versions of a group, for one guest. `None` if no service has the group.
-    fn group(&self, group: ApiGroup, guest: GuestId) -> Option<(&Negotiated, &'static [Version])>;
+    /// The seats of a strand at all of them.
+    fn seats(&self, caller: Caller) -> Self::Seats<'_>;
 
-    /// Forgets what the guest has negotiated, then tells each service.
+    /// The versions of a group; `None` if no service has it.
+    fn versions(&self, group: ApiGroup) -> Option<&'static [Version]>;
+
+    /// What a guest has negotiated of a group that one of them has.
+    fn negotiated(&self, guest: GuestId, group: ApiGroup) -> Place;
+
+    /// A guest has negotiated a group that one of them has.
+    fn negotiate(&self, guest: GuestId, group: ApiGroup, place: Place);
+
+    /// The guest starts again.
     fn guest_reset(&self, guest: GuestId);
 }
 
 macro_rules! list_of_services {
     ($($name:ident)*) => {
-        #[allow(non_snake_case, unused_variables)]
+        #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($name: Service),*> Services for ($($name,)*) {
-            #[inline]
-            fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+            type Seats<'a> = ($($name::Seat<'a>,)*) where Self: 'a;
+
+            fn seats(&self, caller: Caller) -> Self::Seats<'_> {
                 let ($($name,)*) = self;
-                $(if let Some(result) = $name.fast(caller, function, registers) {
-                    return Some(result);
+                ($($name.seat(caller),)*)
+            }
+
+            fn versions(&self, group: ApiGroup) -> Option<&'static [Version]> {
+                $(if group == $name::GROUP {
+                    return Some($name::VERSIONS);
                 })*
                 None
             }
 
-            fn group(&self, group: ApiGroup, guest: GuestId) -> Option<(&Negotiated, &'static [Version])> {
+            fn negotiated(&self, guest: GuestId, group: ApiGroup) -> Place {
                 let ($($name,)*) = self;
                 $(if group == $name::GROUP {
-                    return $name.negotiated(guest).map(|state| (state, $name::VERSIONS));
+                    return $name.negotiated(guest);
                 })*
-                None
+                Place::NONE
+            }
+
+            fn negotiate(&self, guest: GuestId, group: ApiGroup, place: Place) {
+                let ($($name,)*) = self;
+                $(if group == $name::GROUP {
+                    return $name.negotiate(guest, place);
+                })*
             }
 
             fn guest_reset(&self, guest: GuestId) {
                 let ($($name,)*) = self;
-                $(if let Some(state) = $name.negotiated(guest) {
-                    state.reset();
-                }
-                $name.guest_reset(guest);)*
+                $($name.guest_reset(guest);)*
+            }
+        }
+
+        #[allow(non_snake_case, unused_variables)]
+        impl<$($name: Seat),*> Seat for ($($name,)*) {
+            #[inline(always)]
+            fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+                let ($($name,)*) = self;
+                $(if let Some(reply) = $name.common(function, registers) {
+                    return Some(reply);
+                })*
+                None
+            }
+
+            fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+                let ($($name,)*) = self;
+                $(if let Some(result) = $name.fast(function, registers) {
+                    return Some(result);
+                })*
+                None
             }
         }
     };
@@ -92,26 +145,3 @@ list_of_services!(A);
 list_of_services!(A B);
 list_of_services!(A B C);
 list_of_services!(A B C D);
-
-impl<S: Service> Service for &S {
-    const GROUP: ApiGroup = S::GROUP;
-    const VERSIONS: &'static [Version] = S::VERSIONS;
-
-    fn negotiated(&self, guest: GuestId) -> Option<&Negotiated> {
-        (**self).negotiated(guest)
-    }
-
-    #[inline]
-    fn fast(
-        &self,
-        caller: Caller,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, HvError>> {
-        (**self).fast(caller, function, registers)
-    }
-
-    fn guest_reset(&self, guest: GuestId) {
-        (**self).guest_reset(guest);
-    }
-}

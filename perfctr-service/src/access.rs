@@ -1,10 +1,12 @@
-//! One word that says what a guest may do at this moment.
+//! One word that says what a guest may do at this moment, and in which version.
 
 use guest_abi::{Hub, Kind, PerfReg};
+use hv_core::Place;
 
 use crate::units::Unit;
 
-/// Bits 0-17: registers 0-17. Bits 18-21: the hubs. Bit 22: HT in register 0.
+/// Bits 0-17: registers 0-17. Bits 18-21: the hubs. Bit 22: HT in register 0. Bits 63:56: the place of the version that
+/// is negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access(u64);
 
@@ -12,6 +14,7 @@ pub(crate) struct Access(u64);
 pub(crate) const SINGLE_REGISTERS: u64 = 18;
 
 const HT: u64 = 1 << 22;
+const PLACE_SHIFT: u32 = 56;
 
 impl Access {
     pub(crate) const NOTHING: Self = Self(0);
@@ -40,6 +43,21 @@ impl Access {
     #[inline(always)]
     pub(crate) const fn ht(self) -> bool {
         self.0 & HT != 0
+    }
+
+    /// The version.
+    pub(crate) const fn place(self) -> Place {
+        Place::new((self.0 >> PLACE_SHIFT) as u8)
+    }
+
+    /// Nothing but the version.
+    pub(crate) const fn of_place(place: Place) -> Self {
+        Self((place.number() as u64) << PLACE_SHIFT)
+    }
+
+    #[must_use]
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     #[must_use]

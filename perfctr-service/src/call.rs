@@ -1,18 +1,17 @@
 //! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The common case comes first and is short: one look at what the guest may do, the access, one count. Whatever does
-//! not fit it goes to [`exact`], which makes every check in the order of the contract and works out the reason of a
-//! refusal.
-//!
-//! [`exact`]: PerfCounterService::exact
+//! The [common case](PerfCounterSeat::get_common) is short: one look at what the guest may do, the access, one count. It
+//! does the whole call or nothing, and needs no stack. Every other call goes to [`exact`](PerfCounterSeat::exact), which
+//! makes each check in the order of the contract and so works out the reason of a refusal.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::{Hub, HvError, Kind, PerfReg};
-use hv_core::Caller;
-use platform::{AccessError, Bus, StrandRegisters};
+use hv_core::Place;
+use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::access::SINGLE_REGISTERS;
-use crate::service::{PerfCounterService, Strand};
+use crate::arbitration::HubGate;
+use crate::service::PerfCounterSeat;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{WRITE_MASKS, write_mask};
 use crate::units::Unit;
@@ -24,14 +23,6 @@ const DRAM_REGISTERS: u64 = 16;
 /// How many registers a hub has.
 const HUB_REGISTERS: u64 = 18;
 
-/// Why the short path did not do it.
-enum Miss {
-    /// It is not the common case. Nothing was done.
-    Uncommon,
-    /// The access was made, and ended so.
-    Failed(AccessError),
-}
-
 /// What a call does to a register. Get and set share every check and differ in these accesses.
 trait Access: Copy {
     const OPERATION: Operation;
@@ -40,26 +31,21 @@ trait Access: Copy {
     /// Whether the call sets HT in the strand's PCR.
     fn sets_ht(self) -> bool;
 
-    fn strand<B: Bus, R: StrandRegisters>(
-        self,
-        service: &PerfCounterService<B, R>,
-        caller: Caller,
-    ) -> Self::Value;
+    /// Register 0.
+    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) -> Self::Value;
 
+    /// Register 1.
     fn l2<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
+        seat: &PerfCounterSeat<'_, B, R>,
     ) -> Result<Self::Value, AccessError>;
 
     /// A register that has an address.
     fn device<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
+        seat: &PerfCounterSeat<'_, B, R>,
         index: usize,
+        address: PhysicalAddress,
     ) -> Result<Self::Value, AccessError>;
 }
 
@@ -76,33 +62,25 @@ impl Access for Get {
     }
 
     #[inline(always)]
-    fn strand<B: Bus, R: StrandRegisters>(
-        self,
-        service: &PerfCounterService<B, R>,
-        caller: Caller,
-    ) -> u64 {
-        service.registers.pcr(caller.strand)
+    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) -> u64 {
+        seat.service.registers.pcr(seat.strand)
     }
 
     fn l2<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
+        seat: &PerfCounterSeat<'_, B, R>,
     ) -> Result<u64, AccessError> {
-        service.l2[strand.node.index()].get(&service.bus, caller.strand)
+        seat.service.l2[seat.node.index()].get(&seat.service.bus, seat.strand)
     }
 
     #[inline(always)]
     fn device<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
-        index: usize,
+        seat: &PerfCounterSeat<'_, B, R>,
+        _: usize,
+        address: PhysicalAddress,
     ) -> Result<u64, AccessError> {
-        let address = strand.addresses.get(index).ok_or(AccessError::Fault)?;
-        service.bus.read(caller.strand, *address)
+        seat.service.bus.read(seat.strand, address)
     }
 }
 
@@ -119,133 +97,109 @@ impl Access for Set {
     }
 
     #[inline(always)]
-    fn strand<B: Bus, R: StrandRegisters>(
-        self,
-        service: &PerfCounterService<B, R>,
-        caller: Caller,
-    ) {
-        service
+    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) {
+        seat.service
             .registers
-            .set_pcr(caller.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
+            .set_pcr(seat.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
     }
 
     fn l2<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
+        seat: &PerfCounterSeat<'_, B, R>,
     ) -> Result<(), AccessError> {
-        service.l2[strand.node.index()].set(&service.bus, caller.strand, self.0)
+        seat.service.l2[seat.node.index()].set(&seat.service.bus, seat.strand, self.0)
     }
 
     #[inline(always)]
     fn device<B: Bus, R: StrandRegisters>(
         self,
-        service: &PerfCounterService<B, R>,
-        strand: &Strand,
-        caller: Caller,
+        seat: &PerfCounterSeat<'_, B, R>,
         index: usize,
+        address: PhysicalAddress,
     ) -> Result<(), AccessError> {
-        let address = strand.addresses.get(index).ok_or(AccessError::Fault)?;
         let mask = WRITE_MASKS.get(index).ok_or(AccessError::Fault)?;
-        service.bus.write(caller.strand, *address, self.0 & mask)
+        seat.service.bus.write(seat.strand, address, self.0 & mask)
     }
 }
 
-impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
     /// Reads a register: `VFALLS_GET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_GET_PERFREG")]
-    #[inline]
-    pub fn get(&self, caller: Caller, id: u64) -> Result<u64, HvError> {
-        self.call(caller, id, Get)
+    pub fn get(&self, id: u64) -> Result<u64, HvError> {
+        self.counted(id, Get)
     }
 
     /// Writes a register: `VFALLS_SET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_SET_PERFREG")]
-    #[inline]
-    pub fn set(&self, caller: Caller, id: u64, value: u64) -> Result<(), HvError> {
-        self.call(caller, id, Set(value))
+    pub fn set(&self, id: u64, value: u64) -> Result<(), HvError> {
+        self.counted(id, Set(value))
+    }
+
+    /// [`get`](Self::get) of a register that the guest may use and whose device is free and works. `None`: nothing was
+    /// done, and `get` has to.
+    #[inline(always)]
+    pub fn get_common(&self, id: u64) -> Option<u64> {
+        self.common(id, Get)
+    }
+
+    /// [`set`](Self::set) of a register that the guest may use and whose device is free and works. `None`: nothing was
+    /// done, and `set` has to.
+    #[inline(always)]
+    pub fn set_common(&self, id: u64, value: u64) -> Option<()> {
+        self.common(id, Set(value))
     }
 
     #[inline(always)]
-    fn call<A: Access>(&self, caller: Caller, id: u64, access: A) -> Result<A::Value, HvError> {
-        match self.common(caller, id, access) {
-            Ok(value) => Ok(value),
-            Err(miss) => self.uncommon(caller, id, access, miss),
-        }
-    }
-
-    /// A register that the guest may use, whose device is free and works.
-    #[inline(always)]
-    fn common<A: Access>(&self, caller: Caller, id: u64, access: A) -> Result<A::Value, Miss> {
-        let strand = &self.strands[caller.strand.index()];
-        let allowed = self.guests[caller.guest.index()].access();
-        let (class, value) = if id.wrapping_sub(DRAM) < DRAM_REGISTERS {
+    fn common<A: Access>(&self, id: u64, access: A) -> Option<A::Value> {
+        let allowed = self.guest.access();
+        if id.wrapping_sub(DRAM) < DRAM_REGISTERS {
             if !allowed.register(id) {
-                return Err(Miss::Uncommon);
+                return None;
             }
-            let value = access
-                .device(self, strand, caller, id as usize)
-                .map_err(Miss::Failed)?;
-            (Class::Dram, value)
-        } else if id.wrapping_sub(SINGLE_REGISTERS) < PerfReg::COUNT as u64 - SINGLE_REGISTERS {
-            let hub = Hub::new(((id - SINGLE_REGISTERS) / HUB_REGISTERS) as usize)
-                .ok_or(Miss::Uncommon)?;
-            let gate = &self.hubs[hub.index()];
-            if !allowed.hub(hub) || !gate.take_free(caller.strand) {
-                return Err(Miss::Uncommon);
+            let value = self.device(id as usize, access).ok()?;
+            self.counts.add(A::OPERATION, Class::Dram, Outcome::Ok);
+            return Some(value);
+        }
+        if id == 0 {
+            if !allowed.register(0) || access.sets_ht() && !allowed.ht() {
+                return None;
             }
-            match access.device(self, strand, caller, id as usize) {
-                Ok(value) => {
-                    gate.release(caller.strand);
-                    (Class::Hub, value)
-                }
-                Err(error) => return Err(Miss::Failed(error)),
-            }
-        } else if id == 0 && allowed.register(0) && (!access.sets_ht() || allowed.ht()) {
-            (Class::Strand, access.strand(self, caller))
-        } else {
-            return Err(Miss::Uncommon);
-        };
-        strand.counts.add(A::OPERATION, class, Outcome::Ok);
-        Ok(value)
+            let value = access.pcr(self);
+            self.counts.add(A::OPERATION, Class::Strand, Outcome::Ok);
+            return Some(value);
+        }
+        let (hub, gate) = self.hub(id)?;
+        if !allowed.hub(hub) || !gate.take_free(self.strand) {
+            return None;
+        }
+        let value = self.device(id as usize, access);
+        gate.release(self.strand);
+        let value = value.ok()?;
+        self.counts.add(A::OPERATION, Class::Hub, Outcome::Ok);
+        Some(value)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn uncommon<A: Access>(
-        &self,
-        caller: Caller,
-        id: u64,
-        access: A,
-        miss: Miss,
-    ) -> Result<A::Value, HvError> {
-        let result = match (miss, PerfReg::new(id)) {
-            (Miss::Failed(error), Some(register)) => Err(self.failed(caller, register, error)),
-            _ => self.exact(caller, id, access),
-        };
+    fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
+        let result = self.exact(id, access);
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
         };
-        self.strands[caller.strand.index()]
-            .counts
-            .add(A::OPERATION, Class::of(id), outcome);
+        self.counts.add(A::OPERATION, Class::of(id), outcome);
         result.map_err(Refusal::error)
     }
 
     /// The whole contract, check by check.
-    fn exact<A: Access>(&self, caller: Caller, id: u64, access: A) -> Result<A::Value, Refusal> {
-        let strand = &self.strands[caller.strand.index()];
-        let guest = &self.guests[caller.guest.index()];
-        let version = guest.negotiated.place();
-        if version == 0 {
+    fn exact<A: Access>(&self, id: u64, access: A) -> Result<A::Value, Refusal> {
+        let Self { service, guest, .. } = *self;
+        let version = guest.access().place();
+        if version == Place::NONE {
             return Err(Refusal::BadTrap);
         }
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
-            || !self.machine.has_register(register)
-            || self.out_of_service.has_register(register, strand.node)
+            || !service.machine.has_register(register)
+            || service.out_of_service.has_register(register, self.node)
         {
             return Err(Refusal::NotSupported);
         }
@@ -253,39 +207,59 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
             return Err(Refusal::NoAccess);
         }
         let result = match register.kind() {
-            Kind::Strand if access.sets_ht() && !guest.access().ht() => {
+            Kind::Strand if access.sets_ht() && !guest.may_set_ht() => {
                 return Err(Refusal::NoAccess);
             }
-            Kind::Strand => Ok(access.strand(self, caller)),
-            Kind::L2 => access.l2(self, strand, caller),
-            Kind::Dram { .. } => access.device(self, strand, caller, register.index()),
+            Kind::Strand => Ok(access.pcr(self)),
+            Kind::L2 => access.l2(self),
+            Kind::Dram { .. } => self.device(register.index(), access),
             Kind::Hub { hub, .. } => {
-                let gate = &self.hubs[hub.index()];
-                gate.ask(caller.strand).map_err(|_| Refusal::WouldBlock)?;
-                access
-                    .device(self, strand, caller, register.index())
-                    .inspect(|_| gate.release(caller.strand))
+                let gate = self.gate(hub);
+                gate.ask(self.strand).map_err(|_| Refusal::WouldBlock)?;
+                self.device(register.index(), access)
+                    .inspect(|_| gate.release(self.strand))
             }
         };
-        result.map_err(|error| self.failed(caller, register, error))
+        result.map_err(|error| self.failed(register, error))
     }
 
-    /// An access was made and failed. If it was to a hub, the caller still has it.
-    fn failed(&self, caller: Caller, register: PerfReg, error: AccessError) -> Refusal {
-        let strand = &self.strands[caller.strand.index()];
-        if let (AccessError::Fault, Some(unit)) = (error, Unit::of(register, strand.node)) {
-            self.take_out_of_service(unit);
+    /// An access was made and failed. If it was to a hub, the caller still has the hub.
+    fn failed(&self, register: PerfReg, error: AccessError) -> Refusal {
+        if let (AccessError::Fault, Some(unit)) = (error, Unit::of(register, self.node)) {
+            self.service.take_out_of_service(unit);
         }
         if let Kind::Hub { hub, .. } = register.kind() {
-            let gate = &self.hubs[hub.index()];
             match error {
-                AccessError::Fault => gate.release(caller.strand),
-                AccessError::Busy => gate.give_back(caller.strand),
+                AccessError::Fault => self.gate(hub).release(self.strand),
+                AccessError::Busy => self.gate(hub).give_back(self.strand),
             }
         }
         match error {
             AccessError::Fault => Refusal::NotSupported,
             AccessError::Busy => Refusal::WouldBlock,
         }
+    }
+
+    #[inline(always)]
+    fn device<A: Access>(&self, index: usize, access: A) -> Result<A::Value, AccessError> {
+        let address = *self.addresses.get(index).ok_or(AccessError::Fault)?;
+        access.device(self, index, address)
+    }
+
+    /// The hub of a register from 18 on.
+    #[inline(always)]
+    fn hub(&self, id: u64) -> Option<(Hub, &HubGate)> {
+        let index = id.wrapping_sub(SINGLE_REGISTERS);
+        if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
+            return None;
+        }
+        // In 32 bits: a 64-bit division by a constant takes a 128-bit product, which SPARC has no instruction for.
+        let hub = Hub::new((index as u32 / HUB_REGISTERS as u32) as usize)?;
+        Some((hub, self.gate(hub)))
+    }
+
+    #[inline(always)]
+    fn gate(&self, hub: Hub) -> &HubGate {
+        &self.service.hubs[hub.index()]
     }
 }

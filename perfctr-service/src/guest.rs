@@ -1,7 +1,7 @@
 //! What the service knows of a guest.
 
 use guest_abi::{Kind, PerfReg, Version};
-use hv_core::Negotiated;
+use hv_core::Place;
 use hv_core::sync::{AtomicBool, AtomicU64, Ordering};
 use platform::Machine;
 
@@ -12,12 +12,22 @@ use crate::units::{OutOfService, Unit};
 /// The versions of group 0x205, lowest first.
 pub(crate) const VERSIONS: &[Version] = &[Version::V1_0, Version::V1_1];
 
-/// A guest: what it has negotiated, and per version what it may do.
+/// 1.0 has the SPARC, L2 and DRAM registers.
+const V1_0: Place = Place::new(1);
+/// 1.1 has the hubs too.
+const V1_1: Place = Place::new(2);
+
+/// How often a change of a guest's rights that crosses another is tried again.
+const TRIES: usize = 16;
+
+/// A guest: what it has negotiated, and what it may do.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    pub(crate) negotiated: Negotiated,
-    /// By the place of the version: not negotiated, 1.0, 1.1. The fourth makes the index a mask, and stays empty.
-    access: [AtomicU64; 4],
+    /// What it has negotiated, and its rights in that version: one word, so that negotiation is one store. A right that
+    /// is missing here costs time only, because calls without it are decided by the rules themselves.
+    access: AtomicU64,
+    /// Its rights by version: none, 1.0, 1.1.
+    rights: [AtomicU64; 1 + VERSIONS.len()],
     /// It was reset while a hub was out of service, and sees none of them until its next reset.
     hubs_hidden: AtomicBool,
     config: GuestConfig,
@@ -27,8 +37,8 @@ pub(crate) struct Guest {
 impl Guest {
     pub(crate) fn new(config: GuestConfig) -> Self {
         Self {
-            negotiated: Negotiated::new(),
-            access: [const { AtomicU64::new(0) }; 4],
+            access: AtomicU64::new(Access::NOTHING.bits()),
+            rights: [const { AtomicU64::new(0) }; 1 + VERSIONS.len()],
             hubs_hidden: AtomicBool::new(false),
             config,
             nodes: config.strands.nodes(),
@@ -38,7 +48,7 @@ impl Guest {
     /// What it may do now: the common case of every call. Nothing if it has not negotiated.
     #[inline(always)]
     pub(crate) fn access(&self) -> Access {
-        Access::from_bits(self.access[self.negotiated.place() & 3].load(Ordering::Relaxed))
+        Access::from_bits(self.access.load(Ordering::Relaxed))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
@@ -49,51 +59,95 @@ impl Guest {
         self.config.grant.covers(register, self.nodes)
     }
 
+    pub(crate) fn may_set_ht(&self) -> bool {
+        self.config.grant.strand == StrandRight::HtStrand
+    }
+
     /// Whether a version has a register, for this guest.
-    pub(crate) fn version_has(&self, place: usize, register: PerfReg) -> bool {
+    pub(crate) fn version_has(&self, version: Place, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => {
                 !self.hubs_hidden.load(Ordering::SeqCst)
-                    && (place == 2 || place == 1 && self.config.compatible)
+                    && (version == V1_1 || version == V1_0 && self.config.compatible)
             }
-            _ => place != 0,
+            _ => version != Place::NONE,
         }
     }
 
-    /// Works out what it may do in each version.
+    /// The guest has negotiated this version.
+    pub(crate) fn negotiate(&self, version: Place) {
+        let negotiated = Access::of_place(version);
+        for _ in 0..TRIES {
+            let rights = self.rights_in(version);
+            self.access
+                .store(negotiated.or(rights).bits(), Ordering::SeqCst);
+            // Rights are changed there first and here second: what was taken away in between is seen now.
+            if self.rights_in(version) == rights {
+                return;
+            }
+        }
+        self.access.store(negotiated.bits(), Ordering::SeqCst);
+    }
+
+    /// Works out what it may do in each version, after something that this depends on has changed.
     pub(crate) fn update(&self, machine: Machine, out: &OutOfService) {
-        for (place, word) in self.access.iter().enumerate().take(1 + VERSIONS.len()) {
-            let mut access = Access::NOTHING;
-            for register in PerfReg::all() {
-                if machine.has_register(register)
-                    && self.version_has(place, register)
-                    && self.covers(register)
-                {
-                    access = access.with(register);
-                }
-            }
-            if place != 0 && self.config.grant.strand == StrandRight::HtStrand {
-                access = access.with_ht();
-            }
-            word.store(access.bits(), Ordering::SeqCst);
+        for (word, version) in self.rights.iter().zip([Place::NONE, V1_0, V1_1]) {
+            word.store(self.work_out(version, machine).bits(), Ordering::SeqCst);
         }
         // After the store: a unit that goes out of service at this moment is taken out by its own strand or here.
         for unit in Unit::all().filter(|unit| out.has(*unit)) {
             self.withdraw(unit);
         }
+        for _ in 0..TRIES {
+            let old = self.access.load(Ordering::SeqCst);
+            let version = Access::from_bits(old).place();
+            let new = Access::of_place(version).or(self.rights_in(version)).bits();
+            if self
+                .access
+                .compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
+                return;
+            }
+        }
+        let only_the_version = Access::of_place(Place::new(u8::MAX)).bits();
+        self.access.fetch_and(only_the_version, Ordering::SeqCst);
     }
 
     /// A unit is out of service.
     pub(crate) fn withdraw(&self, unit: Unit) {
-        for word in &self.access {
-            word.fetch_and(!Access::of_unit(unit).bits(), Ordering::SeqCst);
+        let others = !Access::of_unit(unit).bits();
+        for word in &self.rights {
+            word.fetch_and(others, Ordering::SeqCst);
         }
+        self.access.fetch_and(others, Ordering::SeqCst);
     }
 
     /// The guest starts again. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without LPU.
     pub(crate) fn reset(&self, machine: Machine, out: &OutOfService) {
-        self.negotiated.reset();
+        self.access.store(Access::NOTHING.bits(), Ordering::SeqCst);
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
         self.update(machine, out);
+    }
+
+    fn rights_in(&self, version: Place) -> Access {
+        let word = self.rights.get(usize::from(version.number()));
+        Access::from_bits(word.map_or(0, |word| word.load(Ordering::SeqCst)))
+    }
+
+    fn work_out(&self, version: Place, machine: Machine) -> Access {
+        let may_use = |register: &PerfReg| {
+            machine.has_register(*register)
+                && self.version_has(version, *register)
+                && self.covers(*register)
+        };
+        let registers = PerfReg::all()
+            .filter(may_use)
+            .fold(Access::NOTHING, Access::with);
+        if version != Place::NONE && self.may_set_ht() {
+            registers.with_ht()
+        } else {
+            registers
+        }
     }
 }

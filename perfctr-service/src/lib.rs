@@ -19,6 +19,6 @@ mod units;
 
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
 pub use policy::{ConfigError, Grant, GuestConfig, StrandRight, StrandSet};
-pub use service::PerfCounterService;
+pub use service::{PerfCounterSeat, PerfCounterService};
 pub use table::write_mask;
 pub use units::Unit;

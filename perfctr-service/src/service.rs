@@ -2,7 +2,7 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
-use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
+use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
 use crate::arbitration::HubGate;
@@ -15,10 +15,10 @@ use crate::units::{OutOfService, Unit};
 
 /// What the service keeps for a strand.
 #[derive(Debug)]
-pub(crate) struct Strand {
-    pub(crate) addresses: &'static Addresses,
-    pub(crate) node: Node,
-    pub(crate) counts: Counts,
+pub(crate) struct StrandState {
+    addresses: &'static Addresses,
+    node: Node,
+    counts: Counts,
 }
 
 /// The performance counter service of one machine: API group 0x205.
@@ -31,7 +31,7 @@ pub struct PerfCounterService<B, R> {
     pub(crate) registers: R,
     pub(crate) machine: Machine,
     pub(crate) guests: [Guest; GuestId::COUNT],
-    pub(crate) strands: [Strand; StrandId::COUNT],
+    pub(crate) strands: [StrandState; StrandId::COUNT],
     pub(crate) hubs: [HubGate; Hub::ALL.len()],
     pub(crate) l2: [L2Lock; Node::ALL.len()],
     pub(crate) out_of_service: OutOfService,
@@ -58,7 +58,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                     Some(strand) => registers.node(strand),
                     None => Node::Node0,
                 };
-                Strand {
+                StrandState {
                     addresses: table::addresses(node),
                     node,
                     counts: Counts::new(),
@@ -128,28 +128,64 @@ impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
     const GROUP: ApiGroup = ApiGroup::VFALLS;
     const VERSIONS: &'static [Version] = VERSIONS;
 
-    fn negotiated(&self, guest: GuestId) -> Option<&Negotiated> {
-        Some(&self.guests[guest.index()].negotiated)
+    type Seat<'a>
+        = PerfCounterSeat<'a, B, R>
+    where
+        Self: 'a;
+
+    fn seat(&self, caller: Caller) -> PerfCounterSeat<'_, B, R> {
+        let strand = &self.strands[caller.strand.index()];
+        PerfCounterSeat {
+            service: self,
+            guest: &self.guests[caller.guest.index()],
+            addresses: strand.addresses,
+            counts: &strand.counts,
+            strand: caller.strand,
+            node: strand.node,
+        }
     }
 
-    #[inline]
-    fn fast(
-        &self,
-        caller: Caller,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, HvError>> {
-        match function {
-            VFALLS_GET_PERFREG => Some(self.get(caller, registers.o0).map(Reply::Value)),
-            VFALLS_SET_PERFREG => Some(
-                self.set(caller, registers.o0, registers.o1)
-                    .map(|()| Reply::Done),
-            ),
-            _ => None,
-        }
+    fn negotiated(&self, guest: GuestId) -> Place {
+        self.guests[guest.index()].access().place()
+    }
+
+    fn negotiate(&self, guest: GuestId, place: Place) {
+        self.guests[guest.index()].negotiate(place);
     }
 
     fn guest_reset(&self, guest: GuestId) {
         self.guests[guest.index()].reset(self.machine, &self.out_of_service);
+    }
+}
+
+/// One strand's way into the service: all that its calls need, looked up once.
+#[derive(Debug)]
+pub struct PerfCounterSeat<'a, B, R> {
+    pub(crate) service: &'a PerfCounterService<B, R>,
+    pub(crate) guest: &'a Guest,
+    pub(crate) addresses: &'static Addresses,
+    pub(crate) counts: &'a Counts,
+    pub(crate) strand: StrandId,
+    pub(crate) node: Node,
+}
+
+impl<B: Bus, R: StrandRegisters> Seat for PerfCounterSeat<'_, B, R> {
+    #[inline(always)]
+    fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+        match function {
+            VFALLS_GET_PERFREG => self.get_common(registers.o0).map(Reply::Value),
+            VFALLS_SET_PERFREG => self
+                .set_common(registers.o0, registers.o1)
+                .map(|()| Reply::Done),
+            _ => None,
+        }
+    }
+
+    fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+        match function {
+            VFALLS_GET_PERFREG => Some(self.get(registers.o0).map(Reply::Value)),
+            VFALLS_SET_PERFREG => Some(self.set(registers.o0, registers.o1).map(|()| Reply::Done)),
+            _ => None,
+        }
     }
 }

@@ -13,7 +13,10 @@ macro_rules! places {
 
             /// The one with this number; `None` if there is none.
             pub const fn new(number: usize) -> Option<Self> {
-                if number < Self::ALL.len() { Some(Self::ALL[number]) } else { None }
+                $(if number == Self::$item as usize {
+                    return Some(Self::$item);
+                })*
+                None
             }
 
             /// Its number, from 0.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, HvError, Node, Registers, StrandId};
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor};
+use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 use rustsbi::{EnvInfo, Pmu, RustSBI, SbiRet};
@@ -71,12 +71,12 @@ static BOARD: Board = Board {
     pcr: [const { AtomicU64::new(0) }; StrandId::COUNT],
 };
 
-type Measured = Hypervisor<(PerfCounterService<&'static Board, &'static Board>,), NoConsole>;
+type Measured<'a> = Strand<'a, (PerfCounterService<&'static Board, &'static Board>,), NoConsole>;
 
 /// Everything from the registers in memory to the answer in memory.
 #[inline(never)]
-fn hypercall(hypervisor: &Measured, caller: Caller, registers: &mut Registers) {
-    hypervisor.fast_trap(caller, registers);
+fn hypercall(strand: &Measured<'_>, registers: &mut Registers) {
+    strand.fast_trap(registers);
 }
 
 /// A firmware counter of rustsbi that costs one load.
@@ -179,16 +179,18 @@ fn main() -> ExitCode {
     let service =
         PerfCounterService::new(machine, &BOARD, &BOARD, &[guest]).expect("one guest is valid");
     let hypervisor = Hypervisor::new((service,), NoConsole);
-    let caller = black_box(Caller {
+    let caller = Caller {
         guest: GuestId::new(0).expect("guest 0 exists"),
         strand: StrandId::new(70).expect("strand 70 exists"),
-    });
+    };
+    let strand = hypervisor.strand(caller);
+    let strand = black_box(&strand);
     let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, 1, 1, 0, 0]);
-    assert_eq!(hypervisor.core_trap(caller, &mut registers), After::Resume);
+    assert_eq!(strand.core_trap(&mut registers), After::Resume);
     assert_eq!(registers.o0, 0, "version 1.1 is granted");
     for _ in 0..CALLS {
         let mut registers = black_box(Registers::call(function, [id, 0x55, 2, 3, 4]));
-        hypercall(&hypervisor, caller, &mut registers);
+        hypercall(strand, &mut registers);
         assert_eq!(black_box(registers).o0, status);
     }
     ExitCode::SUCCESS
