@@ -10,6 +10,8 @@
 pub mod access;
 pub mod address;
 pub mod machine;
+#[cfg(feature = "models")]
+pub mod models;
 
 pub use access::{AccessError, Bus, StrandRegisters};
 pub use address::PhysicalAddress;

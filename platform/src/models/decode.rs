@@ -1,0 +1,174 @@
+//! Which register an address means.
+
+use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
+
+use crate::PhysicalAddress;
+use crate::address::L2_BANKS;
+
+/// A register of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The control register of an L2 bank of a node.
+    L2(Node, usize),
+    /// A register of a DRAM channel.
+    Dram(Node, Mcu, McuRole),
+    /// A register of a hub.
+    Hub(Hub, HubUnit, HubRole),
+}
+
+/// The register at an address, for a strand of this node. A local hub address means the hub of the node's number.
+pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
+    let PhysicalAddress(address) = address;
+    match address >> 32 {
+        0x81 => hub_register(Hub::new(node.index())?, address & 0xffff_ffff, |offset| {
+            offset
+        }),
+        0x84 => dram_register(node, address & 0xffff_ffff),
+        0xa9 => l2_register(node, address & 0xffff_ffff),
+        0xd0 | 0xd4 | 0xd8 | 0xdc => {
+            dram_register(Node::new(global_number(address))?, address & 0xffff_ffff)
+        }
+        0xe1 | 0xe5 | 0xe9 | 0xed => {
+            let number = global_number(address);
+            hub_register(Hub::new(number)?, address & 0xffff_ffff, |offset| {
+                // Bits 13:12 repeat the number. An address where they differ means nothing.
+                if offset >> 12 & 3 == number as u64 {
+                    offset >> 14 << 12 | offset & 0xfff
+                } else {
+                    u64::MAX
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The node or hub of a global address, bits 35:34.
+fn global_number(address: u64) -> usize {
+    (address >> 34 & 3) as usize
+}
+
+fn l2_register(node: Node, offset: u64) -> Option<Target> {
+    let bank = (offset / 0x40) as usize;
+    (offset.is_multiple_of(0x40) && bank < L2_BANKS).then_some(Target::L2(node, bank))
+}
+
+fn dram_register(node: Node, offset: u64) -> Option<Target> {
+    let role = match offset & 0xfff {
+        0x400 => McuRole::Pcr,
+        0x408 => McuRole::Pic,
+        _ => return None,
+    };
+    let mcu = Mcu::new((offset >> 12) as usize)?;
+    Some(Target::Dram(node, mcu, role))
+}
+
+fn hub_register(hub: Hub, offset: u64, within: impl Fn(u64) -> u64) -> Option<Target> {
+    let offset = within(offset.checked_sub(0x3000_0000)?);
+    let role = match offset & 0xfff {
+        0x0 => HubRole::Pcr,
+        0x8 => HubRole::Pic0,
+        0x10 => HubRole::Pic1,
+        _ => return None,
+    };
+    // The units are at odd multiples of 0x1000.
+    let page = offset >> 12;
+    let unit = HubUnit::new((page / 2) as usize)?;
+    (page % 2 == 1).then_some(Target::Hub(hub, unit, role))
+}
+
+#[cfg(test)]
+mod tests {
+    use guest_abi::{Kind, PerfReg};
+
+    use super::*;
+    use crate::address;
+
+    const NODE: Node = Node::Node2;
+
+    fn at(address: u64) -> Option<Target> {
+        decode(NODE, PhysicalAddress(address))
+    }
+
+    #[test]
+    fn addresses_of_the_specification() {
+        assert_eq!(
+            at(0x84_0000_0400),
+            Some(Target::Dram(NODE, Mcu::Mcu0, McuRole::Pcr))
+        );
+        assert_eq!(
+            at(0x84_0000_1408),
+            Some(Target::Dram(NODE, Mcu::Mcu1, McuRole::Pic))
+        );
+        assert_eq!(
+            at(0xdc_0000_1400),
+            Some(Target::Dram(Node::Node3, Mcu::Mcu1, McuRole::Pcr))
+        );
+        assert_eq!(at(0xa9_0000_0000), Some(Target::L2(NODE, 0)));
+        assert_eq!(at(0xa9_0000_01c0), Some(Target::L2(NODE, 7)));
+        assert_eq!(
+            at(0xe1_3000_4000),
+            Some(Target::Hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr))
+        );
+        assert_eq!(
+            at(0xed_3000_7010),
+            Some(Target::Hub(Hub::Zam3, HubUnit::LpuA, HubRole::Pic1))
+        );
+        assert_eq!(
+            at(0xe5_3002_d008),
+            Some(Target::Hub(Hub::Zam1, HubUnit::Asu, HubRole::Pic0))
+        );
+        assert_eq!(
+            at(0x81_3000_9000),
+            Some(Target::Hub(Hub::Zam2, HubUnit::Gpd, HubRole::Pcr))
+        );
+    }
+
+    #[test]
+    fn the_90_addresses_and_nothing_beside_them() {
+        for register in PerfReg::all() {
+            let Some(PhysicalAddress(global)) = address::global(register) else {
+                continue;
+            };
+            let expected = match register.kind() {
+                Kind::Dram { node, mcu, role } => Target::Dram(node, mcu, role),
+                Kind::Hub { hub, unit, role } => Target::Hub(hub, unit, role),
+                Kind::Strand | Kind::L2 => unreachable!("no address"),
+            };
+            assert_eq!(at(global), Some(expected), "{register}");
+            for beside in [
+                global + 1,
+                global + 4,
+                global + 0x800,
+                global | 1 << 39 | 1 << 31,
+            ] {
+                assert_eq!(at(beside), None, "{beside:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_addresses_mean_nothing() {
+        for address in [
+            0,
+            0x84_0000_2400,
+            0x84_0000_0000,
+            0xd1_0000_0400,
+            0xd0_0000_2400,
+            0xa9_0000_0200,
+            0xa9_0000_0008,
+            0xe1_3000_5000,
+            0xe1_3000_0000,
+            0xe1_3000_8000,
+            0xe1_3003_4000,
+            0xe1_2fff_f000,
+            0x81_3000_0000,
+            0x81_3000_d000,
+            0x81_0000_0008,
+            1 << 40 | 0x84_0000_0400,
+            u64::MAX,
+        ] {
+            assert_eq!(at(address), None, "{address:#x}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The counters of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6).
+
+use guest_abi::event::{AsuEvent, GpdEvent, LpuEvent};
+use guest_abi::layout::{AsuPcr, EventSelect, GpdPcr, LpuPcr};
+use guest_abi::{HubRole, HubUnit, Node};
+
+use crate::AccessError;
+
+/// PCR and the two 64-bit counters of one part of a hub.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    pcr: u64,
+    pic: [u64; 2],
+}
+
+impl Unit {
+    const RESET: Self = Self {
+        pcr: 0,
+        pic: [0; 2],
+    };
+
+    /// Adds to the counters whose select, at bit 0 or bit 8 of the PCR, is the event.
+    fn count(&mut self, event: u8, n: u64) {
+        for (pic, select) in self.pic.iter_mut().zip([self.pcr, self.pcr >> 8]) {
+            if select as u8 == event {
+                *pic = pic.wrapping_add(n);
+            }
+        }
+    }
+
+    fn read(&self, role: HubRole) -> u64 {
+        let [pic0, pic1] = self.pic;
+        match role {
+            HubRole::Pcr => self.pcr,
+            HubRole::Pic0 => pic0,
+            HubRole::Pic1 => pic1,
+        }
+    }
+
+    fn write(&mut self, role: HubRole, value: u64, writable: u64) {
+        let [pic0, pic1] = &mut self.pic;
+        match role {
+            HubRole::Pcr => self.pcr = value & writable,
+            HubRole::Pic0 => *pic0 = value,
+            HubRole::Pic1 => *pic1 = value,
+        }
+    }
+}
+
+/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. At reset
+/// every register is 0, and so nothing is counted.
+///
+/// A register access keeps the chip's register port busy for a settable time. An access in that time is refused
+/// and changes nothing.
+#[derive(Clone, Debug)]
+pub struct HubChip {
+    units: [Unit; HubUnit::ALL.len()],
+    access_cycles: u64,
+    busy_until: u64,
+    faulty: bool,
+}
+
+impl HubChip {
+    /// A hub after reset, whose accesses take no time.
+    pub const fn new() -> Self {
+        Self {
+            units: [Unit::RESET; HubUnit::ALL.len()],
+            access_cycles: 0,
+            busy_until: 0,
+            faulty: false,
+        }
+    }
+
+    /// Reads a register at the time `now`, in cycles.
+    pub fn read(&mut self, unit: HubUnit, role: HubRole, now: u64) -> Result<u64, AccessError> {
+        self.begin_access(now)?;
+        Ok(self.unit(unit).read(role))
+    }
+
+    /// Writes a register at the time `now`, in cycles. What is not writable is dropped.
+    pub fn write(
+        &mut self,
+        unit: HubUnit,
+        role: HubRole,
+        value: u64,
+        now: u64,
+    ) -> Result<(), AccessError> {
+        self.begin_access(now)?;
+        let writable = match unit {
+            HubUnit::LpuA | HubUnit::LpuB | HubUnit::LpuC | HubUnit::LpuD => LpuPcr::WRITABLE,
+            HubUnit::Gpd => GpdPcr::WRITABLE,
+            HubUnit::Asu => AsuPcr::WRITABLE,
+        };
+        self.unit(unit).write(role, value, writable);
+        Ok(())
+    }
+
+    /// How many cycles an access takes from now on.
+    pub fn set_access_cycles(&mut self, cycles: u64) {
+        self.access_cycles = cycles;
+    }
+
+    /// Whether accesses fault.
+    pub fn set_faulty(&mut self, faulty: bool) {
+        self.faulty = faulty;
+    }
+
+    /// The link port unit of a node did this `n` times.
+    pub fn count_lpu(&mut self, port: Node, event: LpuEvent, n: u64) {
+        let unit = match port {
+            Node::Node0 => HubUnit::LpuA,
+            Node::Node1 => HubUnit::LpuB,
+            Node::Node2 => HubUnit::LpuC,
+            Node::Node3 => HubUnit::LpuD,
+        };
+        if !matches!(event, LpuEvent::None) {
+            self.unit(unit).count(event.code(), n);
+        }
+    }
+
+    /// The address serialization unit did this `n` times.
+    pub fn count_asu(&mut self, event: AsuEvent, n: u64) {
+        if !matches!(event, AsuEvent::None) {
+            self.unit(HubUnit::Asu).count(event.code(), n);
+        }
+    }
+
+    /// So many cycles have passed. All parts of the hub have the same clock.
+    pub fn pass(&mut self, cycles: u64) {
+        for port in Node::ALL {
+            self.count_lpu(*port, LpuEvent::Clock, cycles);
+        }
+        self.unit(HubUnit::Gpd)
+            .count(GpdEvent::Clock.code(), cycles);
+        self.count_asu(AsuEvent::Clock, cycles);
+    }
+
+    fn begin_access(&mut self, now: u64) -> Result<(), AccessError> {
+        if self.faulty {
+            return Err(AccessError::Fault);
+        }
+        if now < self.busy_until {
+            return Err(AccessError::Busy);
+        }
+        self.busy_until = now.saturating_add(self.access_cycles);
+        Ok(())
+    }
+
+    fn unit(&mut self, unit: HubUnit) -> &mut Unit {
+        let [a, b, c, d, gpd, asu] = &mut self.units;
+        match unit {
+            HubUnit::LpuA => a,
+            HubUnit::LpuB => b,
+            HubUnit::LpuC => c,
+            HubUnit::LpuD => d,
+            HubUnit::Gpd => gpd,
+            HubUnit::Asu => asu,
+        }
+    }
+}
+
+impl Default for HubChip {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HubRole::{Pcr, Pic0, Pic1};
+    use super::*;
+
+    fn pics(hub: &mut HubChip, unit: HubUnit) -> (u64, u64) {
+        let mut read = |role| hub.read(unit, role, 0).unwrap();
+        (read(Pic0), read(Pic1))
+    }
+
+    #[test]
+    fn keeps_its_bits() {
+        let mut hub = HubChip::new();
+        for (unit, pcr) in [
+            (HubUnit::LpuA, 0xffff),
+            (HubUnit::LpuD, 0xffff),
+            (HubUnit::Gpd, 0xf0f),
+            (HubUnit::Asu, 0xf0f),
+        ] {
+            for (role, kept) in [(Pcr, pcr), (Pic0, u64::MAX), (Pic1, u64::MAX - 1)] {
+                assert_eq!(hub.read(unit, role, 0), Ok(0));
+                let value = if role == Pic1 { kept } else { u64::MAX };
+                hub.write(unit, role, value, 0).unwrap();
+                assert_eq!(hub.read(unit, role, 0), Ok(kept), "{unit:?} {role:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_counts_its_own_events_only() {
+        let mut hub = HubChip::new();
+        for unit in [HubUnit::LpuA, HubUnit::LpuB, HubUnit::LpuC, HubUnit::LpuD] {
+            hub.write(unit, Pcr, 0x1902, 0).unwrap();
+        }
+        hub.count_lpu(Node::Node0, LpuEvent::CacheToCacheX, 1);
+        hub.count_lpu(Node::Node1, LpuEvent::CacheToCacheX, 2);
+        hub.count_lpu(Node::Node2, LpuEvent::ReadToShareEgress, 3);
+        hub.count_lpu(Node::Node3, LpuEvent::CacheToCacheX, 4);
+        hub.count_lpu(Node::Node3, LpuEvent::ReadToShareEgress, 5);
+        hub.count_lpu(Node::Node3, LpuEvent::CacheToCacheY, 100);
+        assert_eq!(pics(&mut hub, HubUnit::LpuA), (1, 0));
+        assert_eq!(pics(&mut hub, HubUnit::LpuB), (2, 0));
+        assert_eq!(pics(&mut hub, HubUnit::LpuC), (0, 3));
+        assert_eq!(pics(&mut hub, HubUnit::LpuD), (4, 5));
+        assert_eq!(pics(&mut hub, HubUnit::Asu), (0, 0));
+    }
+
+    #[test]
+    fn all_parts_count_the_clock() {
+        let mut hub = HubChip::new();
+        hub.pass(1000);
+        for unit in HubUnit::ALL {
+            hub.write(*unit, Pcr, 0x0100, 0).unwrap();
+        }
+        hub.pass(7);
+        for unit in HubUnit::ALL {
+            assert_eq!(pics(&mut hub, *unit), (0, 7), "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn asu_packets() {
+        let mut hub = HubChip::new();
+        hub.write(HubUnit::Asu, Pcr, 0x302, 0).unwrap();
+        hub.count_asu(AsuEvent::PacketsIn, 1);
+        hub.count_asu(AsuEvent::PacketsOut, 3);
+        hub.count_asu(AsuEvent::PacketsOut, 3);
+        assert_eq!(pics(&mut hub, HubUnit::Asu), (1, 6));
+    }
+
+    #[test]
+    fn no_event_and_reserved_events_count_nothing() {
+        let mut hub = HubChip::new();
+        for code in [0x00, 0x2a, 0xff] {
+            let pcr = code << 8 | code;
+            hub.write(HubUnit::LpuA, Pcr, pcr, 0).unwrap();
+            for event in LpuEvent::ALL {
+                hub.count_lpu(Node::Node0, *event, 1);
+            }
+            assert_eq!(pics(&mut hub, HubUnit::LpuA), (0, 0), "{code:#x}");
+            assert_eq!(hub.read(HubUnit::LpuA, Pcr, 0), Ok(pcr));
+        }
+        for code in [0x0, 0x6, 0xf] {
+            hub.write(HubUnit::Asu, Pcr, code << 8 | code, 0).unwrap();
+            for event in AsuEvent::ALL {
+                hub.count_asu(*event, 1);
+            }
+            assert_eq!(pics(&mut hub, HubUnit::Asu), (0, 0), "{code:#x}");
+        }
+    }
+
+    #[test]
+    fn counters_wrap_and_are_written_while_they_count() {
+        let mut hub = HubChip::new();
+        hub.write(HubUnit::Gpd, Pcr, 0x101, 0).unwrap();
+        hub.write(HubUnit::Gpd, Pic0, u64::MAX - 1, 0).unwrap();
+        hub.pass(5);
+        assert_eq!(pics(&mut hub, HubUnit::Gpd), (3, 5));
+        hub.write(HubUnit::Gpd, Pcr, 0x001, 0).unwrap();
+        hub.write(HubUnit::Gpd, Pic0, 40, 0).unwrap();
+        hub.pass(2);
+        assert_eq!(pics(&mut hub, HubUnit::Gpd), (42, 5));
+    }
+
+    #[test]
+    fn an_access_in_the_time_of_another_is_refused_without_effect() {
+        let mut hub = HubChip::new();
+        hub.set_access_cycles(100);
+        assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 1000), Ok(()));
+        assert_eq!(
+            hub.write(HubUnit::LpuA, Pic0, 8, 1000),
+            Err(AccessError::Busy)
+        );
+        assert_eq!(
+            hub.write(HubUnit::Asu, Pic1, 8, 1099),
+            Err(AccessError::Busy)
+        );
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 1099), Err(AccessError::Busy));
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 1100), Ok(7));
+        assert_eq!(hub.read(HubUnit::Asu, Pic1, 1200), Ok(0));
+    }
+
+    #[test]
+    fn a_faulty_hub_changes_nothing() {
+        let mut hub = HubChip::new();
+        hub.set_access_cycles(100);
+        hub.set_faulty(true);
+        assert_eq!(
+            hub.write(HubUnit::LpuA, Pic0, 7, 0),
+            Err(AccessError::Fault)
+        );
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(AccessError::Fault));
+        hub.set_faulty(false);
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Ok(0));
+    }
+}

@@ -1,0 +1,122 @@
+//! The control registers of a node's L2 cache (FWARC/2007/529 section 2.3).
+
+use guest_abi::layout::{L2Control, PerfConfig};
+
+use crate::AccessError;
+use crate::address::L2_BANKS;
+
+/// The eight control registers of the L2 cache of a node. They keep all 64 bits; PERF_CONFIG means something.
+#[derive(Clone, Debug)]
+pub struct L2 {
+    control: [u64; L2_BANKS],
+    faulty_from: usize,
+}
+
+impl L2 {
+    /// A cache after reset: every register is 0.
+    pub const fn new() -> Self {
+        Self {
+            control: [0; L2_BANKS],
+            faulty_from: L2_BANKS,
+        }
+    }
+
+    /// Reads the control register of a bank.
+    pub fn read(&self, bank: usize) -> Result<u64, AccessError> {
+        self.answering(bank)?;
+        self.control.get(bank).copied().ok_or(AccessError::Fault)
+    }
+
+    /// Writes the control register of a bank.
+    pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
+        self.answering(bank)?;
+        let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;
+        *control = value;
+        Ok(())
+    }
+
+    /// PERF_CONFIG of each bank: which of its misses are counted.
+    pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
+        self.control
+            .map(|control| L2Control::from_bits(control).perf_config())
+    }
+
+    /// From this bank on, accesses fault: 0 for all, 8 or more for none.
+    pub fn set_faulty_from(&mut self, bank: usize) {
+        self.faulty_from = bank;
+    }
+
+    fn answering(&self, bank: usize) -> Result<(), AccessError> {
+        if bank < self.faulty_from {
+            Ok(())
+        } else {
+            Err(AccessError::Fault)
+        }
+    }
+}
+
+impl Default for L2 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn banks_keep_64_bits_each() {
+        let mut l2 = L2::new();
+        for bank in 0..8 {
+            assert_eq!(l2.read(bank), Ok(0));
+            let value = 0xfedc_ba98_7654_3210 ^ bank as u64;
+            assert_eq!(l2.write(bank, value), Ok(()));
+        }
+        for bank in 0..8 {
+            assert_eq!(l2.read(bank), Ok(0xfedc_ba98_7654_3210 ^ bank as u64));
+        }
+        assert_eq!(l2.read(8), Err(AccessError::Fault));
+        assert_eq!(l2.write(8, 1), Err(AccessError::Fault));
+    }
+
+    #[test]
+    fn perf_config_is_bits_37_and_36() {
+        let mut l2 = L2::new();
+        for (bank, value) in [
+            (1, 1 << 36),
+            (2, 2 << 36),
+            (3, 3 << 36),
+            (4, !(3 << 36)),
+            (5, u64::MAX),
+        ] {
+            l2.write(bank, value).unwrap();
+        }
+        use PerfConfig::{All, CacheToCache, Local, Remote};
+        assert_eq!(
+            l2.perf_config(),
+            [
+                All,
+                Local,
+                Remote,
+                CacheToCache,
+                All,
+                CacheToCache,
+                All,
+                All
+            ]
+        );
+    }
+
+    #[test]
+    fn faults_from_a_bank_on() {
+        let mut l2 = L2::new();
+        l2.set_faulty_from(5);
+        assert_eq!(l2.write(4, 9), Ok(()));
+        assert_eq!(l2.write(5, 9), Err(AccessError::Fault));
+        assert_eq!(l2.read(7), Err(AccessError::Fault));
+        l2.set_faulty_from(8);
+        assert_eq!(l2.read(4), Ok(9));
+        assert_eq!(l2.read(5), Ok(0), "a write that faulted changed nothing");
+    }
+}

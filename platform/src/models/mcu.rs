@@ -1,0 +1,218 @@
+//! The counters of a DRAM channel (FWARC/2007/529 section 2.2).
+
+use guest_abi::McuRole;
+use guest_abi::event::DramEvent;
+use guest_abi::layout::{DramPcr, DramPic, EventSelect};
+
+use crate::AccessError;
+
+/// The memory controller of a channel: PCR and two 31-bit counters. At reset all are 0, and as code 0 is
+/// `mem_reads`, both counters count reads.
+#[derive(Clone, Debug)]
+pub struct MemoryController {
+    pcr: DramPcr,
+    pic: [u32; 2],
+    faulty: bool,
+}
+
+impl MemoryController {
+    /// A controller after reset.
+    pub const fn new() -> Self {
+        Self {
+            pcr: DramPcr::new(),
+            pic: [0; 2],
+            faulty: false,
+        }
+    }
+
+    /// Reads a register. The PIC has counter 0 in bits 62:32 and counter 1 in bits 30:0.
+    pub fn read(&self, role: McuRole) -> Result<u64, AccessError> {
+        self.answering()?;
+        let [pic0, pic1] = self.pic;
+        Ok(match role {
+            McuRole::Pcr => self.pcr.into_bits(),
+            McuRole::Pic => u64::from(pic0) << 32 | u64::from(pic1),
+        })
+    }
+
+    /// Writes a register. Bits 7:0 of the PCR are kept, and all of the PIC but bits 63 and 31.
+    pub fn write(&mut self, role: McuRole, value: u64) -> Result<(), AccessError> {
+        self.answering()?;
+        match role {
+            McuRole::Pcr => self.pcr = DramPcr::from_bits(value & DramPcr::WRITABLE),
+            McuRole::Pic => {
+                let value = DramPic::from_bits(value & DramPic::WRITABLE);
+                self.pic = [value.pic0(), value.pic1()];
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether register accesses fault.
+    pub fn set_faulty(&mut self, faulty: bool) {
+        self.faulty = faulty;
+    }
+
+    /// A line was read, and was in the read queue for so many cycles.
+    pub fn line_read(&mut self, queued: u32) {
+        self.count(DramEvent::Reads, 1);
+        self.count(DramEvent::ReadWrites, 1);
+        self.count(DramEvent::ReadQueueLatency, queued);
+        self.count(DramEvent::ReadWriteQueueLatency, queued);
+    }
+
+    /// A line was written, and was in the write queue for so many cycles.
+    pub fn line_written(&mut self, queued: u32) {
+        self.count(DramEvent::Writes, 1);
+        self.count(DramEvent::ReadWrites, 1);
+        self.count(DramEvent::WriteQueueLatency, queued);
+        self.count(DramEvent::ReadWriteQueueLatency, queued);
+    }
+
+    /// A read was answered from the write-back buffer.
+    pub fn buffer_hit(&mut self) {
+        self.count(DramEvent::WriteBackBufferHits, 1);
+    }
+
+    fn answering(&self) -> Result<(), AccessError> {
+        if self.faulty {
+            Err(AccessError::Fault)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn count(&mut self, event: DramEvent, n: u32) {
+        let selects = [self.pcr.select0(), self.pcr.select1()];
+        for (pic, select) in self.pic.iter_mut().zip(selects) {
+            if select == event.code() {
+                *pic = pic.wrapping_add(n) & MASK;
+            }
+        }
+    }
+}
+
+const MASK: u32 = (1 << DramPic::WIDTH) - 1;
+
+impl Default for MemoryController {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pcr(mcu: &MemoryController) -> u64 {
+        mcu.read(McuRole::Pcr).unwrap()
+    }
+
+    fn pic(mcu: &MemoryController) -> u64 {
+        mcu.read(McuRole::Pic).unwrap()
+    }
+
+    fn set_pcr(mcu: &mut MemoryController, value: u64) {
+        mcu.write(McuRole::Pcr, value).unwrap();
+    }
+
+    fn set_pic(mcu: &mut MemoryController, value: u64) {
+        mcu.write(McuRole::Pic, value).unwrap();
+    }
+
+    fn after_some_traffic(pcr: u64) -> u64 {
+        let mut mcu = MemoryController::new();
+        set_pcr(&mut mcu, pcr);
+        mcu.line_read(100);
+        mcu.line_read(10);
+        mcu.line_written(2000);
+        mcu.buffer_hit();
+        mcu.buffer_hit();
+        mcu.buffer_hit();
+        mcu.buffer_hit();
+        pic(&mcu)
+    }
+
+    #[test]
+    fn counts_reads_from_reset_on() {
+        let mut mcu = MemoryController::new();
+        assert_eq!((pcr(&mcu), pic(&mcu)), (0, 0));
+        mcu.line_read(9);
+        mcu.line_written(9);
+        assert_eq!(pic(&mcu), 0x0000_0001_0000_0001);
+    }
+
+    #[test]
+    fn every_event_in_both_counters() {
+        for (code, expected) in [
+            (0, 2),
+            (1, 1),
+            (2, 3),
+            (3, 0),
+            (4, 110),
+            (5, 2000),
+            (6, 2110),
+            (7, 4),
+            (8, 0),
+            (0xf, 0),
+        ] {
+            assert_eq!(
+                after_some_traffic(code << 4 | 0xf),
+                expected << 32,
+                "{code}"
+            );
+            assert_eq!(after_some_traffic(0xf0 | code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn keeps_its_bits() {
+        let mut mcu = MemoryController::new();
+        set_pcr(&mut mcu, u64::MAX);
+        assert_eq!(pcr(&mcu), 0xff);
+        set_pcr(&mut mcu, 0x3c);
+        assert_eq!(pcr(&mcu), 0x3c, "reserved selects read back");
+        set_pic(&mut mcu, u64::MAX);
+        assert_eq!(pic(&mcu), 0x7fff_ffff_7fff_ffff);
+        set_pic(&mut mcu, 0x1234_5678_1abc_def0);
+        assert_eq!(pic(&mcu), 0x1234_5678_1abc_def0);
+    }
+
+    #[test]
+    fn wraps_at_31_bits() {
+        let mut mcu = MemoryController::new();
+        set_pcr(&mut mcu, 0x01);
+        set_pic(&mut mcu, 0x7fff_ffff_7fff_fffe);
+        mcu.line_read(0);
+        assert_eq!(pic(&mcu), 0x0000_0000_7fff_fffe);
+        mcu.line_written(0);
+        mcu.line_written(0);
+        mcu.line_written(0);
+        assert_eq!(pic(&mcu), 0x0000_0000_0000_0001);
+    }
+
+    #[test]
+    fn events_and_counters_change_while_it_counts() {
+        let mut mcu = MemoryController::new();
+        mcu.line_read(1);
+        set_pcr(&mut mcu, 0x10);
+        mcu.line_read(1);
+        mcu.line_written(1);
+        assert_eq!(pic(&mcu), 0x0000_0002_0000_0002);
+        set_pic(&mut mcu, 0x0000_0050_0000_0060);
+        mcu.line_read(1);
+        mcu.line_written(1);
+        assert_eq!(pic(&mcu), 0x0000_0051_0000_0061);
+    }
+
+    #[test]
+    fn a_faulty_controller_counts_but_does_not_answer() {
+        let mut mcu = MemoryController::new();
+        mcu.set_faulty(true);
+        mcu.line_read(0);
+        assert_eq!(mcu.read(McuRole::Pic), Err(AccessError::Fault));
+        assert_eq!(mcu.write(McuRole::Pic, 0), Err(AccessError::Fault));
+        mcu.set_faulty(false);
+        assert_eq!(pic(&mcu), 0x0000_0001_0000_0001);
+    }
+}

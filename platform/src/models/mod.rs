@@ -1,0 +1,26 @@
+//! Simulated devices: register models of what a Victoria Falls machine counts with.
+//!
+//! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
+//! [`HubChip`]. [`Devices`] holds all of a machine's and puts them behind [`Bus`](crate::Bus) and
+//! [`StrandRegisters`](crate::StrandRegisters).
+//!
+//! The models count what they are told of. What happens in a machine is for a memory system to say.
+//!
+//! An event that is reserved counts nothing, and its select reads back. Counters count on while they are
+//! written or their event changes, and wrap at their width.
+
+mod decode;
+mod devices;
+mod hub;
+mod l2;
+mod mcu;
+mod strand;
+#[cfg(test)]
+mod tests;
+
+pub use devices::{Devices, FaultyUnit};
+pub use hub::HubChip;
+pub use l2::L2;
+pub use mcu::MemoryController;
+pub use spin::MutexGuard;
+pub use strand::{Mode, StrandUnit};

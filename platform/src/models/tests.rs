@@ -1,0 +1,212 @@
+//! All devices together, by address.
+
+extern crate std;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{thread, vec::Vec};
+
+use guest_abi::event::{LpuEvent, SparcEvent};
+use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
+
+use super::{Devices, FaultyUnit};
+use crate::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters, address};
+
+const _: () = {
+    const fn hardware<T: Bus + StrandRegisters + Send + Sync>() {}
+    hardware::<Devices>();
+};
+
+static IN_A_STATIC: Devices = Devices::new(match Machine::new(Model::Batoka, 4) {
+    Ok(machine) => machine,
+    Err(_) => panic!(),
+});
+
+const FAULT: Result<u64, AccessError> = Err(AccessError::Fault);
+
+fn machine(model: Model, nodes: usize) -> Machine {
+    Machine::new(model, nodes).unwrap()
+}
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+fn at(address: u64) -> PhysicalAddress {
+    PhysicalAddress(address)
+}
+
+#[test]
+fn fits_a_static() {
+    assert_eq!(IN_A_STATIC.read(strand(0), at(0xd0_0000_0408)), Ok(0));
+    assert!(size_of::<Devices>() < 32 * 1024);
+}
+
+#[test]
+fn every_register_is_one_of_its_own() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    let addresses: Vec<_> = PerfReg::all().filter_map(address::global).collect();
+    assert_eq!(addresses.len(), 88);
+    for (number, address) in addresses.iter().enumerate() {
+        devices
+            .write(strand(0), *address, number as u64 + 1)
+            .unwrap();
+    }
+    for (number, address) in addresses.iter().enumerate() {
+        let register = PerfReg::new(number as u64 + 2).unwrap();
+        let written = number as u64 + 1;
+        let kept = match register.kind() {
+            Kind::Hub { unit, role, .. } if unit.index() >= 4 && role.index() == 0 => {
+                written & 0xf0f
+            }
+            _ => written,
+        };
+        assert_eq!(devices.read(strand(0), *address), Ok(kept), "{register}");
+    }
+}
+
+#[test]
+fn local_addresses_are_those_of_the_strand() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    for node in 0..4_u64 {
+        let strand = strand(node as usize * 64 + 63);
+        assert_eq!(devices.node(strand).index() as u64, node);
+        devices
+            .write(strand, at(0x84_0000_1408), 100 + node)
+            .unwrap();
+        devices
+            .write(strand, at(0xa9_0000_0080), 200 + node)
+            .unwrap();
+    }
+    for node in 0..4_u64 {
+        let own = strand(node as usize * 64);
+        assert_eq!(devices.read(own, at(0xa9_0000_0080)), Ok(200 + node));
+        assert_eq!(devices.read(own, at(0xa9_0000_00c0)), Ok(0));
+        let global = at(0xd0_0000_1408 + (node << 34));
+        assert_eq!(devices.read(strand(0), global), Ok(100 + node));
+    }
+}
+
+#[test]
+fn what_a_machine_lacks_faults() {
+    let small = Devices::new(machine(Model::Maramba, 2).without_channel(Node::Node1, Mcu::Mcu0));
+    for address in [
+        0,
+        0xd0_0000_0410,
+        0xd4_0000_0400,
+        0xd8_0000_0400,
+        0xe1_3000_4000,
+    ] {
+        assert_eq!(small.read(strand(0), at(address)), FAULT, "{address:#x}");
+        assert_eq!(
+            small.write(strand(0), at(address), 1),
+            Err(AccessError::Fault)
+        );
+    }
+    assert_eq!(small.read(strand(0), at(0xd4_0000_1400)), Ok(0));
+    assert_eq!(small.read(strand(64), at(0x84_0000_0400)), FAULT);
+    assert_eq!(small.read(strand(128), at(0xa9_0000_0000)), FAULT);
+
+    let hubs = Devices::new(machine(Model::Batoka, 1));
+    assert_eq!(
+        hubs.read(strand(0), at(0xed_3000_7000)),
+        Ok(0),
+        "a hub answers whatever nodes are present"
+    );
+}
+
+#[test]
+fn faults_are_injected_one_device_at_a_time() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    let probe = |address| devices.read(strand(64), at(address)).is_ok();
+    let all = [
+        0xd4_0000_0400,
+        0xd4_0000_1400,
+        0xe5_3000_5000,
+        0xe9_3000_6000,
+        0xa9_0000_0000,
+        0xa9_0000_0100,
+        0xa9_0000_0140,
+    ];
+    let (node, other) = (Node::Node1, Node::Node2);
+    for (unit, expected) in [
+        (
+            FaultyUnit::Mcu(node, Mcu::Mcu1),
+            [true, false, true, true, true, true, true],
+        ),
+        (
+            FaultyUnit::Hub(Hub::Zam2),
+            [true, true, true, false, true, true, true],
+        ),
+        (
+            FaultyUnit::L2(node),
+            [true, true, true, true, false, false, false],
+        ),
+        (
+            FaultyUnit::L2FromBank(node, 5),
+            [true, true, true, true, true, true, false],
+        ),
+        (FaultyUnit::L2(other), [true; 7]),
+    ] {
+        devices.set_faulty(unit, true);
+        assert_eq!(all.map(probe), expected, "{unit:?}");
+        devices.set_faulty(unit, false);
+        assert_eq!(all.map(probe), [true; 7], "{unit:?} works again");
+    }
+}
+
+#[test]
+fn a_hub_is_busy_for_as_long_as_it_is_told() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    let pic = at(0xe1_3000_4008);
+    let other_hub = at(0xe5_3000_5008);
+    devices.set_hub_access_cycles(10);
+    devices.set_time(500);
+    assert_eq!(devices.write(strand(0), pic, 1), Ok(()));
+    assert_eq!(devices.write(strand(7), pic, 2), Err(AccessError::Busy));
+    assert_eq!(devices.write(strand(7), other_hub, 2), Ok(()));
+    devices.set_time(509);
+    assert_eq!(devices.read(strand(0), pic), Err(AccessError::Busy));
+    devices.set_time(510);
+    assert_eq!(devices.now(), 510);
+    assert_eq!(devices.read(strand(0), pic), Ok(1));
+}
+
+#[test]
+fn strands_have_registers_of_their_own() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    for number in 0..256 {
+        devices.set_pcr(strand(number), 1 << 2 | 0x208 << 6);
+        devices.set_pic(strand(number), number as u64);
+    }
+    devices.strand_unit(strand(200)).count(SparcEvent::Loads, 5);
+    for number in 0..256 {
+        let expected = if number == 200 { 205 } else { number as u64 };
+        assert_eq!(devices.pic(strand(number)), expected);
+        assert_eq!(devices.pcr(strand(number)), 1 << 2 | 0x208 << 6);
+    }
+}
+
+#[test]
+fn threads_lose_no_count() {
+    const EACH: u64 = 2000;
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    let (pcr, pic0) = (at(0xe1_3000_4000), at(0xe1_3000_4008));
+    devices.write(strand(0), pcr, 0x02).unwrap();
+    let busy = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    devices
+                        .hub(Hub::Zam0)
+                        .count_lpu(Node::Node0, LpuEvent::CacheToCacheX, 1);
+                    if devices.read(strand(0), pic0).is_err() {
+                        busy.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(busy.into_inner(), 0);
+    assert_eq!(devices.read(strand(0), pic0), Ok(4 * EACH));
+}
