@@ -1,1 +1,3 @@
 //! What a person runs.
+
+pub mod memory;

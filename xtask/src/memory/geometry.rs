@@ -1,0 +1,160 @@
+//! The sizes of the caches, and which unit serves which address.
+//!
+//! | bits of the physical address | choose |
+//! |---|---|
+//! | 8:6 | the L2 bank |
+//! | 8:7 | the hub that carries the line |
+//! | 8 | the MCU of the home node; the other one if it is disabled |
+//! | 38:9, modulo the nodes that have memory | the home node |
+
+use std::fmt;
+
+use guest_abi::{Hub, Mcu, Node};
+use platform::Machine;
+
+/// Physical addresses of memory have so many bits: bit 39 of the 40 chooses input and output.
+pub const ADDRESS_BITS: u32 = 39;
+
+/// What is kept of an address.
+pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
+
+/// Sets of the instruction cache of a core: 16 KB, 8 ways, lines of 32 bytes.
+pub const L1I_SETS: usize = 64;
+/// Ways of the instruction cache.
+pub const L1I_WAYS: usize = 8;
+/// A line of the instruction cache has 2 to this power bytes.
+pub const L1I_LINE_SHIFT: u32 = 5;
+
+/// Sets of the data cache of a core: 8 KB, 4 ways, lines of 16 bytes.
+pub const L1D_SETS: usize = 128;
+/// Ways of the data cache.
+pub const L1D_WAYS: usize = 4;
+/// A line of the data cache has 2 to this power bytes.
+pub const L1D_LINE_SHIFT: u32 = 4;
+
+/// Sets of the L2 cache of a node, those of its eight banks together: 4 MB, 16 ways, lines of 64 bytes.
+pub const L2_SETS: usize = 4096;
+/// Ways of the L2 cache.
+pub const L2_WAYS: usize = 16;
+/// A line of the L2 cache has 2 to this power bytes.
+pub const L2_LINE_SHIFT: u32 = 6;
+
+/// The number of a line of 64 bytes: bits 38:6 of its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line(pub(super) u64);
+
+impl Line {
+    pub(super) fn bank(self) -> usize {
+        (self.0 & 7) as usize
+    }
+
+    pub(super) fn hub(self) -> Hub {
+        Hub::ALL[(self.0 >> 1 & 3) as usize]
+    }
+}
+
+/// A machine none of whose memory channels is enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory;
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no memory channel of the machine is enabled")
+    }
+}
+
+impl std::error::Error for NoMemory {}
+
+/// Which channel has a line.
+#[derive(Clone, Debug)]
+pub(super) struct Interleave {
+    /// For each node that has memory: itself, and the channel for either value of address bit 8.
+    homes: Vec<(Node, [Mcu; 2])>,
+}
+
+impl Interleave {
+    pub(super) fn new(machine: &Machine) -> Result<Self, NoMemory> {
+        let homes: Vec<_> = Node::ALL
+            .iter()
+            .filter_map(|&node| {
+                let has = |mcu| machine.has_channel(node, mcu);
+                match (has(Mcu::Mcu0), has(Mcu::Mcu1)) {
+                    (true, true) => Some((node, [Mcu::Mcu0, Mcu::Mcu1])),
+                    (true, false) => Some((node, [Mcu::Mcu0; 2])),
+                    (false, true) => Some((node, [Mcu::Mcu1; 2])),
+                    (false, false) => None,
+                }
+            })
+            .collect();
+        if homes.is_empty() {
+            Err(NoMemory)
+        } else {
+            Ok(Self { homes })
+        }
+    }
+
+    pub(super) fn home(&self, line: Line) -> (Node, Mcu) {
+        let (node, channels) = self.homes[((line.0 >> 3) % self.homes.len() as u64) as usize];
+        (node, channels[(line.0 >> 2 & 1) as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::Model;
+
+    fn line(address: u64) -> Line {
+        Line(address >> 6)
+    }
+
+    #[test]
+    fn interleave_of_four_nodes() {
+        let machine = Machine::new(Model::Batoka, 4).unwrap();
+        let interleave = Interleave::new(&machine).unwrap();
+        for (address, bank, hub, home, mcu) in [
+            (0x000, 0, 0, 0, 0),
+            (0x07f, 1, 0, 0, 0),
+            (0x080, 2, 1, 0, 0),
+            (0x100, 4, 2, 0, 1),
+            (0x1c0, 7, 3, 0, 1),
+            (0x200, 0, 0, 1, 0),
+            (0x7c0, 7, 3, 3, 1),
+            (0x840, 1, 0, 0, 0),
+        ] {
+            let line = line(address);
+            assert_eq!(line.bank(), bank, "{address:#x}");
+            assert_eq!(line.hub().index(), hub, "{address:#x}");
+            let (node, channel) = interleave.home(line);
+            assert_eq!((node.index(), channel.index()), (home, mcu), "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn a_disabled_channel_leaves_its_lines_to_the_other() {
+        let machine = Machine::new(Model::Batoka, 2)
+            .unwrap()
+            .without_channel(Node::Node1, Mcu::Mcu0);
+        let interleave = Interleave::new(&machine).unwrap();
+        assert_eq!(interleave.home(line(0x200)), (Node::Node1, Mcu::Mcu1));
+        assert_eq!(interleave.home(line(0x300)), (Node::Node1, Mcu::Mcu1));
+        assert_eq!(interleave.home(line(0x400)), (Node::Node0, Mcu::Mcu0));
+    }
+
+    #[test]
+    fn a_node_without_channels_is_no_home() {
+        let machine = Machine::new(Model::Batoka, 3)
+            .unwrap()
+            .without_channel(Node::Node0, Mcu::Mcu0)
+            .without_channel(Node::Node0, Mcu::Mcu1);
+        let interleave = Interleave::new(&machine).unwrap();
+        assert_eq!(interleave.home(line(0x000)), (Node::Node1, Mcu::Mcu0));
+        assert_eq!(interleave.home(line(0x200)), (Node::Node2, Mcu::Mcu0));
+        assert_eq!(interleave.home(line(0x400)), (Node::Node1, Mcu::Mcu0));
+        let none = Machine::new(Model::Batoka, 1)
+            .unwrap()
+            .without_channel(Node::Node0, Mcu::Mcu0)
+            .without_channel(Node::Node0, Mcu::Mcu1);
+        assert_eq!(Interleave::new(&none).unwrap_err(), NoMemory);
+    }
+}

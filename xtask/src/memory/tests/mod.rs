@@ -1,0 +1,1 @@
+//! The memory system as a whole.

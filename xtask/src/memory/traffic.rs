@@ -1,0 +1,46 @@
+//! What nodes say to each other about a line.
+
+use guest_abi::{Hub, Node};
+
+/// Where a line comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The memory of a node.
+    Memory(Node),
+    /// The L2 cache of a node.
+    Cache(Node),
+}
+
+/// What another node finds when it is asked for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Modified,
+    Owned,
+    /// A clean copy, be it the only one.
+    Shared,
+    Miss,
+}
+
+/// The answers of the other nodes of the machine; none of the requester and of absent nodes.
+pub(super) type Answers = [Option<Answer>; Node::ALL.len()];
+
+/// What is asked of the other nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// RTS: the line, to read it.
+    ReadToShare { source: Source, answers: Answers },
+    /// RTO: the line, to write it. All other copies go.
+    ReadToOwn { source: Source, answers: Answers },
+    /// INV: all other copies go.
+    Invalidate { answers: Answers },
+    /// WB: a line for the memory of another node.
+    WriteBack { home: Node },
+}
+
+/// A request on its way through a hub.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transaction {
+    pub(super) hub: Hub,
+    pub(super) requester: Node,
+    pub(super) request: Request,
+}

@@ -1,0 +1,134 @@
+//! What really happened, counted apart from the register models.
+//!
+//! The memory system writes down what took place (instructions, where requests were served, lines that moved,
+//! transactions by requester and source); what an event amounts to is worked out when it is asked for.
+
+mod hub;
+mod strand;
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
+use guest_abi::layout::{PerfConfig, SparcSelect};
+use guest_abi::{Hub, Mcu, Node, StrandId};
+
+use hub::HubRecord;
+pub(super) use strand::{Request, Service, StrandRecord};
+
+use super::traffic::Transaction;
+
+/// What happened at a DRAM channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChannelRecord {
+    pub(super) lines_read: u64,
+    pub(super) lines_written: u64,
+    pub(super) from_buffer: u64,
+    pub(super) cycles_to_read: u64,
+    pub(super) cycles_to_write: u64,
+}
+
+/// All that happened in a machine from the start, or from one point in time to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth {
+    pub(super) cycles: u64,
+    pub(super) strands: Vec<StrandRecord>,
+    pub(super) channels: [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
+    hubs: [HubRecord; Hub::ALL.len()],
+}
+
+impl Truth {
+    pub(super) fn new(strands: usize) -> Self {
+        Self {
+            cycles: 0,
+            strands: vec![StrandRecord::default(); strands],
+            channels: Default::default(),
+            hubs: Default::default(),
+        }
+    }
+
+    pub(super) fn record(&mut self, transaction: &Transaction) {
+        self.hubs[transaction.hub.index()].record(transaction);
+    }
+
+    /// What happened since an earlier point in time of the same machine.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut delta = self.clone();
+        delta.cycles -= earlier.cycles;
+        for (now, then) in delta.strands.iter_mut().zip(&earlier.strands) {
+            now.subtract(then);
+        }
+        let channels = delta.channels.iter_mut().flatten();
+        for (now, then) in channels.zip(earlier.channels.iter().flatten()) {
+            now.lines_read -= then.lines_read;
+            now.lines_written -= then.lines_written;
+            now.from_buffer -= then.from_buffer;
+            now.cycles_to_read -= then.cycles_to_read;
+            now.cycles_to_write -= then.cycles_to_write;
+        }
+        for (now, then) in delta.hubs.iter_mut().zip(&earlier.hubs) {
+            now.subtract(then);
+        }
+        delta
+    }
+
+    /// How many cycles passed.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// How often a strand did what a select of a SPARC counter means, with this PERF_CONFIG in all banks of
+    /// its node. 0 for a strand that the machine does not have.
+    pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
+        self.strands
+            .get(strand.index())
+            .map_or(0, |record| record.total(select, perf_config))
+    }
+
+    /// What an event of a DRAM channel amounts to.
+    pub fn dram(&self, node: Node, mcu: Mcu, event: DramEvent) -> u64 {
+        let channel = &self.channels[node.index()][mcu.index()];
+        match event {
+            DramEvent::Reads => channel.lines_read,
+            DramEvent::Writes => channel.lines_written,
+            DramEvent::ReadWrites => channel.lines_read + channel.lines_written,
+            DramEvent::ReadQueueLatency => channel.cycles_to_read,
+            DramEvent::WriteQueueLatency => channel.cycles_to_write,
+            DramEvent::ReadWriteQueueLatency => channel.cycles_to_read + channel.cycles_to_write,
+            DramEvent::WriteBackBufferHits => channel.from_buffer,
+        }
+    }
+
+    /// What an event of a hub's link port unit amounts to. The port is that of the node of its number.
+    pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
+        match event {
+            LpuEvent::Clock => self.cycles,
+            // Nothing passes a port without a node.
+            _ if port.index() * StrandId::PER_NODE >= self.strands.len() => 0,
+            event => self.hubs[hub.index()].lpu(port.index(), event),
+        }
+    }
+
+    /// What an event of a hub's general purpose design block amounts to.
+    pub fn gpd(&self, _hub: Hub, event: GpdEvent) -> u64 {
+        match event {
+            GpdEvent::None => 0,
+            GpdEvent::Clock => self.cycles,
+        }
+    }
+
+    /// What an event of a hub's address serialization unit amounts to.
+    pub fn asu(&self, hub: Hub, event: AsuEvent) -> u64 {
+        match event {
+            AsuEvent::Clock => self.cycles,
+            AsuEvent::PacketsIn => self.hubs[hub.index()].packets_in(),
+            AsuEvent::PacketsOut => self.hubs[hub.index()].packets_out(),
+            AsuEvent::None | AsuEvent::CamHit | AsuEvent::Wakeup => 0,
+        }
+    }
+}
+
+/// Subtracts the numbers of an earlier point in time.
+fn subtract(now: &mut [u64], then: &[u64]) {
+    for (now, then) in now.iter_mut().zip(then) {
+        *now -= then;
+    }
+}
