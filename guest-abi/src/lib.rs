@@ -7,19 +7,25 @@
 //! - [`trap`], [`group`], [`status`]: numbers that cross the trap, both ways.
 //! - [`register`]: the 90 performance registers, their names and what they are.
 //! - [`layout`], [`event`]: what is in them.
+//! - [`guest`]: the calls, and what a guest makes of them.
 #![no_std]
+#![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
 
+mod clock;
 pub mod event;
 pub mod group;
+pub mod guest;
 pub mod layout;
 pub mod register;
 pub mod status;
 pub mod strand;
 pub mod trap;
 
+pub use clock::Clock;
 pub use group::{ApiGroup, Version};
-pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
+pub use guest::{Hypercall, PerfCounters};
+pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Port, Unit};
 pub use status::HvError;
 pub use strand::StrandId;
 pub use trap::{Registers, Trap};

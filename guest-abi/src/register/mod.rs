@@ -2,12 +2,14 @@
 
 mod name;
 mod place;
+mod unit;
 
 use core::fmt;
 use core::str::FromStr;
 
 pub use name::UnknownName;
-pub use place::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node};
+pub use place::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
+pub use unit::{AsuUnit, DramUnit, GpdUnit, LpuUnit, Pics, Unit, UnitKind};
 
 /// A PerfReg number that is known to be one of the 90.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +121,15 @@ impl PerfReg {
                     role: HubRole::at(offset % REGISTERS_PER_UNIT),
                 }
             }
+        }
+    }
+
+    /// The unit that it belongs to; `None` for registers 0 and 1.
+    pub const fn unit(self) -> Option<Unit> {
+        match self.kind() {
+            Kind::Strand | Kind::L2 => None,
+            Kind::Dram { node, mcu, .. } => Some(Unit::Dram(DramUnit { node, mcu })),
+            Kind::Hub { hub, unit, .. } => Some(Unit::in_hub(hub, unit)),
         }
     }
 

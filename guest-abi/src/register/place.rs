@@ -84,6 +84,17 @@ places! {
         /// Address serialization unit.
         Asu "ASU",
     }
+    /// One of the four link ports of a hub.
+    Port {
+        /// Port A, the link to node 0.
+        A "LPU_A",
+        /// Port B, the link to node 1.
+        B "LPU_B",
+        /// Port C, the link to node 2.
+        C "LPU_C",
+        /// Port D, the link to node 3.
+        D "LPU_D",
+    }
     /// A register of a part of a hub.
     HubRole {
         /// Selects what is counted.
@@ -133,6 +144,18 @@ impl HubUnit {
             3 => Self::LpuD,
             4 => Self::Gpd,
             _ => Self::Asu,
+        }
+    }
+}
+
+impl Port {
+    /// The link port unit of this port.
+    pub const fn unit(self) -> HubUnit {
+        match self {
+            Self::A => HubUnit::LpuA,
+            Self::B => HubUnit::LpuB,
+            Self::C => HubUnit::LpuC,
+            Self::D => HubUnit::LpuD,
         }
     }
 }

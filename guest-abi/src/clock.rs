@@ -1,0 +1,15 @@
+//! Time, as far as counters need it.
+
+/// A clock that never goes back.
+///
+/// It has a constant rate, and 64 bits: it does not wrap in the life of a machine. On sun4v this is %stick.
+pub trait Clock {
+    /// Ticks since some moment that does not change.
+    fn ticks(&self) -> u64;
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn ticks(&self) -> u64 {
+        (**self).ticks()
+    }
+}

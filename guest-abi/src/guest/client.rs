@@ -1,0 +1,202 @@
+//! Group 0x205 negotiated, and its two calls (FWARC/2007/529 section 3.2).
+
+use core::fmt;
+
+use super::{Core, Hypercall};
+use crate::group::{ApiGroup, Version};
+use crate::layout::{EventSelect, PerfConfig, SparcPcr};
+use crate::register::{Counter, PerfReg, UnitKind};
+use crate::status::HvError;
+use crate::trap::{Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+
+/// The performance counters of a guest that has negotiated group 0x205.
+///
+/// Negotiation is the guest's, not the strand's: once one strand has it, others [join](Self::join).
+#[derive(Clone, Copy, Debug)]
+pub struct PerfCounters<H> {
+    hypercall: H,
+    version: Version,
+}
+
+impl<H: Hypercall> PerfCounters<H> {
+    /// Negotiates this version. The hypervisor may grant a lower minor number: see [`version`](Self::version).
+    ///
+    /// # Errors
+    /// If it refuses (what was negotiated before then stays), or grants more than was asked for.
+    pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
+        let version = ask(&hypercall, wanted)?;
+        Ok(Self { hypercall, version })
+    }
+
+    /// Negotiates 1.1, and 1.0 where 1.1 is refused.
+    ///
+    /// # Errors
+    /// As [`negotiate`](Self::negotiate), for 1.0.
+    pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
+        let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
+            NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
+            other => Err(other),
+        })?;
+        Ok(Self { hypercall, version })
+    }
+
+    /// The counters as another strand of this guest has negotiated them; `None` if none has.
+    ///
+    /// # Errors
+    /// What `api_get_version` answers: EINVAL if the hypervisor does not know the group.
+    pub fn join(hypercall: H) -> Result<Option<Self>, HvError> {
+        let version = Core::new(&hypercall).api_get_version(ApiGroup::VFALLS)?;
+        Ok((version.major != 0).then_some(Self { hypercall, version }))
+    }
+
+    /// The version that was granted.
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Gives the group up, for the whole guest. Counters keep what they hold.
+    ///
+    /// # Errors
+    /// What `api_set_version` answers.
+    pub fn release(self) -> Result<(), HvError> {
+        Core::new(&self.hypercall).api_set_version(ApiGroup::VFALLS, Version::NONE)?;
+        Ok(())
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not,
+    /// EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
+    #[doc(alias = "vfalls_get_perfreg")]
+    pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
+        let arguments = [register.id(), 0, 0, 0, 0];
+        let [value, ..] = self
+            .hypercall
+            .call(Trap::Fast, VFALLS_GET_PERFREG, arguments)?;
+        Ok(value)
+    }
+
+    /// Writes a register. Bits that it does not have are dropped.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); ENOACCESS also for HT without the right to it. Nothing is written then.
+    #[doc(alias = "vfalls_set_perfreg")]
+    pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
+        let arguments = [register.id(), value, 0, 0, 0];
+        self.hypercall
+            .call(Trap::Fast, VFALLS_SET_PERFREG, arguments)?;
+        Ok(())
+    }
+
+    /// Reads the PCR of the calling strand.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn strand_pcr(&self) -> Result<SparcPcr, HvError> {
+        self.get(PerfReg::SPARC_PCR).map(SparcPcr::from)
+    }
+
+    /// Writes the PCR of the calling strand, HT included.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_strand_pcr(&self, pcr: SparcPcr) -> Result<(), HvError> {
+        self.set(PerfReg::SPARC_PCR, pcr.into())
+    }
+
+    /// Reads which L2 misses the strands of the caller's node count.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn perf_config(&self) -> Result<PerfConfig, HvError> {
+        self.get(PerfReg::L2_PERF_CONFIG)
+            .map(PerfConfig::from_value)
+    }
+
+    /// Says which L2 misses all strands of the caller's node count.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_perf_config(&self, config: PerfConfig) -> Result<(), HvError> {
+        self.set(PerfReg::L2_PERF_CONFIG, config.value())
+    }
+
+    /// Reads the PCR of a unit.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn pcr<U: UnitKind>(&self, unit: U) -> Result<U::Pcr, HvError> {
+        self.get(unit.into().pcr()).map(U::Pcr::from)
+    }
+
+    /// Writes the PCR of a unit.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_pcr<U: UnitKind>(&self, unit: U, pcr: U::Pcr) -> Result<(), HvError> {
+        self.set(unit.into().pcr(), pcr.into())
+    }
+
+    /// Has one counter of a unit count this event, and leaves the other's event as it is: reads the PCR and writes
+    /// it. Two callers that do this to one unit at once may undo each other.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get) and [`set`](Self::set).
+    pub fn select<U: UnitKind>(
+        &self,
+        unit: U,
+        counter: Counter,
+        event: <U::Pcr as EventSelect>::Event,
+    ) -> Result<(), HvError> {
+        let pcr = self.pcr(unit)?;
+        self.set_pcr(unit, pcr.with_event(counter, event))
+    }
+}
+
+fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, NegotiateError> {
+    if wanted.major == 0 {
+        return Err(NegotiateError::MajorZero);
+    }
+    let core = Core::new(hypercall);
+    let granted = core
+        .api_set_version(ApiGroup::VFALLS, wanted)
+        .map_err(NegotiateError::Refused)?;
+    if granted.minor <= wanted.minor {
+        return Ok(granted);
+    }
+    match core.api_set_version(ApiGroup::VFALLS, Version::NONE) {
+        Ok(_) => Err(NegotiateError::MoreThanAsked(granted)),
+        Err(error) => Err(NegotiateError::Refused(error)),
+    }
+}
+
+/// Why there are no counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NegotiateError {
+    /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if not the major number.
+    Refused(HvError),
+    /// The hypervisor granted a higher minor number than was asked for, which the contract excludes. The group was
+    /// given up again.
+    MoreThanAsked(Version),
+    /// Major number 0 was asked for, which stands for giving a group up. No call was made.
+    MajorZero,
+}
+
+impl fmt::Display for NegotiateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = ApiGroup::VFALLS;
+        match self {
+            Self::Refused(error) => write!(f, "API group {group} refused: {error}"),
+            Self::MoreThanAsked(version) => {
+                write!(
+                    f,
+                    "API group {group}: {version} granted, more than asked for"
+                )
+            }
+            Self::MajorZero => write!(f, "API group {group}: 0 is not a major version"),
+        }
+    }
+}
+
+impl core::error::Error for NegotiateError {}

@@ -1,0 +1,71 @@
+//! The calls of CORE_TRAP, which every guest has (sun4v specification, "core services").
+
+use core::fmt;
+
+use super::Hypercall;
+use crate::group::{ApiGroup, Version};
+use crate::status::HvError;
+use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, Trap};
+
+/// Calls that need no negotiation. Also a [`fmt::Write`], to the guest's console.
+#[derive(Clone, Copy, Debug)]
+pub struct Core<H> {
+    hypercall: H,
+}
+
+impl<H: Hypercall> Core<H> {
+    /// Calls by this transport.
+    pub const fn new(hypercall: H) -> Self {
+        Self { hypercall }
+    }
+
+    /// Asks for a version of a group, for the whole guest, and returns what was granted: the major number asked
+    /// for, and a minor number that may be lower. Major 0 gives the group up.
+    ///
+    /// # Errors
+    /// EINVAL for a group that the hypervisor does not know, ENOTSUPPORTED for a major number that it does not.
+    pub fn api_set_version(&self, group: ApiGroup, version: Version) -> Result<Version, HvError> {
+        let arguments = [group.0, version.major, version.minor, 0, 0];
+        let [minor, ..] = self.call(API_SET_VERSION, arguments)?;
+        Ok(Version::new(version.major, minor))
+    }
+
+    /// What a group is negotiated to; [`Version::NONE`] if it is not.
+    ///
+    /// # Errors
+    /// EINVAL for a group that the hypervisor does not know.
+    pub fn api_get_version(&self, group: ApiGroup) -> Result<Version, HvError> {
+        let [major, minor, ..] = self.call(API_GET_VERSION, [group.0, 0, 0, 0, 0])?;
+        Ok(Version::new(major, minor))
+    }
+
+    /// Writes one character to the guest's console.
+    ///
+    /// # Errors
+    /// What the hypervisor answers: EWOULDBLOCK if the console takes none at this moment.
+    pub fn putchar(&self, character: u8) -> Result<(), HvError> {
+        self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0])?;
+        Ok(())
+    }
+
+    /// Stops the guest, with a code for whoever started it. Returns only where the guest is simulated, or the
+    /// hypervisor refuses.
+    ///
+    /// # Errors
+    /// What the hypervisor answers.
+    pub fn exit(&self, code: u64) -> Result<(), HvError> {
+        self.call(EXIT, [code, 0, 0, 0, 0])?;
+        Ok(())
+    }
+
+    fn call(&self, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
+        self.hypercall.call(Trap::Core, function, arguments)
+    }
+}
+
+impl<H: Hypercall> fmt::Write for Core<H> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes()
+            .try_for_each(|byte| self.putchar(byte).map_err(|_| fmt::Error))
+    }
+}

@@ -1,0 +1,28 @@
+//! The guest's side: calls through any transport, and what a guest makes of them.
+//!
+//! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only); [`Core`] has the calls that need no
+//!   negotiation, [`PerfCounters`] those of group 0x205.
+//! - [`Present`] says which units exist, [`Tries`] bounds what is retried, [`Snapshot`] reads a unit whole.
+//! - [`Widened`] makes 64-bit counts of 31-bit and 32-bit counters, [`StrandDriver`] runs the strand's own.
+
+mod client;
+mod core_calls;
+mod pic;
+mod probe;
+mod retry;
+mod snapshot;
+#[cfg(target_arch = "sparc64")]
+mod sparc64;
+mod transport;
+mod widen;
+
+pub use client::{NegotiateError, PerfCounters};
+pub use core_calls::Core;
+pub use pic::{HtSet, StrandCounters, StrandDriver};
+pub use probe::{Presence, Present, UnitSet};
+pub use retry::{RetryError, Tries};
+pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
+#[cfg(target_arch = "sparc64")]
+pub use sparc64::Sun4v;
+pub use transport::Hypercall;
+pub use widen::{DramCount, Rate, StrandCount, TimedCount, TooLate, Widened};

@@ -1,0 +1,142 @@
+//! The strand's own counters: %pcr and %pic, which a guest reaches without a hypercall, but for HT
+//! (FWARC/2007/529 section 2.1).
+
+use core::fmt;
+
+use super::{Hypercall, PerfCounters};
+use crate::layout::{SparcPcr, SparcPic};
+use crate::status::HvError;
+
+/// %pcr and %pic of the strand that this runs on, as privileged code reaches them.
+pub trait StrandCounters {
+    /// Reads %pcr (ASR 16).
+    fn pcr(&self) -> SparcPcr;
+
+    /// Writes %pcr. HT stays as it was: only the hypervisor writes it.
+    fn set_pcr(&self, pcr: SparcPcr);
+
+    /// Reads %pic (ASR 17).
+    fn pic(&self) -> SparcPic;
+
+    /// Writes %pic.
+    fn set_pic(&self, pic: SparcPic);
+}
+
+impl<S: StrandCounters + ?Sized> StrandCounters for &S {
+    fn pcr(&self) -> SparcPcr {
+        (**self).pcr()
+    }
+
+    fn set_pcr(&self, pcr: SparcPcr) {
+        (**self).set_pcr(pcr);
+    }
+
+    fn pic(&self) -> SparcPic {
+        (**self).pic()
+    }
+
+    fn set_pic(&self, pic: SparcPic) {
+        (**self).set_pic(pic);
+    }
+}
+
+/// HT is set, or asked for: it takes the service to change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtSet;
+
+impl fmt::Display for HtSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HT of the PCR can only be changed by the hypervisor")
+    }
+}
+
+impl core::error::Error for HtSet {}
+
+/// Starts and stops a strand's counters: by direct writes where they do, by the service where HT is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct StrandDriver<S> {
+    counters: S,
+}
+
+impl<S: StrandCounters> StrandDriver<S> {
+    /// Drives these counters. Everything below has to run on their strand.
+    pub const fn new(counters: S) -> Self {
+        Self { counters }
+    }
+
+    /// Reads both counters, at the same moment.
+    pub fn read(&self) -> SparcPic {
+        self.counters.pic()
+    }
+
+    /// Sets both counters to 0.
+    pub fn clear(&self) {
+        self.counters.set_pic(SparcPic::new());
+    }
+
+    /// Stops counting: clears UT and ST, and leaves the rest of the PCR as it is.
+    ///
+    /// # Errors
+    /// If HT is set: hyperprivileged events are still counted.
+    pub fn stop(&self) -> Result<(), HtSet> {
+        let pcr = self.counters.pcr();
+        self.counters
+            .set_pcr(pcr.with_user(false).with_system(false));
+        if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
+    }
+
+    /// Stops counting, sets the counters, and counts as `pcr` says.
+    ///
+    /// # Errors
+    /// If HT is asked for, and then nothing is done; or if it is set, and then UT and ST are cleared.
+    pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
+        if pcr.hypervisor() {
+            return Err(HtSet);
+        }
+        self.stop()?;
+        self.counters.set_pic(from);
+        self.counters.set_pcr(pcr);
+        Ok(())
+    }
+
+    /// Stops counting, hyperprivileged events included. Makes no hypercall if HT is clear.
+    ///
+    /// # Errors
+    /// What the service answers to clearing HT; UT and ST are cleared even so.
+    pub fn stop_by<H: Hypercall>(&self, service: &PerfCounters<H>) -> Result<(), HvError> {
+        match self.stop() {
+            Ok(()) => Ok(()),
+            Err(HtSet) => {
+                let pcr = self.counters.pcr();
+                service.set_strand_pcr(pcr.with_hypervisor(false))
+            }
+        }
+    }
+
+    /// Stops counting, sets the counters, and counts as `pcr` says. Makes no hypercall if HT is neither set nor asked
+    /// for.
+    ///
+    /// # Errors
+    /// What the service answers: ENOACCESS without the right to HT. The counters are then stopped.
+    pub fn start_by<H: Hypercall>(
+        &self,
+        service: &PerfCounters<H>,
+        pcr: SparcPcr,
+        from: SparcPic,
+    ) -> Result<(), HvError> {
+        self.stop_by(service)?;
+        self.counters.set_pic(from);
+        if pcr.hypervisor() {
+            service.set_strand_pcr(pcr)
+        } else {
+            self.counters.set_pcr(pcr);
+            Ok(())
+        }
+    }
+
+    /// Whether the hypervisor has taken HT away from counters that were started with this PCR: what they hold is
+    /// then not what was asked for.
+    pub fn revoked(&self, started_with: SparcPcr) -> bool {
+        started_with.hypervisor() && !self.counters.pcr().hypervisor()
+    }
+}

@@ -1,0 +1,26 @@
+//! How a call reaches a hypervisor.
+
+use crate::status::HvError;
+use crate::trap::{Registers, Trap};
+
+/// A way to trap into a hypervisor: a real one, or one that is simulated.
+pub trait Hypercall {
+    /// Makes the trap: %o0 to %o5 as they are in `registers`, and afterwards as the hypervisor left them.
+    fn trap(&self, trap: Trap, registers: &mut Registers);
+
+    /// Calls `function` with `arguments` in %o0 to %o4. The values of a call that succeeds are in %o1 to %o5; of
+    /// one that fails only the status is kept.
+    fn call(&self, trap: Trap, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
+        let mut registers = Registers::call(function, arguments);
+        self.trap(trap, &mut registers);
+        HvError::check(registers.o0)?;
+        let [_, values @ ..] = registers.to_array();
+        Ok(values)
+    }
+}
+
+impl<H: Hypercall + ?Sized> Hypercall for &H {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        (**self).trap(trap, registers);
+    }
+}

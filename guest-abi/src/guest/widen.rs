@@ -1,0 +1,181 @@
+//! Counters of 31 or 32 bits made into counts of 64 bits.
+//!
+//! A counter that is read again after n events, n below 2^BITS, shows how many there were, whether it wrapped in
+//! between or not. More events than that go unnoticed by the counter: only a clock, and a bound on the rate of the
+//! events, can tell that the interval was too long. [`Widened`] leaves that to the caller; [`TimedCount`] checks it.
+
+use core::fmt;
+use core::num::NonZeroU32;
+
+/// A count of the events of a counter of `BITS` bits (1 to 32), since it was first read. Wraps at 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Widened<const BITS: u32> {
+    events: u64,
+    last: u32,
+}
+
+/// The count of a DRAM counter, 31 bits.
+pub type DramCount = Widened<31>;
+
+/// The count of a counter of a strand's %pic, 32 bits.
+pub type StrandCount = Widened<32>;
+
+impl<const BITS: u32> Widened<BITS> {
+    /// The most events that may lie between two reads: 2^`BITS` - 1.
+    pub const MOST: u32 = {
+        assert!(BITS >= 1 && BITS <= 32, "a counter has 1 to 32 bits");
+        u32::MAX >> (32 - BITS)
+    };
+
+    /// Starts at 0, with what the counter holds now. Bits that the counter does not have are ignored, here and
+    /// below.
+    pub const fn new(raw: u32) -> Self {
+        Self {
+            events: 0,
+            last: raw & Self::MOST,
+        }
+    }
+
+    /// Takes what the counter holds now, and returns the count. Right if no more than [`MOST`](Self::MOST) events
+    /// happened since the last call.
+    pub const fn update(&mut self, raw: u32) -> u64 {
+        let more = raw.wrapping_sub(self.last) & Self::MOST;
+        self.events = self.events.wrapping_add(more as u64);
+        self.last = raw & Self::MOST;
+        self.events
+    }
+
+    /// Says that the guest has written this value to the counter. The count stays: events since the last
+    /// [`update`](Self::update) are not in it.
+    pub const fn rebase(&mut self, raw: u32) {
+        self.last = raw & Self::MOST;
+    }
+
+    /// The count as of the last update.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The longest safe interval between two reads, in ticks of the clock that the rate is stated in: no more than
+    /// [`MOST`](Self::MOST) events fit. 0 if no interval is safe.
+    pub const fn longest_interval(rate: Rate) -> u64 {
+        (Self::MOST / rate.events.get()) as u64 * rate.ticks.get() as u64
+    }
+
+    /// The same count with a clock that reads `now`, and a bound on the rate.
+    pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS> {
+        TimedCount {
+            count: self,
+            read_at: now,
+            longest: Self::longest_interval(rate),
+        }
+    }
+}
+
+/// A bound on how fast events come: while the clock goes on by `ticks`, at most `events` happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    events: NonZeroU32,
+    ticks: NonZeroU32,
+}
+
+impl Rate {
+    /// One event a tick.
+    pub const ONE_A_TICK: Self = Self {
+        events: NonZeroU32::MIN,
+        ticks: NonZeroU32::MIN,
+    };
+
+    /// At most so many events in any so many ticks; `None` if one of them is 0.
+    pub const fn new(events: u32, ticks: u32) -> Option<Self> {
+        match (NonZeroU32::new(events), NonZeroU32::new(ticks)) {
+            (Some(events), Some(ticks)) => Some(Self { events, ticks }),
+            _ => None,
+        }
+    }
+
+    /// At most so many events in every tick; `None` for 0.
+    pub const fn per_tick(events: u32) -> Option<Self> {
+        Self::new(events, 1)
+    }
+}
+
+/// A [`Widened`] count that checks the interval between reads.
+///
+/// Read the clock together with the counter: a delay between the two is not seen, so leave it room in the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedCount<const BITS: u32> {
+    count: Widened<BITS>,
+    read_at: u64,
+    longest: u64,
+}
+
+impl<const BITS: u32> TimedCount<BITS> {
+    /// Takes what the counter holds now, and when, and returns the count.
+    ///
+    /// # Errors
+    /// If the last read was too long ago, or `now` is before it. Counting then goes on from this read, with
+    /// [`TooLate::at_least`].
+    pub const fn update_at(&mut self, raw: u32, now: u64) -> Result<u64, TooLate> {
+        let interval = now.wrapping_sub(self.read_at);
+        self.read_at = now;
+        let events = self.count.update(raw);
+        if interval <= self.longest {
+            Ok(events)
+        } else {
+            Err(TooLate {
+                interval,
+                longest: self.longest,
+                at_least: events,
+            })
+        }
+    }
+
+    /// Says that the guest has written this value to the counter, and when: see [`Widened::rebase`].
+    pub const fn rebase_at(&mut self, raw: u32, now: u64) {
+        self.count.rebase(raw);
+        self.read_at = now;
+    }
+
+    /// The longest safe interval between two reads, in ticks.
+    pub const fn longest_interval(&self) -> u64 {
+        self.longest
+    }
+
+    /// The count as of the last read.
+    pub const fn events(&self) -> u64 {
+        self.count.events()
+    }
+}
+
+/// A counter that was read so late that it may have wrapped more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLate {
+    /// Ticks since the read before.
+    pub interval: u64,
+    /// The longest safe interval, in ticks.
+    pub longest: u64,
+    /// The count if the counter wrapped at most once: it may lack any multiple of 2^BITS.
+    pub at_least: u64,
+}
+
+impl TooLate {
+    /// By how many ticks the read was too late.
+    pub const fn by(&self) -> u64 {
+        self.interval.saturating_sub(self.longest)
+    }
+}
+
+impl fmt::Display for TooLate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "counter read {} ticks too late ({} since the last read, at most {} are safe)",
+            self.by(),
+            self.interval,
+            self.longest
+        )
+    }
+}
+
+impl core::error::Error for TooLate {}
