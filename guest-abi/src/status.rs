@@ -34,11 +34,18 @@ macro_rules! statuses {
             }
 
             /// What the number in %o0 says: `Ok` for 0, else the error, whichever number it is.
+            #[inline]
             pub const fn check(status: u64) -> Result<(), Self> {
                 match status {
                     EOK => Ok(()),
-                    $($number => Err(Self::$name),)*
-                    other => Err(Self::Unknown(UnknownStatus(other))),
+                    error => Err(Self::numbered(error)),
+                }
+            }
+
+            const fn numbered(error: u64) -> Self {
+                match error {
+                    $($number => Self::$name,)*
+                    other => Self::Unknown(UnknownStatus(other)),
                 }
             }
 

@@ -3,7 +3,7 @@
 //! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only); [`Core`] has the calls that need no
 //!   negotiation, [`PerfCounters`] those of group 0x205.
 //! - [`Present`] says which units exist, [`Tries`] bounds what is retried, [`Snapshot`] reads a unit whole.
-//! - [`Widened`] makes 64-bit counts of 31-bit and 32-bit counters, [`StrandDriver`] runs the strand's own.
+//! - [`Widened`] makes 64-bit counts of narrower counters, [`StrandDriver`] runs the strand's own.
 
 mod client;
 mod core_calls;
@@ -25,4 +25,4 @@ pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
 #[cfg(target_arch = "sparc64")]
 pub use sparc64::Sun4v;
 pub use transport::Hypercall;
-pub use widen::{DramCount, Rate, StrandCount, TimedCount, TooLate, Widened};
+pub use widen::{DramCount, HubCount, Rate, StrandCount, TimedCount, TooLate, Widened};

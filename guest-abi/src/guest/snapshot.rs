@@ -17,6 +17,14 @@ pub struct Bounds {
     pub tries: Tries,
 }
 
+impl Bounds {
+    /// Nothing is done twice.
+    pub const ONCE: Self = Self {
+        attempts: Tries::ONCE,
+        tries: Tries::ONCE,
+    };
+}
+
 /// A unit's PCR and counters. The PCR read the same before and after the counters: so they count what it says, unless
 /// someone changed it and changed it back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Counters of 31 or 32 bits made into counts of 64 bits.
+//! Counters of 31, 32 or any other number of bits made into counts of 64 bits.
 //!
 //! A counter that is read again after n events, n below 2^BITS, shows how many there were, whether it wrapped in
 //! between or not. More events than that go unnoticed by the counter: only a clock, and a bound on the rate of the
@@ -7,11 +7,11 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-/// A count of the events of a counter of `BITS` bits (1 to 32), since it was first read. Wraps at 2^64.
+/// A count of the events of a counter of `BITS` bits (1 to 64), since it was first read. Wraps at 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widened<const BITS: u32> {
     events: u64,
-    last: u32,
+    last: u64,
 }
 
 /// The count of a DRAM counter, 31 bits.
@@ -20,35 +20,39 @@ pub type DramCount = Widened<31>;
 /// The count of a counter of a strand's %pic, 32 bits.
 pub type StrandCount = Widened<32>;
 
+/// The count of a counter of a hub, 64 bits. It needs no widening, but it can be written like the others.
+pub type HubCount = Widened<64>;
+
 impl<const BITS: u32> Widened<BITS> {
     /// The most events that may lie between two reads: 2^`BITS` - 1.
-    pub const MOST: u32 = {
-        assert!(BITS >= 1 && BITS <= 32, "a counter has 1 to 32 bits");
-        u32::MAX >> (32 - BITS)
+    pub const MOST: u64 = {
+        assert!(BITS >= 1 && BITS <= 64, "a counter has 1 to 64 bits");
+        u64::MAX >> (64 - BITS)
     };
 
     /// Starts at 0, with what the counter holds now. Bits that the counter does not have are ignored, here and
     /// below.
-    pub const fn new(raw: u32) -> Self {
+    pub fn new(raw: impl Into<u64>) -> Self {
         Self {
             events: 0,
-            last: raw & Self::MOST,
+            last: raw.into() & Self::MOST,
         }
     }
 
     /// Takes what the counter holds now, and returns the count. Right if no more than [`MOST`](Self::MOST) events
     /// happened since the last call.
-    pub const fn update(&mut self, raw: u32) -> u64 {
-        let more = raw.wrapping_sub(self.last) & Self::MOST;
-        self.events = self.events.wrapping_add(more as u64);
-        self.last = raw & Self::MOST;
+    pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
+        let now = raw.into() & Self::MOST;
+        let more = now.wrapping_sub(self.last) & Self::MOST;
+        self.events = self.events.wrapping_add(more);
+        self.last = now;
         self.events
     }
 
     /// Says that the guest has written this value to the counter. The count stays: events since the last
     /// [`update`](Self::update) are not in it.
-    pub const fn rebase(&mut self, raw: u32) {
-        self.last = raw & Self::MOST;
+    pub fn rebase(&mut self, raw: impl Into<u64>) {
+        self.last = raw.into() & Self::MOST;
     }
 
     /// The count as of the last update.
@@ -59,7 +63,8 @@ impl<const BITS: u32> Widened<BITS> {
     /// The longest safe interval between two reads, in ticks of the clock that the rate is stated in: no more than
     /// [`MOST`](Self::MOST) events fit. 0 if no interval is safe.
     pub const fn longest_interval(rate: Rate) -> u64 {
-        (Self::MOST / rate.events.get()) as u64 * rate.ticks.get() as u64
+        let periods = Self::MOST / rate.events.get() as u64;
+        periods.saturating_mul(rate.ticks.get() as u64)
     }
 
     /// The same count with a clock that reads `now`, and a bound on the rate.
@@ -116,7 +121,7 @@ impl<const BITS: u32> TimedCount<BITS> {
     /// # Errors
     /// If the last read was too long ago, or `now` is before it. Counting then goes on from this read, with
     /// [`TooLate::at_least`].
-    pub const fn update_at(&mut self, raw: u32, now: u64) -> Result<u64, TooLate> {
+    pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;
         let events = self.count.update(raw);
@@ -132,7 +137,7 @@ impl<const BITS: u32> TimedCount<BITS> {
     }
 
     /// Says that the guest has written this value to the counter, and when: see [`Widened::rebase`].
-    pub const fn rebase_at(&mut self, raw: u32, now: u64) {
+    pub fn rebase_at(&mut self, raw: impl Into<u64>, now: u64) {
         self.count.rebase(raw);
         self.read_at = now;
     }

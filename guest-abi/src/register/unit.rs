@@ -70,6 +70,20 @@ macro_rules! unit_kinds {
     )* };
 }
 
+impl DramUnit {
+    /// This channel of this node.
+    pub const fn new(node: Node, mcu: Mcu) -> Self {
+        Self { node, mcu }
+    }
+}
+
+impl LpuUnit {
+    /// The link port unit of this port of this hub.
+    pub const fn new(hub: Hub, port: Port) -> Self {
+        Self { hub, port }
+    }
+}
+
 unit_kinds! {
     DramUnit is Dram with DramPcr;
     LpuUnit is Lpu with LpuPcr;
@@ -96,10 +110,7 @@ impl Unit {
 
     /// All 32, in order: the order in which illumos probes them.
     pub const ALL: [Self; Self::COUNT] = {
-        let mut all = [Self::Dram(DramUnit {
-            node: Node::Node0,
-            mcu: Mcu::Mcu0,
-        }); Self::COUNT];
+        let mut all = [Self::Dram(DramUnit::new(Node::Node0, Mcu::Mcu0)); Self::COUNT];
         let mut id = 0;
         while id < PerfReg::COUNT {
             if let Some(register) = PerfReg::new(id as u64)
@@ -161,17 +172,13 @@ impl Unit {
 
     pub(super) const fn in_hub(hub: Hub, unit: HubUnit) -> Self {
         match unit {
-            HubUnit::LpuA => Self::lpu(hub, Port::A),
-            HubUnit::LpuB => Self::lpu(hub, Port::B),
-            HubUnit::LpuC => Self::lpu(hub, Port::C),
-            HubUnit::LpuD => Self::lpu(hub, Port::D),
+            HubUnit::LpuA => Self::Lpu(LpuUnit::new(hub, Port::A)),
+            HubUnit::LpuB => Self::Lpu(LpuUnit::new(hub, Port::B)),
+            HubUnit::LpuC => Self::Lpu(LpuUnit::new(hub, Port::C)),
+            HubUnit::LpuD => Self::Lpu(LpuUnit::new(hub, Port::D)),
             HubUnit::Gpd => Self::Gpd(GpdUnit { hub }),
             HubUnit::Asu => Self::Asu(AsuUnit { hub }),
         }
-    }
-
-    const fn lpu(hub: Hub, port: Port) -> Self {
-        Self::Lpu(LpuUnit { hub, port })
     }
 }
 

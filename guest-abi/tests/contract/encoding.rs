@@ -1,0 +1,187 @@
+//! Events in PCRs: for every event, counter and value before, busstat's `(pcr & clear) | event << shift`.
+
+use std::fmt::Debug;
+
+use guest_abi::Counter;
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use guest_abi::layout::{
+    AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, L2Control, LpuPcr, PerfConfig, SparcPcr,
+    SparcPic,
+};
+use proptest::prelude::*;
+
+struct Field {
+    counter: Counter,
+    shift: u32,
+    width: u32,
+}
+
+const fn fields(shift0: u32, shift1: u32, width: u32) -> [Field; 2] {
+    let (counter, shift) = (Counter::Pic0, shift0);
+    let first = Field {
+        counter,
+        shift,
+        width,
+    };
+    let (counter, shift) = (Counter::Pic1, shift1);
+    [
+        first,
+        Field {
+            counter,
+            shift,
+            width,
+        },
+    ]
+}
+
+const DRAM: [Field; 2] = fields(4, 0, 4);
+const LPU: [Field; 2] = fields(0, 8, 8);
+const GPD_AND_ASU: [Field; 2] = fields(0, 8, 4);
+const SPARC: [Field; 2] = fields(6, 19, 12);
+
+fn encodes<P>(fields: [Field; 2], events: &[(P::Event, u64)], before: u64)
+where
+    P: EventSelect,
+    P::Event: Debug + PartialEq,
+{
+    for Field {
+        counter,
+        shift,
+        width,
+    } in fields
+    {
+        let ones = (1 << width) - 1;
+        let clear = !(ones << shift);
+        assert_eq!(
+            (P::field(counter), P::clearing_mask(counter)),
+            (!clear, clear)
+        );
+        for (event, code) in events {
+            let after = P::from(before).with_event(counter, *event);
+            let expected = (before & clear) | code << shift;
+            assert_eq!(
+                after.into(),
+                expected,
+                "{event:?} as {counter:?} over {before:#x}"
+            );
+            assert_eq!(after.event(counter), Ok(*event));
+        }
+        let code = before >> shift & ones;
+        let expected = events.iter().find(|(_, known)| *known == code);
+        match P::from(before).event(counter) {
+            Ok(event) => assert_eq!(Some(event), expected.map(|(event, _)| *event)),
+            Err(reserved) => {
+                assert_eq!(u64::from(reserved.0), code);
+                assert!(expected.is_none(), "{code:#x} is an event");
+            }
+        }
+    }
+}
+
+fn all(before: u64) {
+    let dram: Vec<_> = DramEvent::ALL
+        .iter()
+        .map(|e| (*e, e.code().into()))
+        .collect();
+    let lpu: Vec<_> = LpuEvent::ALL
+        .iter()
+        .map(|e| (*e, e.code().into()))
+        .collect();
+    let gpd: Vec<_> = GpdEvent::ALL
+        .iter()
+        .map(|e| (*e, e.code().into()))
+        .collect();
+    let asu: Vec<_> = AsuEvent::ALL
+        .iter()
+        .map(|e| (*e, e.code().into()))
+        .collect();
+    let sparc: Vec<_> = SparcEvent::ALL
+        .iter()
+        .map(|e| (*e, e.code().into()))
+        .collect();
+    encodes::<DramPcr>(DRAM, &dram, before);
+    encodes::<LpuPcr>(LPU, &lpu, before);
+    encodes::<GpdPcr>(GPD_AND_ASU, &gpd, before);
+    encodes::<AsuPcr>(GPD_AND_ASU, &asu, before);
+    encodes::<SparcPcr>(SPARC, &sparc, before);
+}
+
+#[test]
+fn over_nothing_everything_and_every_code() {
+    all(0);
+    all(u64::MAX);
+    for code in 0..0x1000 {
+        all(code << 19 | code << 6);
+        all(code);
+    }
+}
+
+#[test]
+fn writable_bits() {
+    assert_eq!(DramPcr::WRITABLE, 0xff);
+    assert_eq!(LpuPcr::WRITABLE, 0xffff);
+    assert_eq!((GpdPcr::WRITABLE, AsuPcr::WRITABLE), (0xf0f, 0xf0f));
+    assert_eq!(SparcPcr::WRITABLE, 0xc000_0000_ffff_ffff);
+}
+
+proptest! {
+    #[test]
+    fn over_any_value(before: u64) {
+        all(before);
+    }
+
+    #[test]
+    fn the_other_counter_keeps_its_event(
+        first in prop::sample::select(LpuEvent::ALL),
+        second in prop::sample::select(LpuEvent::ALL),
+    ) {
+        let pcr = LpuPcr::new().with_event(Counter::Pic0, first).with_event(Counter::Pic1, second);
+        prop_assert_eq!(u64::from(pcr), u64::from(first.code()) | u64::from(second.code()) << 8);
+        prop_assert_eq!(pcr.event(Counter::Pic0), Ok(first));
+        prop_assert_eq!(pcr.event(Counter::Pic1), Ok(second));
+    }
+
+    #[test]
+    fn sparc_bits_are_where_the_manual_has_them(value: u64) {
+        let pcr = SparcPcr::from(value);
+        let bit = |at: u32| value >> at & 1 == 1;
+        prop_assert_eq!(
+            [pcr.privileged(), pcr.system(), pcr.user(), pcr.hypervisor()],
+            [bit(0), bit(1), bit(2), bit(3)]
+        );
+        prop_assert_eq!(
+            [pcr.trap_on_overflow0(), pcr.trap_on_overflow1(), pcr.overflow0(), pcr.overflow1()],
+            [bit(4), bit(5), bit(18), bit(31)]
+        );
+        prop_assert_eq!([pcr.hold_overflow0(), pcr.hold_overflow1()], [bit(62), bit(63)]);
+        prop_assert_eq!(u64::from(pcr.mask0()) | u64::from(pcr.class0()) << 8, value >> 6 & 0xfff);
+        prop_assert_eq!(u64::from(pcr.mask1()) | u64::from(pcr.class1()) << 8, value >> 19 & 0xfff);
+        prop_assert_eq!(u64::from(pcr), value);
+    }
+
+    #[test]
+    fn counters_are_where_the_manual_has_them(value: u64) {
+        let dram = DramPic::from(value);
+        prop_assert_eq!(u64::from(dram.counter(Counter::Pic0)), value >> 32 & 0x7fff_ffff);
+        prop_assert_eq!(u64::from(dram.counter(Counter::Pic1)), value & 0x7fff_ffff);
+        let sparc = SparcPic::from(value);
+        prop_assert_eq!(u64::from(sparc.counter(Counter::Pic0)), value & 0xffff_ffff);
+        prop_assert_eq!(u64::from(sparc.counter(Counter::Pic1)), value >> 32);
+    }
+
+    #[test]
+    fn perf_config_is_bits_37_and_36(value: u64) {
+        let config = L2Control::from(value).perf_config();
+        prop_assert_eq!(config.value(), value >> 36 & 3);
+        prop_assert_eq!(PerfConfig::from_value(value).value(), value & 3);
+        for (config, code) in [
+            (PerfConfig::All, 0u64),
+            (PerfConfig::Local, 1),
+            (PerfConfig::Remote, 2),
+            (PerfConfig::CacheToCache, 3),
+        ] {
+            let changed = L2Control::from(value).with_perf_config(config);
+            prop_assert_eq!(u64::from(changed), value & !(3 << 36) | code << 36);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The guest's side against hypervisors that answer by a script.
+
+mod calls;
+mod negotiation;
+mod probe;
+mod retry;
+mod script;
+mod snapshot;
+mod strand;
+mod typed;
+mod widen;

@@ -1,0 +1,100 @@
+//! `api_set_version` and what becomes of it.
+
+use guest_abi::guest::NegotiateError;
+use guest_abi::{HvError, PerfCounters, Version};
+
+use crate::script::{JUNK, Script, core, get, granted, not_granted};
+
+#[test]
+fn keeps_what_was_granted() {
+    for (wanted, step, version) in [
+        (Version::V1_0, granted(1, 0, 0), Version::V1_0),
+        (Version::V1_1, granted(1, 1, 1), Version::V1_1),
+        (Version::V1_1, granted(1, 1, 0), Version::V1_0),
+        (Version::new(1, 9), granted(1, 9, 1), Version::V1_1),
+    ] {
+        let counters = PerfCounters::negotiate(Script::new([step]), wanted).unwrap();
+        assert_eq!(counters.version(), version, "{wanted}");
+    }
+}
+
+#[test]
+fn refusals() {
+    for (status, error) in [
+        (6, HvError::Invalid),
+        (7, HvError::BadTrap),
+        (13, HvError::NotSupported),
+    ] {
+        let script = Script::new([not_granted(2, 0, status)]);
+        assert_eq!(
+            PerfCounters::negotiate(script, Version::new(2, 0)).err(),
+            Some(NegotiateError::Refused(error))
+        );
+    }
+}
+
+#[test]
+fn major_zero_is_not_a_version() {
+    assert_eq!(
+        PerfCounters::negotiate(Script::new([]), Version::new(0, 1)).err(),
+        Some(NegotiateError::MajorZero)
+    );
+}
+
+#[test]
+fn more_than_asked_is_given_back() {
+    let script = Script::new([granted(1, 0, 1), granted(0, 0, 0)]);
+    assert_eq!(
+        PerfCounters::negotiate(script, Version::V1_0).err(),
+        Some(NegotiateError::MoreThanAsked(Version::V1_1))
+    );
+    let script = Script::new([granted(1, 0, 1), not_granted(0, 0, 17)]);
+    assert_eq!(
+        PerfCounters::negotiate(script, Version::V1_0).err(),
+        Some(NegotiateError::Refused(HvError::Busy))
+    );
+}
+
+#[test]
+fn best_takes_what_there_is() {
+    let best = |steps: &[_]| {
+        PerfCounters::negotiate_best(Script::new(steps.to_vec())).map(|counters| counters.version())
+    };
+    assert_eq!(best(&[granted(1, 1, 1)]), Ok(Version::V1_1));
+    assert_eq!(best(&[granted(1, 1, 0)]), Ok(Version::V1_0));
+    assert_eq!(
+        best(&[not_granted(1, 1, 13), granted(1, 0, 0)]),
+        Ok(Version::V1_0)
+    );
+    assert_eq!(
+        best(&[not_granted(1, 1, 13), not_granted(1, 0, 6)]),
+        Err(NegotiateError::Refused(HvError::Invalid))
+    );
+    assert_eq!(
+        best(&[granted(1, 1, 2), granted(0, 0, 0)]),
+        Err(NegotiateError::MoreThanAsked(Version::new(1, 2)))
+    );
+}
+
+#[test]
+fn a_strand_joins_what_another_negotiated() {
+    let answer = |after| Script::new([core([0x205, 0, 0, 0, 0, 3], after), get(2, 5)]);
+    let counters = PerfCounters::join(answer([0, 1, 1, JUNK, JUNK, JUNK])).unwrap();
+    let counters = counters.expect("1.1 is negotiated");
+    assert_eq!(counters.version(), Version::V1_1);
+    assert_eq!(counters.get("NODE0_MCU0_PCR".parse().unwrap()), Ok(5));
+
+    let none = Script::new([core([0x205, 0, 0, 0, 0, 3], [0, 0, 0, JUNK, JUNK, JUNK])]);
+    assert!(PerfCounters::join(none).unwrap().is_none());
+    let unknown = Script::new([core([0x205, 0, 0, 0, 0, 3], [6, 0, 0, 0, 0, 3])]);
+    assert_eq!(PerfCounters::join(unknown).err(), Some(HvError::Invalid));
+}
+
+#[test]
+fn release_asks_for_major_zero() {
+    assert_eq!(Script::counters([granted(0, 0, 0)]).release(), Ok(()));
+    assert_eq!(
+        Script::counters([not_granted(0, 0, 6)]).release(),
+        Err(HvError::Invalid)
+    );
+}

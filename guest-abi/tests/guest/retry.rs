@@ -1,0 +1,86 @@
+//! EWOULDBLOCK, and how often it is tried again.
+
+use guest_abi::guest::{RetryError, Tries};
+use guest_abi::{HvError, PerfReg};
+
+use crate::script::{Script, get, get_fails, set, set_fails};
+
+const BLOCKED: u64 = 9;
+
+fn lpu() -> PerfReg {
+    PerfReg::new(19).unwrap()
+}
+
+fn tries(number: u32) -> Tries {
+    Tries::new(number).unwrap()
+}
+
+#[test]
+fn zero_tries_cannot_be_said() {
+    assert_eq!(Tries::new(0), None);
+    assert_eq!(Tries::new(1), Some(Tries::ONCE));
+    assert_eq!(tries(u32::MAX).number(), u32::MAX);
+}
+
+#[test]
+fn stops_at_the_first_answer() {
+    let counters = Script::counters([
+        get(19, 7),
+        get_fails(19, BLOCKED),
+        get_fails(19, BLOCKED),
+        get(19, 8),
+        set_fails(19, 5, BLOCKED),
+        set(19, 5),
+    ]);
+    assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(7));
+    assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(8));
+    assert_eq!(counters.set_retrying(lpu(), 5, tries(2)), Ok(()));
+}
+
+#[test]
+fn gives_up_after_exactly_so_many() {
+    for number in 1..5 {
+        let steps = (0..number).map(|_| get_fails(19, BLOCKED));
+        assert_eq!(
+            Script::counters(steps).get_retrying(lpu(), tries(number)),
+            Err(RetryError::StillBlocked(tries(number)))
+        );
+        let steps = (0..number).map(|_| set_fails(19, 5, BLOCKED));
+        assert_eq!(
+            Script::counters(steps).set_retrying(lpu(), 5, tries(number)),
+            Err(RetryError::StillBlocked(tries(number)))
+        );
+    }
+}
+
+#[test]
+fn other_errors_are_final() {
+    let counters = Script::counters([get_fails(19, 10), get_fails(19, BLOCKED), get_fails(19, 13)]);
+    assert_eq!(
+        counters.get_retrying(lpu(), tries(9)),
+        Err(RetryError::Failed(HvError::NoAccess))
+    );
+    assert_eq!(
+        counters.get_retrying(lpu(), tries(9)),
+        Err(RetryError::Failed(HvError::NotSupported))
+    );
+}
+
+#[test]
+fn the_pause_is_between_tries() {
+    let mut pauses = Vec::new();
+    let counters = Script::counters([
+        get_fails(19, BLOCKED),
+        get_fails(19, BLOCKED),
+        get_fails(19, BLOCKED),
+        set_fails(19, 1, BLOCKED),
+        set(19, 1),
+    ]);
+    let answer = counters.get_retrying_with(lpu(), tries(3), |refused| pauses.push(refused));
+    assert_eq!(answer, Err(RetryError::StillBlocked(tries(3))));
+    assert_eq!(pauses, [1, 2]);
+
+    pauses.clear();
+    let answer = counters.set_retrying_with(lpu(), 1, tries(3), |refused| pauses.push(refused));
+    assert_eq!((answer, pauses), (Ok(()), vec![1]));
+}

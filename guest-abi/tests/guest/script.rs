@@ -1,0 +1,100 @@
+//! A hypervisor that expects calls in order, and answers what is written beside them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
+
+/// A trap, %o0 to %o5 before it, and after it.
+pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
+
+/// What %o1 to %o5 hold after a call where the contract gives them no meaning.
+pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
+
+pub(crate) struct Script {
+    steps: RefCell<VecDeque<Step>>,
+}
+
+impl Script {
+    pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self {
+            steps: RefCell::new(steps.into_iter().collect()),
+        }
+    }
+
+    /// Counters that have just negotiated 1.1; after that, the steps.
+    pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
+        let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
+        PerfCounters::negotiate(script, Version::V1_1).unwrap()
+    }
+}
+
+impl Hypercall for Script {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        let next = self.steps.borrow_mut().pop_front();
+        let (expected, before, after) = next.expect("one call too many");
+        assert_eq!((trap, registers.to_array()), (expected, before));
+        *registers = after.into();
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(*self.steps.borrow(), [], "calls that were not made");
+        }
+    }
+}
+
+pub(crate) fn fast(before: [u64; 6], after: [u64; 6]) -> Step {
+    (Trap::Fast, before, after)
+}
+
+pub(crate) fn core(before: [u64; 6], after: [u64; 6]) -> Step {
+    (Trap::Core, before, after)
+}
+
+/// `api_set_version(0x205, major, minor)`, answered with EOK and `actual`.
+pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
+    core(
+        [0x205, major, minor, 0, 0, 0],
+        [0, actual, JUNK, JUNK, JUNK, JUNK],
+    )
+}
+
+/// `api_set_version(0x205, major, minor)`, refused.
+pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
+    core(
+        [0x205, major, minor, 0, 0, 0],
+        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
+    )
+}
+
+/// A get of this register that reads `value`.
+pub(crate) fn get(register: u64, value: u64) -> Step {
+    fast(
+        [register, 0, 0, 0, 0, 0x106],
+        [0, value, JUNK, JUNK, JUNK, JUNK],
+    )
+}
+
+/// A get of this register that fails.
+pub(crate) fn get_fails(register: u64, status: u64) -> Step {
+    fast(
+        [register, 0, 0, 0, 0, 0x106],
+        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
+    )
+}
+
+/// A set of this register to `value`.
+pub(crate) fn set(register: u64, value: u64) -> Step {
+    set_fails(register, value, 0)
+}
+
+/// A set of this register that fails.
+pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
+    fast(
+        [register, value, 0, 0, 0, 0x107],
+        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
+    )
+}

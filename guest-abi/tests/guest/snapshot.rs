@@ -1,0 +1,154 @@
+//! Snapshots: an unchanged PCR, and how far apart the counters were read.
+
+use std::cell::Cell;
+
+use guest_abi::guest::{Bounds, RetryError, Skew, SnapshotError, Tries};
+use guest_abi::register::{DramUnit, LpuUnit};
+use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Port};
+
+use crate::script::{Script, get, get_fails};
+
+const CHANNEL: DramUnit = DramUnit {
+    node: Node::Node1,
+    mcu: Mcu::Mcu0,
+};
+
+const PORT: LpuUnit = LpuUnit {
+    hub: Hub::Zam1,
+    port: Port::B,
+};
+
+/// Each reading is 10 ticks after the one before.
+struct Ticking(Cell<u64>);
+
+impl Clock for Ticking {
+    fn ticks(&self) -> u64 {
+        self.0.set(self.0.get() + 10);
+        self.0.get()
+    }
+}
+
+fn bounds(attempts: u32, tries: u32) -> Bounds {
+    Bounds {
+        attempts: Tries::new(attempts).unwrap(),
+        tries: Tries::new(tries).unwrap(),
+    }
+}
+
+#[test]
+fn a_channel_has_no_skew() {
+    let counters = Script::counters([get(6, 0x01), get(7, 0x7fff_ffff_0000_0002), get(6, 0x01)]);
+    let snapshot = counters.snapshot(CHANNEL, bounds(1, 1)).unwrap();
+    assert_eq!(snapshot.unit, CHANNEL.into());
+    assert_eq!((snapshot.pcr, snapshot.attempts), (0x01, 1));
+    assert_eq!(snapshot.counter(Counter::Pic0), 0x7fff_ffff);
+    assert_eq!(snapshot.counter(Counter::Pic1), 2);
+    let none = Skew {
+        hypercalls: 0,
+        ticks: None,
+        pic0_events: 0,
+    };
+    assert_eq!(snapshot.skew, none);
+
+    let counters = Script::counters([get(6, 0), get(7, 0), get(6, 0)]);
+    let clock = Ticking(Cell::new(0));
+    let snapshot = counters.snapshot_with(CHANNEL, bounds(1, 1), Some(&clock), |_| ());
+    assert_eq!(snapshot.unwrap().skew.ticks, Some(0));
+}
+
+#[test]
+fn a_port_has() {
+    let counters = Script::counters([
+        get(39, 0x102),
+        get(40, u64::MAX),
+        get(41, 500),
+        get(40, 4),
+        get(39, 0x102),
+    ]);
+    let snapshot = counters.snapshot(PORT, bounds(1, 1)).unwrap();
+    assert_eq!((snapshot.pic0, snapshot.pic1), (u64::MAX, 500));
+    let skew = Skew {
+        hypercalls: 1,
+        ticks: None,
+        pic0_events: 5,
+    };
+    assert_eq!(snapshot.skew, skew);
+}
+
+#[test]
+fn refused_tries_widen_the_skew() {
+    let counters = Script::counters([
+        get_fails(39, 9),
+        get(39, 0x102),
+        get_fails(40, 9),
+        get(40, 70),
+        get_fails(41, 9),
+        get_fails(41, 9),
+        get(41, 500),
+        get(40, 73),
+        get(39, 0x102),
+    ]);
+    let clock = Ticking(Cell::new(1000));
+    let mut pauses = Vec::new();
+    let snapshot = counters
+        .snapshot_with(PORT, bounds(1, 3), Some(&clock), |refused| {
+            pauses.push(refused);
+        })
+        .unwrap();
+    let skew = Skew {
+        hypercalls: 3,
+        // Readings of the clock after the one before the try of PIC0 that succeeded: after that try, before each
+        // of three tries of PIC1, after the last.
+        ticks: Some(50),
+        pic0_events: 3,
+    };
+    assert_eq!(snapshot.skew, skew);
+    assert_eq!(pauses, [1, 1, 1, 2]);
+}
+
+#[test]
+fn a_changed_pcr_is_read_again() {
+    let counters = Script::counters([
+        get(6, 0x01),
+        get(7, 11),
+        get(6, 0x02),
+        get(7, 12),
+        get(6, 0x03),
+        get(7, 13),
+        get(6, 0x03),
+    ]);
+    let snapshot = counters.snapshot(CHANNEL, bounds(3, 1)).unwrap();
+    assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.attempts), (3, 13, 3));
+}
+
+#[test]
+fn but_not_for_ever() {
+    let counters = Script::counters([
+        get(6, 0x01),
+        get(7, 11),
+        get(6, 0x02),
+        get(7, 12),
+        get(6, 0x01),
+    ]);
+    assert_eq!(
+        counters.snapshot(CHANNEL, bounds(2, 1)).err(),
+        Some(SnapshotError::Changing(Tries::new(2).unwrap()))
+    );
+}
+
+#[test]
+fn a_failure_names_the_register() {
+    let before = [get(39, 0), get(40, 0), get(41, 0), get(40, 0), get(39, 0)];
+    for (at, register) in [(0, 39), (1, 40), (2, 41), (3, 40), (4, 39)] {
+        let failed = |status: &[u64]| {
+            let steps = before.into_iter().take(at);
+            let fails = status.iter().map(|status| get_fails(register, *status));
+            Script::counters(steps.chain(fails)).snapshot(PORT, bounds(1, 2))
+        };
+        let name = PerfReg::new(register).unwrap();
+        let refused = RetryError::Failed(HvError::NoAccess);
+        assert_eq!(failed(&[10]), Err(SnapshotError::Read(name, refused)));
+        let blocked = RetryError::StillBlocked(Tries::new(2).unwrap());
+        assert_eq!(failed(&[9, 9]), Err(SnapshotError::Read(name, blocked)));
+    }
+}

@@ -1,0 +1,82 @@
+//! The calls whose values have a layout.
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
+use guest_abi::layout::{DramPcr, PerfConfig, SparcPcr};
+use guest_abi::register::{AsuUnit, DramUnit, GpdUnit, LpuUnit};
+use guest_abi::{Counter, Hub, HvError, Mcu, Node, Port};
+
+use crate::script::{Script, get, get_fails, set, set_fails};
+
+const CHANNEL: DramUnit = DramUnit {
+    node: Node::Node3,
+    mcu: Mcu::Mcu1,
+};
+
+const PORT: LpuUnit = LpuUnit {
+    hub: Hub::Zam2,
+    port: Port::C,
+};
+
+#[test]
+fn strand_and_l2() {
+    let counters = Script::counters([
+        get(0, 0b1110),
+        set(0, 0b1001),
+        get(1, 2),
+        set(1, 3),
+        set_fails(1, 0, 10),
+    ]);
+    let pcr = counters.strand_pcr().unwrap();
+    assert!(pcr.hypervisor() && pcr.user() && pcr.system() && !pcr.privileged());
+    let ht = SparcPcr::new().with_hypervisor(true).with_privileged(true);
+    assert_eq!(counters.set_strand_pcr(ht), Ok(()));
+    assert_eq!(counters.perf_config(), Ok(PerfConfig::Remote));
+    assert_eq!(counters.set_perf_config(PerfConfig::CacheToCache), Ok(()));
+    assert_eq!(
+        counters.set_perf_config(PerfConfig::All),
+        Err(HvError::NoAccess)
+    );
+}
+
+#[test]
+fn pcr_of_a_unit() {
+    let counters = Script::counters([get(16, 0x17), set(16, 0x20), get_fails(60, 9)]);
+    let pcr = counters.pcr(CHANNEL).unwrap();
+    assert_eq!((pcr.select0(), pcr.select1()), (1, 7));
+    let reads_and_writes = DramPcr::new().with_select0(2);
+    assert_eq!(counters.set_pcr(CHANNEL, reads_and_writes), Ok(()));
+    assert_eq!(counters.pcr(PORT).err(), Some(HvError::WouldBlock));
+}
+
+#[test]
+fn select_keeps_the_other_counter() {
+    let counters = Script::counters([
+        get(16, 0x17),
+        set(16, 0x57),
+        get(60, 0x2901),
+        set(60, 0x0201),
+        get(30, 0x101),
+        set(30, 0x100),
+        get(87, 0x503),
+        set(87, 0x504),
+    ]);
+    let queue = DramEvent::WriteQueueLatency;
+    assert_eq!(counters.select(CHANNEL, Counter::Pic0, queue), Ok(()));
+    let transfers = LpuEvent::CacheToCacheX;
+    assert_eq!(counters.select(PORT, Counter::Pic1, transfers), Ok(()));
+    let gpd = GpdUnit { hub: Hub::Zam0 };
+    assert_eq!(counters.select(gpd, Counter::Pic0, GpdEvent::None), Ok(()));
+    let asu = AsuUnit { hub: Hub::Zam3 };
+    assert_eq!(
+        counters.select(asu, Counter::Pic0, AsuEvent::CamHit),
+        Ok(())
+    );
+}
+
+#[test]
+fn select_reports_either_call() {
+    let counters = Script::counters([get_fails(16, 10), get(16, 0), set_fails(16, 0x10, 13)]);
+    let select = || counters.select(CHANNEL, Counter::Pic0, DramEvent::Writes);
+    assert_eq!(select(), Err(HvError::NoAccess));
+    assert_eq!(select(), Err(HvError::NotSupported));
+}

@@ -1,0 +1,164 @@
+//! 31 and 32 bits made into 64.
+
+use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
+use proptest::prelude::*;
+
+#[test]
+fn one_wrap_between_reads() {
+    let mut count = DramCount::new(0x7fff_fff0u32);
+    assert_eq!(count.update(0x7fff_ffffu32), 0xf);
+    assert_eq!(count.update(0u32), 0x10);
+    assert_eq!(count.update(0u32), 0x10);
+    assert_eq!(count.update(0x7fff_ffffu32), 0x8000_000f);
+    assert_eq!(count.update(0x7fff_fffeu32), 0x1_0000_000e);
+
+    let mut count = StrandCount::new(0xffff_fff0u32);
+    assert_eq!(count.update(0xffff_ffffu32), 0xf);
+    assert_eq!(count.update(0u32), 0x10);
+    assert_eq!(count.update(0xffff_ffffu32), 0x1_0000_000f);
+    assert_eq!(count.events(), 0x1_0000_000f);
+}
+
+#[test]
+fn counters_of_64_bits_count_differences() {
+    let mut count = HubCount::new(u64::MAX - 1);
+    assert_eq!(count.update(3u64), 5);
+    count.rebase(0u64);
+    assert_eq!(count.update(u64::MAX - 5), u64::MAX);
+    assert_eq!(count.update(u64::MAX - 4), 0);
+}
+
+#[test]
+fn bits_beyond_the_counter_are_ignored() {
+    let mut count = DramCount::new(0x8000_0005u32);
+    assert_eq!(count.update(0x0000_0006u32), 1);
+    assert_eq!(count.update(0x8000_0007u32), 2);
+    assert_eq!(count.update(0xffff_ffff_0000_0008u64), 3);
+    count.rebase(0xffff_ffffu32);
+    assert_eq!(count.update(0u32), 4);
+}
+
+#[test]
+fn a_write_is_not_an_event() {
+    let mut count = DramCount::new(100u32);
+    assert_eq!(count.update(130u32), 30);
+    count.rebase(0u32);
+    assert_eq!(count.events(), 30);
+    assert_eq!(count.update(5u32), 35);
+    count.rebase(0x7fff_ffffu32);
+    assert_eq!(count.update(1u32), 37);
+}
+
+#[test]
+fn longest_intervals() {
+    let rate = |events, ticks| Rate::new(events, ticks).unwrap();
+    assert_eq!(DramCount::longest_interval(Rate::ONE_A_TICK), 0x7fff_ffff);
+    assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
+    let eight = Rate::per_tick(8).unwrap();
+    assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
+    // 715,827,882 times two ticks; 3 events more would be 2^31 + 1.
+    assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
+    assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
+    assert_eq!(
+        StrandCount::longest_interval(rate(1, u32::MAX)),
+        0xffff_fffe_0000_0001
+    );
+    assert_eq!(HubCount::longest_interval(Rate::ONE_A_TICK), u64::MAX);
+    assert_eq!(HubCount::longest_interval(rate(1, 2)), u64::MAX);
+    assert_eq!(Widened::<1>::longest_interval(Rate::ONE_A_TICK), 1);
+    assert_eq!(
+        (Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn too_late_says_by_how_much_and_goes_on() {
+    let mut count = DramCount::new(10u32).timed(1000, Rate::ONE_A_TICK);
+    assert_eq!(count.longest_interval(), 0x7fff_ffff);
+    assert_eq!(count.update_at(9u32, 1000 + 0x7fff_ffff), Ok(0x7fff_ffff));
+    let late = TooLate {
+        interval: 0x8000_0000,
+        longest: 0x7fff_ffff,
+        at_least: 0x7fff_ffff + 3,
+    };
+    let now = 1000 + 0xffff_ffff;
+    assert_eq!(count.update_at(12u32, now), Err(late));
+    assert_eq!(late.by(), 1);
+    assert_eq!(
+        late.to_string(),
+        "counter read 1 ticks too late (2147483648 since the last read, at most 2147483647 are safe)"
+    );
+    assert_eq!(count.update_at(13u32, now + 5), Ok(0x7fff_ffff + 4));
+    assert_eq!(count.events(), 0x7fff_ffff + 4);
+}
+
+#[test]
+fn a_clock_that_goes_back_is_an_error() {
+    let mut count = StrandCount::new(0u32).timed(50, Rate::ONE_A_TICK);
+    assert!(count.update_at(1u32, 49).is_err());
+    assert_eq!(count.update_at(2u32, 50), Ok(2));
+}
+
+#[test]
+fn a_write_starts_a_new_interval() {
+    let mut count = DramCount::new(0u32).timed(0, Rate::ONE_A_TICK);
+    assert_eq!(count.update_at(7u32, 10), Ok(7));
+    count.rebase_at(100u32, 0x7fff_ffff);
+    assert_eq!(count.update_at(101u32, 0xffff_fffe), Ok(8));
+}
+
+proptest! {
+    #[test]
+    fn any_safe_increments_31(start in 0u128..1 << 31, more in prop::collection::vec(0u128..1 << 31, 0..200)) {
+        let mut truth = start;
+        let mut count = DramCount::new((truth % (1 << 31)) as u32);
+        for more in more {
+            truth += more;
+            let counted = count.update((truth % (1 << 31)) as u32);
+            prop_assert_eq!(u128::from(counted), truth - start);
+        }
+    }
+
+    #[test]
+    fn any_safe_increments_32(start in 0u128..1 << 32, more in prop::collection::vec(0u128..1 << 32, 0..200)) {
+        let mut truth = start;
+        let mut count = StrandCount::new((truth % (1 << 32)) as u32);
+        for more in more {
+            truth += more;
+            let counted = count.update((truth % (1 << 32)) as u32);
+            prop_assert_eq!(u128::from(counted), truth - start);
+        }
+    }
+
+    /// Events as fast as the rate allows, all at the start of each of its periods: what is accepted is right, what is
+    /// refused would not have fitted.
+    #[test]
+    fn no_accepted_interval_is_wrong(
+        (events, shift) in (1u32..=u32::MAX, 0u32..31),
+        ticks in prop_oneof![1u32..1000, 1u32..=u32::MAX],
+        intervals in prop::collection::vec((any::<u64>(), 1u32..64), 1..20),
+    ) {
+        let events = (events >> shift).max(1);
+        let (mut truth, mut now, mut unseen) = (0u128, 0u64, 0u128);
+        let mut count = DramCount::new(0u32).timed(now, Rate::new(events, ticks).unwrap());
+        for (interval, shift) in intervals {
+            let interval = interval >> shift;
+            let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);
+            truth += more;
+            now = now.wrapping_add(interval);
+            match count.update_at((truth % (1 << 31)) as u32, now) {
+                Ok(counted) => {
+                    prop_assert!(more < 1 << 31);
+                    prop_assert_eq!(u128::from(counted), truth - unseen);
+                }
+                Err(late) => {
+                    prop_assert!(more >= 1 << 31);
+                    prop_assert_eq!(late.interval, interval);
+                    unseen = truth - u128::from(late.at_least);
+                    prop_assert_eq!(unseen % (1 << 31), 0);
+                }
+            }
+        }
+    }
+}
