@@ -1,0 +1,3 @@
+//! The commands, one module each: an `Args` for clap and a `run`.
+
+pub mod record;
