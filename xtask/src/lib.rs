@@ -4,6 +4,8 @@ pub mod cmd;
 pub mod interrupt;
 pub mod lackey;
 pub mod memory;
+pub mod nearest;
 pub mod output;
+pub mod table;
 pub mod tools;
 pub mod trace;

@@ -1,3 +1,23 @@
-//! The commands, one module each: an `Args` for clap and a `run`.
+//! The commands, one a module: the arguments, and what is done with them.
 
+use std::fmt;
+
+pub mod bench;
+pub mod call;
+pub mod machine;
 pub mod record;
+pub mod regs;
+pub mod sim;
+pub mod test;
+
+/// A command did its work, and what it found is wrong: exit status 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch(pub String);
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mismatch {}

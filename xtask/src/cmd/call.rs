@@ -1,0 +1,13 @@
+//! `call`.
+
+/// call
+#[derive(clap::Args, Debug)]
+pub struct Args {}
+
+/// Runs it.
+///
+/// # Errors
+/// None.
+pub fn run(_: Args) -> anyhow::Result<()> {
+    Ok(())
+}
