@@ -42,6 +42,7 @@ macro_rules! statuses {
                 }
             }
 
+            #[cold]
             const fn numbered(error: u64) -> Self {
                 match error {
                     $($number => Self::$name,)*

@@ -10,6 +10,7 @@ pub trait Hypercall {
 
     /// Calls `function` with `arguments` in %o0 to %o4. The values of a call that succeeds are in %o1 to %o5; of
     /// one that fails only the status is kept.
+    #[inline]
     fn call(&self, trap: Trap, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
         let mut registers = Registers::call(function, arguments);
         self.trap(trap, &mut registers);
