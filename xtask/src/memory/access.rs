@@ -7,11 +7,11 @@ use platform::models::Devices;
 use super::copies::{self, Copy};
 use super::geometry::{ADDRESS_MASK, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
 use super::l2::{Slot, State};
-use super::reference::{Kind, Reference};
 use super::system::MemorySystem;
 use super::timing;
 use super::truth::{Request, Service};
 use super::wires::Wires;
+use crate::trace::{Kind, Reference};
 
 /// A strand at work.
 pub(super) struct Access<'a> {
@@ -64,29 +64,27 @@ impl<'a> Access<'a> {
         self.wires.strand(event);
         self.system.truth.strands[self.strand].instructions[class] += 1;
         self.system.now += timing::REFERENCE;
-        for line in lines::<L1I_LINE_SHIFT>(address, size) {
+        lines::<L1I_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].instructions.touch(line) {
                 self.fetch_line(line);
             }
-        }
+        });
     }
 
     #[inline(always)]
     fn load(&mut self, address: u64, size: u16) {
         self.system.now += timing::REFERENCE;
-        for line in lines::<L1D_LINE_SHIFT>(address, size) {
+        lines::<L1D_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].data.touch(line) {
                 self.load_line(line);
             }
-        }
+        });
     }
 
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) {
         self.system.now += timing::REFERENCE;
-        for line in lines::<L1D_LINE_SHIFT>(address, size) {
-            self.store_line(line);
-        }
+        lines::<L1D_LINE_SHIFT>(address, size, |line| self.store_line(line));
     }
 
     /// A line of 32 bytes that the instruction cache does not have.
@@ -177,10 +175,16 @@ impl<'a> Access<'a> {
 
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// The lines of 2 to the power `SHIFT` bytes that a reference touches.
+/// Calls `touch` with each line of 2 to the power `SHIFT` bytes that a reference touches, in their order.
 #[inline(always)]
-fn lines<const SHIFT: u32>(address: u64, size: u16) -> impl Iterator<Item = u64> {
+fn lines<const SHIFT: u32>(address: u64, size: u16, mut touch: impl FnMut(u64)) {
     let address = address & ADDRESS_MASK;
-    let last = address + u64::from(size).saturating_sub(1);
-    (address >> SHIFT..=last >> SHIFT).map(|line| line & (ADDRESS_MASK >> SHIFT))
+    let first = address >> SHIFT;
+    let last = (address + u64::from(size).saturating_sub(1)) >> SHIFT;
+    touch(first);
+    let mut line = first;
+    while line != last {
+        line += 1;
+        touch(line & (ADDRESS_MASK >> SHIFT));
+    }
 }

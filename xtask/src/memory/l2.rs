@@ -1,6 +1,7 @@
 //! The L2 cache of a node.
 
 use super::geometry::{L2_SETS, L2_WAYS, Line};
+use super::order::Order;
 
 /// The state of a line that is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,23 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
+impl Slot {
+    #[inline]
+    fn new(set: usize, way: usize) -> Self {
+        Self(set * L2_WAYS + way)
+    }
+
+    #[inline]
+    fn set(self) -> usize {
+        self.0 / L2_WAYS
+    }
+
+    #[inline]
+    fn way(self) -> usize {
+        self.0 % L2_WAYS
+    }
+}
+
 /// A line that leaves the cache, and what it was there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
@@ -35,111 +53,112 @@ pub(super) struct Victim {
     pub(super) copies: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// When it was last used: for exact LRU.
-    used: u64,
-    /// Which L1 caches of the node may have parts of it; see [`super::copies`].
-    copies: u64,
-}
-
-/// Tags and states. Inclusive: what an L1 cache of the node has, this cache has.
-#[derive(Clone, Debug)]
-pub(super) struct L2 {
-    tags: Vec<[u32; L2_WAYS]>,
-    states: Vec<State>,
-    entries: Vec<Entry>,
-    uses: u64,
-}
-
 /// Tags have 21 bits.
 const FREE: u32 = u32::MAX;
 
+#[derive(Clone, Debug)]
+struct Set {
+    order: Order,
+    states: [State; L2_WAYS],
+    tags: [u32; L2_WAYS],
+}
+
+/// Tags and states. Inclusive: what an L1 cache of the node has, this cache has. Replacement is exact LRU.
+#[derive(Clone, Debug)]
+pub(super) struct L2 {
+    sets: Vec<Set>,
+    /// Which L1 caches of the node may have parts of a line; see [`super::copies`].
+    copies: Vec<u64>,
+}
+
 impl L2 {
     pub(super) fn new() -> Self {
-        const EMPTY: Entry = Entry { used: 0, copies: 0 };
+        let set = Set {
+            order: Order::new(),
+            states: [State::Shared; L2_WAYS],
+            tags: [FREE; L2_WAYS],
+        };
         Self {
-            tags: vec![[FREE; L2_WAYS]; L2_SETS],
-            states: vec![State::Shared; L2_SETS * L2_WAYS],
-            entries: vec![EMPTY; L2_SETS * L2_WAYS],
-            uses: 0,
+            sets: vec![set; L2_SETS],
+            copies: vec![0; L2_SETS * L2_WAYS],
         }
     }
 
     /// Where the line is.
+    #[inline]
     pub(super) fn find(&self, line: Line) -> Option<Slot> {
-        let (set, tag) = place(line);
-        let mut matches = 0_u32;
-        for (way, entry) in self.tags[set].iter().enumerate() {
-            matches |= u32::from(*entry == tag) << way;
+        let (index, tag) = place(line);
+        let set = &self.sets[index];
+        let latest = set.order.latest();
+        if set.tags[latest] == tag {
+            return Some(Slot::new(index, latest));
         }
-        (matches != 0).then(|| Slot(set * L2_WAYS + matches.trailing_zeros() as usize))
+        let way = set.tags.iter().position(|entry| *entry == tag)?;
+        Some(Slot::new(index, way))
     }
 
     /// The line is the most recently used of its set.
+    #[inline]
     pub(super) fn touch(&mut self, slot: Slot) {
-        self.uses += 1;
-        self.entries[slot.0].used = self.uses;
+        self.sets[slot.set()].order.to_front(slot.way());
     }
 
+    #[inline]
     pub(super) fn state(&self, slot: Slot) -> State {
-        self.states[slot.0]
+        self.sets[slot.set()].states[slot.way()]
     }
 
     pub(super) fn set_state(&mut self, slot: Slot, state: State) {
-        self.states[slot.0] = state;
+        self.sets[slot.set()].states[slot.way()] = state;
     }
 
     /// Which L1 caches may have parts of the line.
+    #[inline]
     pub(super) fn copies(&mut self, slot: Slot) -> &mut u64 {
-        &mut self.entries[slot.0].copies
+        &mut self.copies[slot.0]
     }
 
     /// Takes in a line that it does not have; the least recently used one of the set goes.
     pub(super) fn fill(&mut self, line: Line, state: State) -> (Slot, Option<Victim>) {
-        let (set, tag) = place(line);
-        let first = set * L2_WAYS;
-        let mut way = 0;
-        for candidate in 1..L2_WAYS {
-            if self.entries[first + candidate].used < self.entries[first + way].used {
-                way = candidate;
-            }
-        }
-        let slot = Slot(first + way);
+        let (index, tag) = place(line);
+        let slot = Slot::new(index, self.sets[index].order.oldest());
         let victim = self.take(slot);
-        self.tags[set][way] = tag;
-        self.states[slot.0] = state;
-        self.touch(slot);
+        let set = &mut self.sets[index];
+        set.tags[slot.way()] = tag;
+        set.states[slot.way()] = state;
+        set.order.to_front(slot.way());
         (slot, victim)
     }
 
-    /// Drops a line. `None` if the slot was free.
+    /// Drops a line; its place is the next to be filled. `None` if there was none.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Victim> {
-        let (set, way) = (slot.0 / L2_WAYS, slot.0 % L2_WAYS);
-        let tag = std::mem::replace(&mut self.tags[set][way], FREE);
-        let entry = std::mem::replace(&mut self.entries[slot.0], Entry { used: 0, copies: 0 });
+        let set = &mut self.sets[slot.set()];
+        set.order.to_back(slot.way());
+        let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
+        let copies = std::mem::take(&mut self.copies[slot.0]);
         (tag != FREE).then(|| Victim {
-            line: Line(u64::from(tag) * L2_SETS as u64 + set as u64),
-            state: self.states[slot.0],
-            copies: entry.copies,
+            line: Line(u64::from(tag) * L2_SETS as u64 + slot.set() as u64),
+            state: set.states[slot.way()],
+            copies,
         })
     }
 
     /// All lines and their states.
     #[cfg(test)]
     pub(super) fn lines(&self) -> impl Iterator<Item = (Line, State)> {
-        self.tags.iter().enumerate().flat_map(move |(set, tags)| {
-            tags.iter()
-                .enumerate()
-                .filter(|(_, tag)| **tag != FREE)
-                .map(move |(way, tag)| {
-                    let line = Line(u64::from(*tag) * L2_SETS as u64 + set as u64);
-                    (line, self.states[set * L2_WAYS + way])
+        self.sets.iter().enumerate().flat_map(|(index, set)| {
+            let entries = set.tags.iter().zip(set.states);
+            entries
+                .filter(|(tag, _)| **tag != FREE)
+                .map(move |(tag, state)| {
+                    let line = Line(u64::from(*tag) * L2_SETS as u64 + index as u64);
+                    (line, state)
                 })
         })
     }
 }
 
+#[inline]
 fn place(line: Line) -> (usize, u32) {
     (line.0 as usize % L2_SETS, (line.0 / L2_SETS as u64) as u32)
 }

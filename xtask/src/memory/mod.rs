@@ -40,7 +40,7 @@ pub mod geometry;
 mod l1;
 mod l2;
 pub mod modelled;
-mod reference;
+mod order;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -52,6 +52,5 @@ mod wires;
 pub use channel::BUFFER_LINES;
 pub use geometry::NoMemory;
 pub use modelled::{Modelled, is_modelled};
-pub use reference::{Kind, Reference};
 pub use system::MemorySystem;
 pub use truth::Truth;

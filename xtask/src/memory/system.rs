@@ -9,8 +9,8 @@ use super::channel::Channel;
 use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, NoMemory};
 use super::l1::L1;
 use super::l2::L2;
-use super::reference::Reference;
 use super::truth::Truth;
+use crate::trace::Reference;
 
 #[derive(Clone, Debug)]
 pub(super) struct Core {

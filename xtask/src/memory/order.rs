@@ -1,0 +1,105 @@
+//! In which order the sixteen ways of a set were used.
+
+/// The ways of a set from the one used last, in bits 3:0, to the one to be replaced next, in bits 63:60.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order(u64);
+
+const ONES: u64 = 0x1111_1111_1111_1111;
+
+impl Order {
+    /// Way 0 is filled first.
+    pub(super) const fn new() -> Self {
+        Self(0x0123_4567_89ab_cdef)
+    }
+
+    /// The way used last.
+    #[inline]
+    pub(super) fn latest(self) -> usize {
+        (self.0 & 0xf) as usize
+    }
+
+    /// The way to be replaced next.
+    #[inline]
+    pub(super) fn oldest(self) -> usize {
+        (self.0 >> 60) as usize
+    }
+
+    /// The way is used.
+    #[inline]
+    pub(super) fn to_front(&mut self, way: usize) {
+        if self.latest() == way {
+            return;
+        }
+        let shift = self.shift(way);
+        let younger = self.0 & ((1 << shift) - 1);
+        let older = self.0 & (u64::MAX << shift << 4);
+        self.0 = older | younger << 4 | way as u64;
+    }
+
+    /// The way is free.
+    pub(super) fn to_back(&mut self, way: usize) {
+        let shift = self.shift(way);
+        let younger = self.0 & ((1 << shift) - 1);
+        let older = self.0 & (u64::MAX << shift << 4);
+        self.0 = older >> 4 | younger | (way as u64) << 60;
+    }
+
+    /// Where a way stands: how many bits are below it.
+    #[inline]
+    fn shift(self, way: usize) -> u32 {
+        // The digit of the way becomes 0. Of all zeros that the subtraction finds the lowest is right.
+        let digits = self.0 ^ (way as u64 * ONES);
+        let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
+        zeros.trailing_zeros() & !3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn digits(order: Order) -> Vec<usize> {
+        (0..16)
+            .map(|n| (order.0 >> (4 * n) & 0xf) as usize)
+            .collect()
+    }
+
+    #[test]
+    fn front_and_back() {
+        let mut order = Order(0xfedc_ba98_7654_3210);
+        order.to_front(0);
+        assert_eq!(order, Order(0xfedc_ba98_7654_3210));
+        order.to_front(5);
+        assert_eq!(order, Order(0xfedc_ba98_7643_2105));
+        order.to_front(15);
+        assert_eq!(order, Order(0xedcb_a987_6432_105f));
+        order.to_back(15);
+        assert_eq!(order, Order(0xfedc_ba98_7643_2105));
+        order.to_back(15);
+        assert_eq!(order, Order(0xfedc_ba98_7643_2105));
+        order.to_back(9);
+        assert_eq!(order, Order(0x9fed_cba8_7643_2105));
+        assert_eq!((order.latest(), order.oldest()), (5, 9));
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_list(moves in prop::collection::vec((0..16_usize, any::<bool>()), 0..100)) {
+            let mut order = Order::new();
+            let mut list: Vec<usize> = (0..16).rev().collect();
+            for (way, front) in moves {
+                list.retain(|other| *other != way);
+                if front {
+                    order.to_front(way);
+                    list.insert(0, way);
+                } else {
+                    order.to_back(way);
+                    list.push(way);
+                }
+                prop_assert_eq!(digits(order), list.clone());
+            }
+        }
+    }
+}

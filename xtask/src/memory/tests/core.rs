@@ -1,0 +1,274 @@
+//! One core and its node, worked out by hand.
+
+use super::*;
+use SparcEvent as E;
+
+fn one() -> Bench {
+    Bench::new(Model::Maramba, 1)
+}
+
+#[test]
+fn a_load_that_misses_everywhere_then_hits() {
+    let mut bench = one();
+    bench.load(0, 0x1000);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
+    assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
+    assert_eq!(bench.dram(DramEvent::Reads), 1);
+    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 60);
+    // Reference, L2, queue, memory.
+    assert_eq!(bench.system.now(), 1 + 24 + 60 + 40);
+    bench.load(0, 0x1008);
+    assert_eq!(bench.system.now(), 126);
+    bench.load(0, 0x1010);
+    assert_eq!(
+        bench.system.now(),
+        126 + 25,
+        "the next 16 bytes are in the L2"
+    );
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
+    assert_eq!(bench.strand(0, E::L2InstructionMisses), 0);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 0);
+}
+
+#[test]
+fn a_fetch_that_misses_everywhere_then_hits() {
+    let mut bench = one();
+    bench.fetch(9, 0x1000);
+    bench.fetch(9, 0x101c);
+    bench.fetch(9, 0x1020);
+    bench.fetch(15, 0x1020);
+    bench.fetch(16, 0x1020);
+    assert_eq!(bench.strand(9, E::InstructionCacheMisses), 2);
+    assert_eq!(bench.strand(9, E::CrossbarFetches), 2);
+    assert_eq!(bench.strand(9, E::L2InstructionMisses), 1);
+    assert_eq!(bench.strand(9, E::L2LoadMisses), 0);
+    assert_eq!(bench.strand(15, E::InstructionCacheMisses), 0, "same core");
+    assert_eq!(bench.strand(16, E::InstructionCacheMisses), 1, "next core");
+    assert_eq!(bench.strand(16, E::L2InstructionMisses), 0);
+}
+
+#[test]
+fn each_instruction_is_in_one_class() {
+    let mut bench = one();
+    for (kind, times) in [
+        (Kind::FetchOther, 1),
+        (Kind::FetchLoad, 2),
+        (Kind::FetchStore, 3),
+        (Kind::FetchModify, 4),
+        (Kind::Load, 5),
+        (Kind::Store, 6),
+        (Kind::Modify, 7),
+    ] {
+        for _ in 0..times {
+            bench.sized(0, kind, 0x2000, 4);
+        }
+    }
+    assert_eq!(bench.strand(0, E::OtherInstructions), 1);
+    assert_eq!(bench.strand(0, E::Loads), 2);
+    assert_eq!(bench.strand(0, E::Stores), 3);
+    assert_eq!(bench.strand(0, E::AtomicOperations), 4);
+    assert_eq!(bench.strand(0, E::Instructions), 10);
+    assert_eq!(bench.strand(0, E::CrossbarStores), 6 + 7);
+}
+
+#[test]
+fn a_data_cache_set_has_four_ways() {
+    let mut bench = one();
+    // 2 KB apart: one set.
+    for address in [0x0000, 0x0800, 0x1000, 0x1800] {
+        bench.load(0, address);
+    }
+    bench.load(0, 0x0000);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 4);
+    bench.load(0, 0x2000);
+    bench.load(0, 0x0000);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 5, "used last but one");
+    bench.load(0, 0x0800);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 6, "the oldest went");
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 5);
+}
+
+#[test]
+fn an_instruction_cache_set_has_eight_ways() {
+    let mut bench = one();
+    for n in 0..9 {
+        bench.fetch(0, n * 0x800);
+    }
+    bench.fetch(0, 8 * 0x800);
+    bench.fetch(0, 0x800);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 9);
+    bench.fetch(0, 0);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 10);
+}
+
+#[test]
+fn what_crosses_a_line_touches_each() {
+    let mut bench = one();
+    bench.sized(0, Kind::Load, 0x100c, 4);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
+    bench.sized(0, Kind::Load, 0x103c, 8);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 3);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 2);
+    bench.sized(0, Kind::Store, 0x2000, 64);
+    assert_eq!(bench.strand(0, E::CrossbarStores), 4);
+    bench.sized(0, Kind::FetchOther, 0x301e, 4);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 2);
+    assert_eq!(bench.strand(0, E::Instructions), 1);
+    bench.sized(0, Kind::Load, 0x7f_ffff_ffff, 2);
+    bench.sized(0, Kind::Load, 0, 1);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 5, "addresses wrap");
+}
+
+#[test]
+fn offset_and_width_of_addresses() {
+    let mut bench = one();
+    bench.load(0, 0x1000);
+    let reference = Reference {
+        address: 0xffff_ff80_0000_0000,
+        size: 8,
+        kind: Kind::Load,
+    };
+    bench
+        .system
+        .replay(id(0), 0x1000, &[reference], &bench.devices);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
+}
+
+#[test]
+fn stores_write_through_and_allocate_in_the_l2_only() {
+    let mut bench = one();
+    bench.store(0, 0x1000);
+    assert_eq!(bench.strand(0, E::CrossbarStores), 1);
+    assert_eq!(bench.dram(DramEvent::Reads), 1, "the L2 takes the line in");
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 0);
+    bench.load(0, 0x1000);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 0);
+    bench.store(0, 0x1000);
+    bench.load(0, 0x1000);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1, "its own copy stays");
+}
+
+#[test]
+fn a_store_takes_the_line_from_other_cores() {
+    let mut bench = one();
+    for strand in [0, 8] {
+        bench.load(strand, 0x1000);
+        bench.load(strand, 0x1010);
+        bench.fetch(strand, 0x1000);
+        bench.fetch(strand, 0x1020);
+    }
+    bench.store(7, 0x1000);
+    for strand in [0, 8] {
+        bench.load(strand, 0x1000);
+        bench.load(strand, 0x1010);
+        bench.fetch(strand, 0x1000);
+        bench.fetch(strand, 0x1020);
+    }
+    assert_eq!(
+        bench.strand(0, E::DataCacheMisses),
+        2,
+        "strand 7 is on its core"
+    );
+    assert_eq!(bench.strand(8, E::DataCacheMisses), 3);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 3);
+    assert_eq!(bench.strand(8, E::InstructionCacheMisses), 3);
+    assert_eq!(bench.dram(DramEvent::Reads), 1);
+}
+
+#[test]
+fn a_modify_loads_and_stores() {
+    let mut bench = one();
+    bench.sized(0, Kind::Modify, 0x1000, 8);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
+    assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
+    assert_eq!(bench.strand(0, E::CrossbarStores), 1);
+    assert_eq!(bench.dram(DramEvent::Reads), 1);
+}
+
+#[test]
+fn an_l2_set_has_sixteen_ways_and_writes_back() {
+    let mut bench = one();
+    // 256 KB apart: one set.
+    bench.store(0, 0);
+    bench.load(0, 0x40_0000 * 4);
+    for n in 1..16 {
+        bench.load(0, n * 0x4_0000);
+    }
+    assert_eq!(bench.dram(DramEvent::Reads), 17);
+    assert_eq!(bench.dram(DramEvent::Writes), 1, "address 0 was dirty");
+    assert_eq!(bench.dram(DramEvent::WriteQueueLatency), 60);
+    bench.load(0, 16 * 0x4_0000);
+    assert_eq!(
+        bench.dram(DramEvent::Writes),
+        1,
+        "the next oldest was clean"
+    );
+    assert_eq!(bench.dram(DramEvent::ReadWrites), 18 + 1);
+    bench.load(0, 0);
+    assert_eq!(bench.dram(DramEvent::WriteBackBufferHits), 1);
+    assert_eq!(bench.dram(DramEvent::Reads), 18);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 16 + 1 + 1);
+}
+
+#[test]
+fn what_the_l2_loses_the_core_loses() {
+    let mut bench = one();
+    bench.load(0, 0);
+    bench.fetch(0, 0x20);
+    for n in 1..17 {
+        // Of the same L2 set, but loaded by another core.
+        bench.load(8, n * 0x4_0000);
+    }
+    bench.load(0, 0);
+    bench.fetch(0, 0x20);
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
+    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 2);
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 2);
+    assert_eq!(bench.strand(0, E::L2InstructionMisses), 0);
+}
+
+#[test]
+fn banks_share_the_channels() {
+    let mut bench = one();
+    for line in 0..8 {
+        bench.load(0, line * 0x40);
+    }
+    let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
+    assert_eq!((reads(Mcu::Mcu0), reads(Mcu::Mcu1)), (4, 4));
+    let machine = Machine::new(Model::Maramba, 1)
+        .unwrap()
+        .without_channel(Node::Node0, Mcu::Mcu0);
+    let mut bench = Bench::of(machine);
+    for line in 0..8 {
+        bench.load(0, line * 0x40);
+    }
+    let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
+    assert_eq!((reads(Mcu::Mcu0), reads(Mcu::Mcu1)), (0, 8));
+}
+
+#[test]
+fn one_node_has_no_traffic_between_nodes() {
+    let mut bench = Bench::new(Model::Batoka, 1);
+    for n in 0..40 {
+        bench.store(0, n * 0x4_0000);
+        bench.load(9, n * 0x4_0000);
+    }
+    assert_eq!(bench.lpu(), []);
+    assert_eq!(bench.asu(AsuEvent::PacketsIn), 0);
+    let cycles = bench.system.now();
+    let clock = |hub| bench.truth().lpu(hub, Node::Node3, LpuEvent::Clock);
+    assert_eq!(clock(Hub::Zam2), cycles);
+    bench.system.idle(1000, &bench.devices);
+    assert_eq!(bench.devices.now(), cycles + 1000);
+    assert_eq!(bench.truth().asu(Hub::Zam0, AsuEvent::Clock), cycles + 1000);
+}
+
+#[test]
+#[should_panic(expected = "strand 64 is not of this machine")]
+fn a_strand_of_another_machine() {
+    one().load(64, 0);
+}

@@ -1,0 +1,414 @@
+//! Random references: the register models against the truth, and what always holds.
+
+use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
+use platform::address::{global, l2_control};
+use platform::{Bus, StrandRegisters};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::super::geometry::{Interleave, Line};
+use super::super::l2::State;
+use super::*;
+use crate::memory::is_modelled;
+
+/// References that meet: a few sets of the L2, more lines in each than it has ways.
+fn reference() -> impl Strategy<Value = Reference> {
+    (0..24_u64, 0..6_u64, 0..256_u64, 1..=16_u16, 0..7_usize).prop_map(
+        |(tag, set, byte, size, kind)| Reference {
+            address: tag * 0x4_0000 + set * 0x340 + byte,
+            size,
+            kind: KINDS[kind],
+        },
+    )
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::FetchOther,
+    Kind::FetchLoad,
+    Kind::FetchStore,
+    Kind::FetchModify,
+    Kind::Load,
+    Kind::Store,
+    Kind::Modify,
+];
+
+/// Some references on one strand.
+#[derive(Clone, Debug)]
+struct Turn {
+    strand: usize,
+    references: Vec<Reference>,
+}
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let turn = (
+        0..4_usize,
+        0..64_usize,
+        prop::collection::vec(reference(), 1..40),
+    )
+        .prop_map(|(node, strand, references)| Turn {
+            strand: node * 64 + strand % 20,
+            references,
+        });
+    prop::collection::vec(turn, 1..24)
+}
+
+fn machine() -> impl Strategy<Value = Machine> {
+    prop_oneof![
+        (1..=2_usize).prop_map(|nodes| (Model::Maramba, nodes)),
+        (1..=4_usize).prop_map(|nodes| (Model::Batoka, nodes)),
+        Just((Model::Batoka, 4)),
+    ]
+    .prop_map(|(model, nodes)| Machine::new(model, nodes).unwrap())
+}
+
+/// What is written to the registers before some turns: a PCR for every strand, and so on.
+#[derive(Clone, Debug)]
+struct Setting {
+    strand: u64,
+    dram: u64,
+    hub: u64,
+    perf_config: u64,
+    /// Where all counters begin.
+    start: u64,
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let class = prop_oneof![Just(2_u64), Just(3), Just(5), 0..16_u64];
+    let lpu = prop_oneof![0..0x2a_u64, 0..0x100_u64];
+    let start = prop_oneof![
+        Just(0),
+        Just(u64::MAX),
+        Just(u64::MAX - 0x11_0000_0011),
+        any::<u64>()
+    ];
+    (
+        (class.clone(), 0..256_u64, class, 0..256_u64),
+        0..256_u64,
+        (lpu.clone(), lpu),
+        0..4_u64,
+        start,
+    )
+        .prop_map(
+            |((sl0, mask0, sl1, mask1), dram, (lpu0, lpu1), perf_config, start)| Setting {
+                strand: 1 << 2 | mask0 << 6 | sl0 << 14 | mask1 << 19 | sl1 << 27,
+                dram,
+                hub: lpu0 | lpu1 << 8,
+                perf_config,
+                start,
+            },
+        )
+}
+
+impl Bench {
+    fn run(&mut self, turns: &[Turn]) {
+        let strands = self.devices.machine().strands();
+        for turn in turns {
+            self.system.replay(
+                id(turn.strand % strands),
+                0,
+                &turn.references,
+                &self.devices,
+            );
+        }
+    }
+
+    fn apply(&self, setting: &Setting) {
+        let machine = self.devices.machine();
+        for node in 0..machine.nodes() {
+            for bank in 0..8 {
+                let address = l2_control(bank).unwrap();
+                let value = setting.perf_config << 36 | 0x1f;
+                self.devices.write(id(node * 64), address, value).unwrap();
+            }
+        }
+        for strand in 0..machine.strands() {
+            self.devices.set_pcr(id(strand), setting.strand);
+            self.devices.set_pic(id(strand), setting.start);
+        }
+        for register in PerfReg::all().filter(|register| machine.has_register(*register)) {
+            let Some(address) = global(register) else {
+                continue;
+            };
+            let value = match register.kind() {
+                guest_abi::Kind::Dram {
+                    role: McuRole::Pcr, ..
+                } => setting.dram,
+                guest_abi::Kind::Hub {
+                    role: HubRole::Pcr, ..
+                } => setting.hub,
+                _ => setting.start,
+            };
+            self.devices.write(id(0), address, value).unwrap();
+        }
+    }
+
+    fn read(&self, register: PerfReg) -> u64 {
+        self.devices.read(id(0), global(register).unwrap()).unwrap()
+    }
+
+    /// Every counter is where it began plus what happened.
+    fn compare(&self, setting: &Setting, happened: &Truth) {
+        let machine = self.devices.machine();
+        let start = setting.start;
+        let config = PerfConfig::from_value(setting.perf_config);
+        for strand in 0..machine.strands() {
+            let mut expected = 0;
+            for (shift, field) in [(0, 6), (32, 19)] {
+                let code = (setting.strand >> field & 0xfff) as u16;
+                let select = SparcSelect::new((code >> 8) as u8, code as u8).unwrap();
+                let count = happened.strand(id(strand), select, config);
+                expected |=
+                    ((start >> shift) as u32).wrapping_add(count as u32) as u64 * (1 << shift);
+            }
+            assert_eq!(self.devices.pic(id(strand)), expected, "strand {strand}");
+        }
+        for (node, mcu) in channels().filter(|(node, mcu)| machine.has_channel(*node, *mcu)) {
+            let count = |code| {
+                DramEvent::from_code(code).map_or(0, |event| happened.dram(node, mcu, event))
+            };
+            let pic0 = (start >> 32) + count((setting.dram >> 4) as u8);
+            let pic1 = start.wrapping_add(count(setting.dram as u8 & 0xf));
+            assert_eq!(
+                self.read(PerfReg::dram(node, mcu, McuRole::Pic)),
+                (pic0 & 0x7fff_ffff) << 32 | pic1 & 0x7fff_ffff,
+                "{node:?} {mcu:?}"
+            );
+        }
+        if !machine.model().has_hubs() {
+            return;
+        }
+        for hub in Hub::ALL {
+            for unit in HubUnit::ALL {
+                for (role, select) in [
+                    (HubRole::Pic0, setting.hub),
+                    (HubRole::Pic1, setting.hub >> 8),
+                ] {
+                    let count = hub_count(happened, *hub, *unit, select as u8);
+                    assert_eq!(
+                        self.read(PerfReg::hub(*hub, *unit, role)),
+                        start.wrapping_add(count),
+                        "{hub:?} {unit:?} {role:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn hub_count(happened: &Truth, hub: Hub, unit: HubUnit, select: u8) -> u64 {
+    let narrow = select & 0xf;
+    match unit {
+        HubUnit::Gpd if narrow == 1 => happened.cycles(),
+        HubUnit::Gpd => 0,
+        HubUnit::Asu => AsuEvent::from_code(narrow).map_or(0, |event| happened.asu(hub, event)),
+        port => LpuEvent::from_code(select).map_or(0, |event| {
+            happened.lpu(hub, Node::new(port.index()).unwrap(), event)
+        }),
+    }
+}
+
+fn check_coherence(bench: &Bench) {
+    let caches: Vec<Vec<(Line, State)>> = bench
+        .system
+        .l2
+        .iter()
+        .map(|l2| l2.lines().collect())
+        .collect();
+    for (node, lines) in caches.iter().enumerate() {
+        for (line, state) in lines {
+            let others = || {
+                bench
+                    .system
+                    .l2
+                    .iter()
+                    .enumerate()
+                    .filter_map(move |(other, l2)| {
+                        let slot = l2.find(*line).filter(|_| other != node)?;
+                        Some(l2.state(slot))
+                    })
+            };
+            match state {
+                State::Modified | State::Exclusive => assert_eq!(others().count(), 0),
+                State::Owned => assert!(others().all(|state| state == State::Shared)),
+                State::Shared => {}
+            }
+        }
+    }
+}
+
+/// What an L1 cache has, the L2 has, and knows of.
+fn check_inclusion(bench: &mut Bench, turns: &[Turn]) {
+    use super::super::copies;
+    let cores = bench.system.cores.len();
+    for reference in turns.iter().flat_map(|turn| &turn.references) {
+        let line = Line(reference.address >> 6);
+        for core in 0..cores {
+            let copies = |bench: &mut Bench| {
+                let l2 = &mut bench.system.l2[core / 8];
+                l2.find(line).map_or(0, |slot| *l2.copies(slot))
+            };
+            let line16 = reference.address >> 4;
+            if bench.system.cores[core].data.has(line16) {
+                assert_ne!(copies(bench) & copies::data(core % 8, line16), 0);
+            }
+            let line32 = reference.address >> 5;
+            if bench.system.cores[core].instructions.has(line32) {
+                assert_ne!(copies(bench) & copies::instructions(core % 8, line32), 0);
+            }
+        }
+    }
+}
+
+/// What must be equal, whatever was referenced.
+fn check_sums(bench: &Bench) {
+    let machine = bench.devices.machine();
+    let strands = |event, config| -> u64 {
+        (0..machine.strands())
+            .map(|strand| bench.strand_of(strand, event, config))
+            .sum()
+    };
+    let all = |event| strands(event, PerfConfig::All);
+    for event in [SparcEvent::L2InstructionMisses, SparcEvent::L2LoadMisses] {
+        let parts = [
+            PerfConfig::Local,
+            PerfConfig::Remote,
+            PerfConfig::CacheToCache,
+        ];
+        assert_eq!(
+            all(event),
+            parts.map(|part| strands(event, part)).iter().sum::<u64>()
+        );
+    }
+    assert_eq!(
+        all(SparcEvent::DataCacheMisses),
+        all(SparcEvent::CrossbarLoads)
+    );
+    assert_eq!(
+        all(SparcEvent::InstructionCacheMisses),
+        all(SparcEvent::CrossbarFetches)
+    );
+    let from_memory = bench.dram(DramEvent::Reads) + bench.dram(DramEvent::WriteBackBufferHits);
+    let events = [SparcEvent::L2InstructionMisses, SparcEvent::L2LoadMisses];
+    let counted: u64 = events
+        .iter()
+        .flat_map(|event| {
+            [PerfConfig::Local, PerfConfig::Remote].map(|config| strands(*event, config))
+        })
+        .sum();
+    assert!(from_memory >= counted, "stores miss too");
+    if machine.model().has_hubs() && machine.nodes() > 1 {
+        let others = machine.nodes() as u64 - 1;
+        let mut from_memory_by_hub = 0;
+        for hub in Hub::ALL {
+            let lpu = |event| -> u64 {
+                Node::ALL
+                    .iter()
+                    .map(|port| bench.truth().lpu(*hub, *port, event))
+                    .sum()
+            };
+            let requests = lpu(LpuEvent::ReadOrInvalidate);
+            assert_eq!(lpu(LpuEvent::RepliesSent), requests);
+            assert_eq!(lpu(LpuEvent::RepliesReceived), requests * others);
+            let egress = [
+                LpuEvent::ReadToShareEgress,
+                LpuEvent::ReadToOwnEgress,
+                LpuEvent::InvalidateEgress,
+            ];
+            assert_eq!(egress.map(lpu).iter().sum::<u64>(), requests * others);
+            let found = [
+                LpuEvent::HitModified,
+                LpuEvent::HitOwned,
+                LpuEvent::HitShared,
+                LpuEvent::Miss,
+            ];
+            assert_eq!(found.map(lpu).iter().sum::<u64>(), requests * others);
+            let write_backs = lpu(LpuEvent::WriteBack);
+            assert_eq!(lpu(LpuEvent::WriteBackEgress), write_backs);
+            assert_eq!(
+                bench.truth().asu(*hub, AsuEvent::PacketsIn),
+                requests + write_backs
+            );
+            from_memory_by_hub += lpu(LpuEvent::CacheMiss);
+        }
+        assert_eq!(from_memory_by_hub, from_memory);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn counters_tell_the_truth(
+        machine in machine(),
+        rounds in prop::collection::vec((setting(), turns()), 1..4),
+    ) {
+        let mut bench = Bench::of(machine);
+        for (setting, turns) in rounds {
+            bench.apply(&setting);
+            let before = bench.truth().clone();
+            bench.run(&turns);
+            let happened = bench.truth().since(&before);
+            bench.compare(&setting, &happened);
+            check_coherence(&bench);
+            check_inclusion(&mut bench, &turns);
+            check_sums(&bench);
+        }
+    }
+
+    #[test]
+    fn what_is_not_modelled_never_happens(turns in turns()) {
+        let mut bench = Bench::new(Model::Batoka, 4);
+        bench.run(&turns);
+        for event in SparcEvent::ALL.iter().filter(|event| !is_modelled(**event)) {
+            prop_assert_eq!((0..256).map(|strand| bench.strand(strand, *event)).sum::<u64>(), 0);
+        }
+        prop_assert!(bench.lpu().iter().all(|(_, _, event, _)| is_modelled(*event)));
+        for event in AsuEvent::ALL.iter().filter(|event| !is_modelled(**event)) {
+            prop_assert_eq!(bench.asu(*event), 0);
+        }
+    }
+
+    #[test]
+    fn the_same_again(turns in turns()) {
+        let mut first = Bench::new(Model::Batoka, 4);
+        let mut second = Bench::new(Model::Batoka, 4);
+        first.run(&turns);
+        second.run(&turns);
+        prop_assert_eq!(first.truth(), second.truth());
+        prop_assert_eq!(first.system.now(), second.system.now());
+    }
+}
+
+#[test]
+fn every_modelled_event_can_happen() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let long = prop::collection::vec(reference(), 3000);
+    let mut bench = Bench::new(Model::Batoka, 4);
+    for strand in [0, 64, 128, 192, 1, 65, 129, 193] {
+        let references = long.new_tree(&mut runner).unwrap().current();
+        bench.run(&[Turn { strand, references }]);
+    }
+    for event in SparcEvent::ALL.iter().filter(|event| is_modelled(**event)) {
+        let selects: u64 = (0..256).map(|strand| bench.strand(strand, *event)).sum();
+        assert_ne!(selects, 0, "{event}");
+    }
+    for event in DramEvent::ALL {
+        assert_ne!(bench.dram(*event), 0, "{event}");
+    }
+    let happened = bench.lpu();
+    for event in LpuEvent::ALL.iter().filter(|event| is_modelled(**event)) {
+        let counted = matches!(event, LpuEvent::None | LpuEvent::Clock)
+            || happened.iter().any(|(_, _, found, _)| found == event);
+        assert!(counted, "{event}");
+    }
+}
+
+#[test]
+fn a_machine_needs_memory() {
+    let machine = Machine::new(Model::Maramba, 1)
+        .unwrap()
+        .without_channel(Node::Node0, Mcu::Mcu0)
+        .without_channel(Node::Node0, Mcu::Mcu1);
+    assert!(Interleave::new(&machine).is_err());
+    assert!(MemorySystem::new(&machine).is_err());
+}
