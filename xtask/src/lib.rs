@@ -6,6 +6,8 @@ pub mod lackey;
 pub mod memory;
 pub mod nearest;
 pub mod output;
+pub mod sim;
+pub mod strands;
 pub mod table;
 pub mod tools;
 pub mod trace;

@@ -1,13 +1,351 @@
-//! `sim`.
+//! `sim`: the main job.
 
-/// sim
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use guest_abi::StrandId;
+use guest_abi::layout::PerfConfig;
+use hv_core::GuestId;
+use indicatif::{ProgressBar, ProgressStyle};
+use platform::Machine;
+
+use crate::cmd::Mismatch;
+use crate::cmd::machine::MachineArgs;
+use crate::memory::MemorySystem;
+use crate::nearest::unknown;
+use crate::output::OutputFile;
+use crate::sim::board::{Board, devices};
+use crate::sim::deal::{Dealer, MOST_TRACES};
+use crate::sim::events::{DEFAULT, Events};
+use crate::sim::guests::{self, Guest};
+use crate::sim::measure::{Bystander, Measurement, Pair};
+use crate::sim::report::{self, Samples};
+use crate::sim::results::Results;
+use crate::strands;
+use crate::trace::{TraceReader, bundled};
+
+/// Boot a simulated machine, replay a program on it, and show what a guest measures beside what really happened
+///
+/// The program's references go through caches, memory controllers and hubs. A guest with every right measures DRAM and
+/// hubs by hypercalls, and the strands' own %pic directly; another guest without rights is refused. The exit status is
+/// 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(
+    after_help = "Strands: each of k traces has every k-th of the strands (one at least), and deals its references to them\n\
+                  in turns of 1024, round robin. Without --strands: the first strand of cores 0 and 1 of every node.\n\n\
+                  Examples:\n  cargo xtask sim\n  \
+                  cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
+                  cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
+                  zcat trace.gz | cargo xtask sim --trace - --json results.json"
+)]
+pub struct Args {
+    #[command(flatten)]
+    machine: MachineArgs,
 
-/// Runs it.
+    /// A recording to replay, plain, gzip or zstd, `-` for standard input; may be repeated
+    #[arg(long, value_name = "FILE")]
+    trace: Vec<PathBuf>,
+
+    /// The strands that execute the program, such as 0-7 or 0,64,128
+    #[arg(long, value_name = "LIST")]
+    strands: Option<String>,
+
+    /// What is counted: CLASS:EVENT, at most two of a class; classes are dram, lpu, gpd, asu, pic
+    #[arg(long, value_name = "LIST")]
+    events: Option<String>,
+
+    /// Which L2 misses L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
+    perf_config: PerfConfig,
+
+    /// Print a sample every so many references
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+
+    /// How many cycles an access to a hub takes; meanwhile the hub is busy
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=100_000))]
+    hub_cycles: u64,
+
+    /// The guests, from a TOML file of [[guest]] tables: name, strands, grant, compatible
+    #[arg(long, value_name = "FILE")]
+    guests: Option<PathBuf>,
+
+    /// Write everything to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The guest reads its counters at least so often, so that no counter of 31 bits wraps twice in between.
+const LONGEST_UNREAD: u64 = 1_000_000;
+
+const CONFIGS: [(&str, PerfConfig); 4] = [
+    ("all", PerfConfig::All),
+    ("local", PerfConfig::Local),
+    ("remote", PerfConfig::Remote),
+    ("c2c", PerfConfig::CacheToCache),
+];
+
+fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
+    let found = CONFIGS.iter().find(|(name, _)| *name == text);
+    let names = CONFIGS.iter().map(|(name, _)| *name);
+    found
+        .map(|(_, config)| *config)
+        .with_context(|| unknown("PERF_CONFIG", text, names))
+}
+
+/// What is simulated, checked.
+struct Setup {
+    machine: Machine,
+    readers: Vec<TraceReader>,
+    strands: Vec<StrandId>,
+    events: Events,
+    guests: Vec<Guest>,
+    measuring: GuestId,
+}
+
+/// Simulates, as `args` say.
 ///
 /// # Errors
-/// None.
-pub fn run(_: Args) -> anyhow::Result<()> {
+/// Bad input, or [`Mismatch`] if a counter does not show what happened.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let setup = prepare(&args)?;
+    let json = args.json.as_ref().map(OutputFile::create).transpose()?;
+    for event in setup.events.not_modelled() {
+        eprintln!("note: {event} is not modelled, and reads 0");
+    }
+    let results = simulate(&args, setup)?;
+    if let Some(mut file) = json {
+        let name = || {
+            format!(
+                "{}: cannot be written",
+                args.json.as_deref().unwrap_or("".as_ref()).display()
+            )
+        };
+        serde_json::to_writer_pretty(&mut file, &results).with_context(name)?;
+        writeln!(file).with_context(name)?;
+        file.complete()?;
+    }
+    if !results.truth_matches {
+        bail!(Mismatch(
+            "what the guest measured is not what happened".to_owned()
+        ));
+    }
     Ok(())
+}
+
+fn prepare(args: &Args) -> anyhow::Result<Setup> {
+    let machine = args.machine.machine()?;
+    let name = machine.model().name();
+    let events = match &args.events {
+        Some(text) => {
+            let events = Events::parse(text)?;
+            if !machine.model().has_hubs() {
+                events.check_without_hubs(name)?;
+            }
+            events
+        }
+        None if machine.model().has_hubs() => Events::parse(DEFAULT)?,
+        None => Events::parse(DEFAULT)?.without_hubs(),
+    };
+    let strands = match &args.strands {
+        Some(text) => strands::parse(text)?,
+        None => default_strands(machine),
+    };
+    if let Some(strand) = strands
+        .iter()
+        .find(|strand| strand.index() >= machine.strands())
+    {
+        bail!(
+            "there is no strand {strand}; this machine has strands 0 to {}",
+            machine.strands() - 1
+        );
+    }
+    let guests = match &args.guests {
+        Some(path) => guests::from_file(path)?,
+        None => guests::default(machine),
+    };
+    let measuring = guests::holder(&guests, &strands)?;
+    ensure!(
+        args.trace.len() <= MOST_TRACES,
+        "{} traces, expected at most {MOST_TRACES}",
+        args.trace.len()
+    );
+    let standard_inputs = args
+        .trace
+        .iter()
+        .filter(|path| path.as_os_str() == "-")
+        .count();
+    ensure!(
+        standard_inputs <= 1,
+        "standard input is named {standard_inputs} times, expected once at most"
+    );
+    let readers = if args.trace.is_empty() {
+        vec![bundled()]
+    } else {
+        args.trace
+            .iter()
+            .map(TraceReader::open)
+            .collect::<Result<_, _>>()?
+    };
+    Ok(Setup {
+        machine,
+        readers,
+        strands,
+        events,
+        guests,
+        measuring,
+    })
+}
+
+fn default_strands(machine: Machine) -> Vec<StrandId> {
+    let first_of_cores =
+        |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
+    (0..machine.nodes())
+        .flat_map(first_of_cores)
+        .filter_map(StrandId::new)
+        .collect()
+}
+
+fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
+    let Setup {
+        machine,
+        readers,
+        strands,
+        events,
+        guests,
+        measuring,
+    } = setup;
+    let devices = devices(machine, args.hub_cycles);
+    let mut memory = MemorySystem::new(&machine)?;
+    let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
+    let board = Board::new(&devices, &configs)?;
+
+    let output = &mut io::BufWriter::new(io::stdout().lock());
+    let list = strands
+        .iter()
+        .map(StrandId::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let Guest { name, config } = &guests[measuring.index()];
+    writeln!(
+        output,
+        "{} with {} nodes, {} strands",
+        machine.model(),
+        machine.nodes(),
+        machine.strands()
+    )?;
+    writeln!(
+        output,
+        "program: {}",
+        readers
+            .iter()
+            .map(TraceReader::name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    )?;
+    writeln!(
+        output,
+        "executed by strands {list} of guest {name} ({})\n",
+        config.grant
+    )?;
+
+    let mut guest = Measurement::start(
+        &board,
+        machine,
+        measuring,
+        &strands,
+        &events,
+        args.perf_config,
+    )?;
+    let bystanders = bystanders(&board, &guests, measuring)?;
+    if !guest.refused.is_empty() {
+        writeln!(
+            output,
+            "guest {name} may not use {} units\n",
+            guest.refused.len()
+        )?;
+    }
+
+    let bar = progress_bar(&readers)?;
+    let mut dealer = Dealer::new(readers, &strands);
+    let mut samples = Samples::new(&guest.pairs);
+    let mut references = 0;
+    let (mut printed, mut read) = (0, 0);
+    loop {
+        let until =
+            (args.interval - (references - printed)).min(LONGEST_UNREAD - (references - read));
+        let hand = dealer.next(usize::try_from(until).unwrap_or(usize::MAX))?;
+        let ended = hand.is_none();
+        if let Some(hand) = hand {
+            memory.replay(hand.strand, hand.offset, hand.references, &devices);
+            references += hand.references.len() as u64;
+        }
+        bar.set_position(dealer.progress().read);
+        let sample = references - printed == args.interval || ended && references > printed;
+        if sample || references - read == LONGEST_UNREAD {
+            guest.sample()?;
+            read = references;
+        }
+        if sample {
+            bystanders.iter().for_each(Bystander::ask);
+            bar.suspend(|| {
+                samples
+                    .print(output, references, &guest.pairs)
+                    .and_then(|()| output.flush())
+            })?;
+            guest.pairs.iter_mut().for_each(Pair::shown);
+            printed = references;
+        }
+        if ended {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    let results = Results::new(
+        machine,
+        references,
+        &guest.pairs,
+        memory.truth(),
+        args.perf_config,
+        &guests,
+        &board.tallies(),
+    );
+    report::print(output, &results)?;
+    output.flush()?;
+    Ok(results)
+}
+
+/// A strand of every guest that does not measure.
+fn bystanders<'a>(
+    board: &'a Board<'a>,
+    guests: &[Guest],
+    measuring: GuestId,
+) -> anyhow::Result<Vec<Bystander<'a>>> {
+    let mut bystanders = Vec::new();
+    for (number, guest) in guests.iter().enumerate() {
+        let (Some(id), Some(strand)) = (GuestId::new(number), guest.config.strands.iter().next())
+        else {
+            continue;
+        };
+        if id != measuring {
+            bystanders.push(Bystander::new(board.strand(id, strand))?);
+        }
+    }
+    Ok(bystanders)
+}
+
+fn progress_bar(readers: &[TraceReader]) -> anyhow::Result<ProgressBar> {
+    if !io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
+    Ok(match total {
+        Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
+            "{wide_bar} {bytes}/{total_bytes} of the trace, {eta} left",
+        )?),
+        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
+            "{spinner} {bytes} of the trace, {elapsed}",
+        )?),
+    })
 }

@@ -1,0 +1,179 @@
+//! What came of a simulation: measured values beside what really happened.
+
+use std::collections::BTreeMap;
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use guest_abi::layout::PerfConfig;
+use guest_abi::{Counter, Node, Unit};
+use platform::Machine;
+use serde::Serialize;
+
+use super::board::{Tally, status_name};
+use super::guests::Guest;
+use super::measure::{Pair, Place};
+use crate::memory::Truth;
+
+/// Everything, as `--json` writes it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// The family of the machine.
+    pub machine: &'static str,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// References replayed.
+    pub references: u64,
+    /// Machine time, in cycles.
+    pub cycles: u64,
+    /// Hypercalls of all guests.
+    pub hypercalls: Hypercalls,
+    /// Hypercalls guest by guest.
+    pub guests: Vec<GuestResults>,
+    /// Every counter that was given an event.
+    pub counters: Vec<CounterResult>,
+    /// Whether every counter showed what really happened.
+    pub truth_matches: bool,
+}
+
+/// How hypercalls ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Hypercalls {
+    /// All of them.
+    pub total: u64,
+    /// By the name of the status.
+    pub by_status: BTreeMap<String, u64>,
+}
+
+/// A guest's hypercalls.
+#[derive(Clone, Debug, Serialize)]
+pub struct GuestResults {
+    /// Its name.
+    pub name: String,
+    /// What it was granted.
+    pub grant: String,
+    /// How its hypercalls ended.
+    pub hypercalls: Hypercalls,
+}
+
+/// One counter over the whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CounterResult {
+    /// The PerfReg of the PIC; none for %pic.
+    pub perfreg: Option<u64>,
+    /// 0 or 1.
+    pub counter: usize,
+    /// The strand, for %pic.
+    pub strand: Option<usize>,
+    /// The name of the register.
+    pub name: &'static str,
+    /// What was counted.
+    pub event: &'static str,
+    /// What the guest read.
+    pub measured: u64,
+    /// What happened.
+    pub truth: u64,
+}
+
+impl Hypercalls {
+    /// The same by name.
+    #[must_use]
+    pub fn new(tally: &Tally) -> Self {
+        let by_status = tally
+            .iter()
+            .map(|(status, count)| (status_name(*status), *count))
+            .collect();
+        Self {
+            total: tally.values().sum(),
+            by_status,
+        }
+    }
+
+    /// The sum of all guests.
+    #[must_use]
+    pub fn sum(tallies: &[Tally]) -> Self {
+        let mut sum = Tally::new();
+        for (status, count) in tallies.iter().flatten() {
+            *sum.entry(*status).or_default() += count;
+        }
+        Self::new(&sum)
+    }
+}
+
+impl Results {
+    /// Puts the measured counters beside the truth.
+    #[must_use]
+    pub fn new(
+        machine: Machine,
+        references: u64,
+        pairs: &[Pair],
+        truth: &Truth,
+        perf_config: PerfConfig,
+        guests: &[Guest],
+        tallies: &[Tally],
+    ) -> Self {
+        let counters: Vec<CounterResult> = pairs
+            .iter()
+            .flat_map(|pair| counters(pair, truth, perf_config))
+            .collect();
+        Self {
+            machine: machine.model().name(),
+            nodes: machine.nodes(),
+            references,
+            cycles: truth.cycles(),
+            hypercalls: Hypercalls::sum(tallies),
+            guests: guests
+                .iter()
+                .zip(tallies)
+                .map(|(guest, tally)| GuestResults {
+                    name: guest.name.clone(),
+                    grant: guest.config.grant.to_string(),
+                    hypercalls: Hypercalls::new(tally),
+                })
+                .collect(),
+            truth_matches: counters
+                .iter()
+                .all(|counter| counter.measured == counter.truth),
+            counters,
+        }
+    }
+}
+
+fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
+    let result = |(counter, event): &(Counter, &'static str)| {
+        let register = pair.place.register(*counter);
+        CounterResult {
+            perfreg: register.map(|register| register.id()),
+            counter: counter.index(),
+            strand: match pair.place {
+                Place::Pic(strand) => Some(strand.index()),
+                Place::Unit(_) => None,
+            },
+            name: register.map_or("%pic", |register| register.name()),
+            event,
+            measured: pair.totals[counter.index()],
+            truth: happened(pair.place, event, truth, perf_config),
+        }
+    };
+    pair.events.iter().map(result).collect()
+}
+
+/// What the counter should show, by the name of its event.
+fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
+    let port_node = |port: usize| Node::new(port);
+    let count = match place {
+        Place::Pic(strand) => SparcEvent::from_name(event)
+            .map(|event| truth.strand(strand, event.into(), perf_config)),
+        Place::Unit(Unit::Dram(dram)) => {
+            DramEvent::from_name(event).map(|event| truth.dram(dram.node, dram.mcu, event))
+        }
+        Place::Unit(Unit::Lpu(lpu)) => LpuEvent::from_name(event)
+            .zip(port_node(lpu.port.index()))
+            .map(|(event, port)| truth.lpu(lpu.hub, port, event)),
+        Place::Unit(Unit::Gpd(gpd)) => {
+            GpdEvent::from_name(event).map(|event| truth.gpd(gpd.hub, event))
+        }
+        Place::Unit(Unit::Asu(asu)) => {
+            AsuEvent::from_name(event).map(|event| truth.asu(asu.hub, event))
+        }
+    };
+    count.unwrap_or(0)
+}

@@ -1,0 +1,59 @@
+//! Lists of strands as a person writes them: `0-127`, `0,8,64-71`.
+
+use std::ops::RangeInclusive;
+
+use anyhow::{Context, ensure};
+use guest_abi::StrandId;
+
+/// The strands of a list, in its order.
+///
+/// # Errors
+/// The text is not such a list, a range runs backwards, or a strand is named twice.
+pub fn parse(text: &str) -> anyhow::Result<Vec<StrandId>> {
+    let mut strands = Vec::new();
+    for part in text.split(',') {
+        for strand in range(part)? {
+            ensure!(
+                !strands.contains(&strand),
+                "strand {strand} is named twice in '{text}'"
+            );
+            strands.push(strand);
+        }
+    }
+    Ok(strands)
+}
+
+fn range(text: &str) -> anyhow::Result<impl Iterator<Item = StrandId>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (strand(first)?, strand(last)?);
+    ensure!(first <= last, "'{text}' runs backwards");
+    let numbers: RangeInclusive<usize> = first.index()..=last.index();
+    Ok(numbers.filter_map(StrandId::new))
+}
+
+fn strand(text: &str) -> anyhow::Result<StrandId> {
+    text.trim()
+        .parse()
+        .ok()
+        .and_then(StrandId::new)
+        .with_context(|| {
+            format!("found '{text}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        let numbers = |text| -> anyhow::Result<Vec<usize>> {
+            Ok(parse(text)?.into_iter().map(StrandId::index).collect())
+        };
+        assert_eq!(numbers("7").unwrap(), [7]);
+        assert_eq!(numbers("64-66,0, 255").unwrap(), [64, 65, 66, 0, 255]);
+        for wrong in ["", "a", "256", "-1", "3-1", "1,,2", "1-", "0,0-3"] {
+            assert!(numbers(wrong).is_err(), "{wrong}");
+        }
+    }
+}
