@@ -50,11 +50,7 @@ const PRIOR: [&[(u64, u64, u64)]; 8] = [
 ];
 
 fn set_version(comparison: &mut Comparison, strand: u16, (group, major, minor): (u64, u64, u64)) {
-    comparison.call(
-        strand,
-        Trap::Core,
-        [group, major, minor, 0x33aa, 0x44aa, 0],
-    );
+    comparison.call(strand, Trap::Core, [group, major, minor, 0x33aa, 0x44aa, 0]);
 }
 
 /// Everything that a guest can see of its versions: what is negotiated, and which registers that gives it.
@@ -132,7 +128,11 @@ fn console_and_exit() {
         for value in (0..0x300).chain([1 << 16, 1 << 32, 1 << 32 | 0x41, 1 << 63, u64::MAX]) {
             // Console, then exit: neither needs a negotiated version.
             for function in [1, 2] {
-                comparison.call(strand, Trap::Core, [value, 0x11, 0x22, 0x33, 0x44, function]);
+                comparison.call(
+                    strand,
+                    Trap::Core,
+                    [value, 0x11, 0x22, 0x33, 0x44, function],
+                );
             }
         }
     }

@@ -187,7 +187,11 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
                 let out = comparison.set(64, 1, value);
                 assert_eq!(out.regs[..2], [13, value]);
                 for (bank, value) in BANKS.into_iter().enumerate() {
-                    assert_eq!(board.holds(Cell::L2 { node: 1, bank }), value, "bank {bank}");
+                    assert_eq!(
+                        board.holds(Cell::L2 { node: 1, bank }),
+                        value,
+                        "bank {bank}"
+                    );
                 }
                 assert_eq!(comparison.get(64, 1).regs[..2], [13, 0x1111_0bad]);
                 assert_eq!(comparison.get(0, 1).regs[..2], [0, 0]);
