@@ -5,6 +5,7 @@ use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
+use crate::access::Access;
 use crate::arbitration::HubGate;
 use crate::guest::{Guest, VERSIONS};
 use crate::l2::L2Lock;
@@ -118,8 +119,9 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         if self.out_of_service.add(unit) {
             log::error!("{unit} faulted and is out of service");
         }
+        let access = Access::of_unit(unit);
         for guest in &self.guests {
-            guest.withdraw(unit);
+            guest.withdraw(access);
         }
     }
 }
