@@ -1,0 +1,195 @@
+//! Statistics: calls by guest, function, class of register and status, written out, and read while strands call.
+
+use guest_abi::trap::VFALLS_GET_PERFREG;
+use hv_core::GuestId;
+use perfctr_service::statistics::{Class, Operation, Outcome, Refusal, Statistics};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tests::board::Board;
+use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
+
+fn of(machine: &MachineUnderTest, guest: usize) -> Statistics {
+    machine.service().statistics(GuestId::new(guest).unwrap())
+}
+
+/// Every count that is not 0, in the order of function, class, outcome.
+fn counts(statistics: Statistics) -> Vec<(Operation, Class, Outcome, u64)> {
+    let mut counts = Vec::new();
+    for operation in [Operation::Get, Operation::Set] {
+        for &class in Class::ALL {
+            for &outcome in Outcome::ALL {
+                let count = statistics.count(operation, class, outcome);
+                if count != 0 {
+                    counts.push((operation, class, outcome, count));
+                }
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn every_call_is_counted_once_where_it_belongs() {
+    use Operation::{Get, Set};
+    use Outcome::{Ok, Refused};
+    let board = Board::new(Machine::Batoka, 2, &[]);
+    let guests = [
+        Guest::new([0, 64], Grant::GLOBAL_HTSTRAND),
+        Guest::new([1], Grant::STRAND),
+        Guest::new([2], Grant::NONE),
+    ];
+    let machine = MachineUnderTest::new(&board, &[], &guests);
+    assert_eq!(machine.get(0, 2).0, 7);
+    assert_eq!(machine.set(0, 90, 0), 7);
+    for strand in [0, 1] {
+        assert_eq!(machine.negotiate(strand, 1, 1), 0);
+    }
+    for strand in [0, 64] {
+        for id in [0, 1, 2, 9, 18, 89] {
+            assert_eq!(machine.get(strand, id).0, 0);
+        }
+        assert_eq!(machine.set(strand, 1, 2), 0);
+        assert_eq!(machine.set(strand, 0, 8), 0);
+    }
+    for id in [90, u64::MAX] {
+        assert_eq!(machine.get(64, id).0, 6);
+    }
+    assert_eq!(machine.get(0, 10).0, 13);
+    board.set_hub(1, HubCondition::Busy);
+    for _ in 0..3 {
+        assert_eq!(machine.set(0, 36, 1), 9);
+    }
+    board.set_hub(1, HubCondition::Free);
+    assert_eq!(machine.set(0, 36, 1), 0);
+    board.break_cell(Cell::Register(4), Fault::Always);
+    assert_eq!(machine.set(0, 4, 1), 13);
+    assert_eq!(machine.set(0, 5, 1), 13);
+    assert_eq!(machine.set(1, 0, 1), 0);
+    assert_eq!(machine.set(1, 0, 9), 10);
+    assert_eq!(machine.get(1, 1).0, 10);
+    assert_eq!(machine.get(1, 3).0, 10);
+    assert_eq!(machine.get(1, 18).0, 10);
+    assert_eq!(
+        counts(of(&machine, 0)),
+        [
+            (Get, Class::Strand, Ok, 2),
+            (Get, Class::L2, Ok, 2),
+            (Get, Class::Dram, Ok, 4),
+            (Get, Class::Dram, Refused(Refusal::BadTrap), 1),
+            (Get, Class::Dram, Refused(Refusal::NotSupported), 1),
+            (Get, Class::Hub, Ok, 4),
+            (Get, Class::Invalid, Refused(Refusal::Invalid), 2),
+            (Set, Class::Strand, Ok, 2),
+            (Set, Class::L2, Ok, 2),
+            (Set, Class::Dram, Refused(Refusal::NotSupported), 2),
+            (Set, Class::Hub, Ok, 1),
+            (Set, Class::Hub, Refused(Refusal::WouldBlock), 3),
+            (Set, Class::Invalid, Refused(Refusal::BadTrap), 1),
+        ]
+    );
+    assert_eq!(
+        counts(of(&machine, 1)),
+        [
+            (Get, Class::L2, Refused(Refusal::NoAccess), 1),
+            (Get, Class::Dram, Refused(Refusal::NoAccess), 1),
+            (Get, Class::Hub, Refused(Refusal::NoAccess), 1),
+            (Set, Class::Strand, Ok, 1),
+            (Set, Class::Strand, Refused(Refusal::NoAccess), 1),
+        ]
+    );
+    assert_eq!(counts(of(&machine, 2)), []);
+    assert_eq!(of(&machine, 0).total(), 27);
+    assert_eq!(of(&machine, 0).outcome(Ok), 17);
+    // By strand: what strand 64 did of it.
+    let second = machine
+        .service()
+        .statistics_of([strand(64)].into_iter().collect());
+    assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
+    // Calls of other functions are none of the service's.
+    for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
+        machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
+    }
+    assert_eq!(of(&machine, 0).total(), 27);
+}
+
+/// A reset starts the guest again, not its statistics, which are the operator's.
+#[test]
+fn a_reset_keeps_the_counts() {
+    let board = Board::new(Machine::Maramba, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new([0], Grant::GLOBAL)]);
+    machine.negotiate(0, 1, 0);
+    assert_eq!(machine.get(0, 2).0, 0);
+    machine.reset_guest(0);
+    assert_eq!(machine.get(0, 2).0, 7);
+    assert_eq!(of(&machine, 0).total(), 2);
+}
+
+/// A reader sees counts that only grow, and at the end all of them.
+#[test]
+fn reading_while_strands_call() {
+    const CALLS: u64 = 20_000;
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL_STRAND)]);
+    machine.negotiate(0, 1, 1);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut last = of(&machine, 0);
+            let mut seen = 0;
+            while !done.load(Ordering::SeqCst) {
+                let now = of(&machine, 0);
+                for &outcome in Outcome::ALL {
+                    assert!(
+                        now.outcome(outcome) >= last.outcome(outcome),
+                        "{outcome:?} went down"
+                    );
+                }
+                last = now;
+                seen += 1;
+            }
+            seen
+        });
+        let callers: Vec<_> = (0..4)
+            .map(|strand| {
+                let machine = &machine;
+                scope.spawn(move || {
+                    for number in 0..CALLS {
+                        match number % 4 {
+                            0 => assert_eq!(machine.get(strand, 2).0, 0),
+                            1 => assert_eq!(machine.get(strand, 6).0, 13),
+                            2 => assert_eq!(machine.set(strand, 0, 8), 10),
+                            _ => assert_eq!(machine.set(strand, 91, 8), 6),
+                        }
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        assert!(reader.join().unwrap() > 0);
+    });
+    let expected: Vec<_> = [
+        (Operation::Get, Class::Dram, Outcome::Ok),
+        (
+            Operation::Get,
+            Class::Dram,
+            Outcome::Refused(Refusal::NotSupported),
+        ),
+        (
+            Operation::Set,
+            Class::Strand,
+            Outcome::Refused(Refusal::NoAccess),
+        ),
+        (
+            Operation::Set,
+            Class::Invalid,
+            Outcome::Refused(Refusal::Invalid),
+        ),
+    ]
+    .into_iter()
+    .map(|(operation, class, outcome)| (operation, class, outcome, CALLS))
+    .collect();
+    assert_eq!(counts(of(&machine, 0)), expected);
+}
