@@ -1,0 +1,204 @@
+//! Threads of the operating system hammer one hub through the whole service, each as a strand of its own. The board
+//! stops the test if two accesses are in flight at once.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use hv_core::GuestId;
+use perfctr_service::statistics::{Outcome, Refusal};
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
+
+/// More tries than any strand can need; a strand that needs them all starves.
+const TRIES: usize = 50_000_000;
+
+/// Calls until the hub is to be had; how often it was refused. Registers of a refused call are checked in each case.
+fn until_done(mut call: impl FnMut() -> u64) -> u64 {
+    for refusals in 0..TRIES {
+        match call() {
+            0 => return refusals as u64,
+            9 => thread::yield_now(),
+            other => panic!("status {other}"),
+        }
+    }
+    panic!("refused {TRIES} times");
+}
+
+/// One register for all, and each its own: what is written to the own one is there at the next read, and the common
+/// one holds what some thread has written to it.
+fn hammer(threads: u16, rounds: u64) {
+    let board = Board::new(Machine::Batoka, 4, &[]).with_slow_hubs(50);
+    // Strands of all four nodes: a hub is the same for each.
+    let strands: Vec<u16> = (0..threads)
+        .map(|number| number % 4 * 64 + number / 4)
+        .collect();
+    let guest = Guest::new(strands.clone(), Grant::GLOBAL);
+    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let started: Vec<AtomicU64> = strands.iter().map(|_| AtomicU64::new(0)).collect();
+    let barrier = Barrier::new(threads.into());
+    let refusals: u64 = thread::scope(|scope| {
+        let workers: Vec<_> = (0..strands.len())
+            .map(|number| {
+                let (machine, strands, started, barrier) = (&machine, &strands, &started, &barrier);
+                scope.spawn(move || {
+                    let strand = strands[number];
+                    // Hub 2: its counters but for the first, which is common to all.
+                    let own = [56, 58, 59, 61, 62, 64, 65, 67, 68, 70, 71].get(number);
+                    let common = 55;
+                    let mut refusals = 0;
+                    barrier.wait();
+                    for round in 1..=rounds {
+                        let pattern = (number as u64) << 32 | round;
+                        started[number].store(round, Ordering::SeqCst);
+                        refusals += until_done(|| machine.set(strand, common, pattern));
+                        let mut seen = 0;
+                        refusals += until_done(|| {
+                            let (status, value) = machine.get(strand, common);
+                            assert!(status == 0 || value == 0x0bad, "a refusal has effect");
+                            seen = value;
+                            status
+                        });
+                        let (writer, of_writer) = ((seen >> 32) as usize, seen & 0xffff_ffff);
+                        assert!(of_writer >= 1, "never written: {seen:#x}");
+                        assert!(of_writer <= started[writer].load(Ordering::SeqCst));
+                        assert!(
+                            writer != number || of_writer == round,
+                            "an old value is back"
+                        );
+                        if let Some(&own) = own {
+                            refusals += until_done(|| machine.set(strand, own, pattern));
+                            refusals += until_done(|| {
+                                let (status, value) = machine.get(strand, own);
+                                assert!(status != 0 || value == pattern, "a lost update");
+                                status
+                            });
+                        }
+                    }
+                    refusals
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .sum()
+    });
+    let owners = u64::from(threads.min(11));
+    let done = rounds * (2 * u64::from(threads) + 2 * owners);
+    let log = board.take_log();
+    // Every success is one access, every refusal none.
+    assert_eq!(log.len() as u64, done);
+    assert!(log.iter().all(|(_, access)| access.answer == Answer::Done));
+    let statistics = machine.service().statistics(GuestId::new(0).unwrap());
+    assert_eq!(statistics.outcome(Outcome::Ok), done);
+    assert_eq!(
+        statistics.outcome(Outcome::Refused(Refusal::WouldBlock)),
+        refusals
+    );
+    // The last write to the common register is what it holds.
+    let common = tests::oracle::Target::Address(0xe9_3000_6008);
+    let last = log
+        .iter()
+        .rev()
+        .find_map(|(_, access)| match access.action {
+            Action::Write(value) if access.target == common => Some(value),
+            _ => None,
+        });
+    assert_eq!(last, Some(board.holds(Cell::Register(55))));
+    println!("{threads} threads: {done} accesses, {refusals} refusals");
+}
+
+#[test]
+fn four_threads() {
+    hammer(4, 8_000);
+}
+
+#[test]
+fn sixteen_threads() {
+    hammer(16, 1_000);
+}
+
+/// Hubs are arbitrated one by one: four threads on four hubs are never refused.
+#[test]
+fn each_hub_for_itself() {
+    let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL)]);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    thread::scope(|scope| {
+        for strand in 0..4 {
+            let machine = &machine;
+            scope.spawn(move || {
+                let id = 19 + 18 * u64::from(strand);
+                for round in 0..5_000 {
+                    assert_eq!(machine.set(strand, id, round), 0);
+                    assert_eq!(machine.get(strand, id), (0, round));
+                }
+            });
+        }
+    });
+}
+
+/// The chip itself is busy now and then, with a thread that holds it: everyone gets through all the same.
+#[test]
+fn a_chip_that_is_busy_now_and_then() {
+    let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..6, Grant::GLOBAL)]);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    thread::scope(|scope| {
+        for strand in 0..6 {
+            let (machine, board) = (&machine, &board);
+            scope.spawn(move || {
+                for round in 0..1_500 {
+                    if round % 5 == 0 {
+                        board.make_busy_once(0);
+                    }
+                    until_done(|| machine.set(strand, 19, round));
+                    until_done(|| machine.get(strand, 18).0);
+                }
+            });
+        }
+    });
+    let log = board.take_log();
+    let done = |access: &&tests::board::Logged| access.1.answer == Answer::Done;
+    assert_eq!(log.iter().filter(done).count(), 6 * 1_500 * 2);
+    assert!(log.iter().any(|(_, access)| access.answer == Answer::Busy));
+}
+
+/// A hub that breaks while threads use it: each thread sees it work, and then never again.
+#[test]
+fn a_hub_that_breaks_under_load() {
+    let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..6, Grant::GLOBAL)]);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let accesses = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for strand in 0..6 {
+            let (machine, board, accesses) = (&machine, &board, &accesses);
+            scope.spawn(move || {
+                let mut refused_after_fault = 0;
+                while refused_after_fault < 200 {
+                    match machine.set(strand, 22, 1) {
+                        0 => {
+                            assert_eq!(refused_after_fault, 0, "back without being returned");
+                            if accesses.fetch_add(1, Ordering::SeqCst) == 2_000 {
+                                board.break_cell(Cell::Register(22), tests::oracle::Fault::Always);
+                            }
+                        }
+                        9 => thread::yield_now(),
+                        13 => refused_after_fault += 1,
+                        other => panic!("status {other}"),
+                    }
+                    assert_eq!(machine.get(strand, 2).0, 0, "the rest works on");
+                }
+            });
+        }
+    });
+    assert!(
+        machine
+            .service()
+            .is_out_of_service(perfctr_service::Unit::Hub(guest_abi::Hub::Zam0))
+    );
+}

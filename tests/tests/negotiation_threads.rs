@@ -1,0 +1,116 @@
+//! Strands of one guest negotiate at the same time as others call.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Grant, Guest, Machine, Trap};
+
+const ROUNDS: u64 = 5_000;
+
+fn get_version(machine: &MachineUnderTest, strand: u16) -> [u64; 3] {
+    let (registers, _) = machine.trap(strand, Trap::Core, [0x205, 0xa, 0xb, 0xc, 0xd, 3]);
+    assert_eq!(registers[3..], [0xc, 0xd, 3]);
+    [registers[0], registers[1], registers[2]]
+}
+
+/// Runs `negotiator` on strand 0 while strands 1 to 3 run `caller` again and again.
+fn while_negotiating(negotiator: impl FnOnce() + Send, caller: impl Fn(u16) + Sync) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for strand in 1..4 {
+            let (done, caller) = (&done, &caller);
+            scope.spawn(move || {
+                while !done.load(Ordering::SeqCst) {
+                    caller(strand);
+                }
+            });
+        }
+        let negotiator = scope.spawn(negotiator);
+        let result = negotiator.join();
+        done.store(true, Ordering::SeqCst);
+        result.unwrap();
+    });
+}
+
+#[test]
+fn a_version_is_never_a_mixture() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let guest = Guest::new(0..4, Grant::GLOBAL_HTSTRAND);
+    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    while_negotiating(
+        || {
+            for round in 0..ROUNDS {
+                let (major, minor) = [(1, 0), (1, 1), (0, 0), (1, 1), (2, 0)][round as usize % 5];
+                let status = if major == 2 { 13 } else { 0 };
+                assert_eq!(machine.negotiate(0, major, minor), status);
+            }
+        },
+        |strand| {
+            let version = get_version(&machine, strand);
+            assert!(
+                [[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version),
+                "{version:?}"
+            );
+            // Whatever the version, a call is served by it or ends as the contract says: never ENOACCESS or EINVAL.
+            assert!([0, 7].contains(&machine.get(strand, 2).0));
+            assert!([0, 7].contains(&machine.set(strand, 0, 9)));
+            assert!([0, 7, 9, 13].contains(&machine.get(strand, 18).0));
+            assert!([6, 7].contains(&machine.get(strand, 90).0));
+        },
+    );
+}
+
+/// A hub's registers are in 1.1 only: no call is served after 1.0 came into force and before 1.1 does again.
+#[test]
+fn no_call_is_served_beyond_the_version_in_force() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL)]);
+    // Odd while 1.0 is in force for certain, even otherwise.
+    let epoch = AtomicU64::new(0);
+    let compared = AtomicU64::new(0);
+    while_negotiating(
+        || {
+            for _ in 0..ROUNDS {
+                assert_eq!(machine.negotiate(0, 1, 1), 0);
+                assert_eq!(machine.negotiate(0, 1, 0), 0);
+                epoch.fetch_add(1, Ordering::SeqCst);
+                thread::yield_now();
+                epoch.fetch_add(1, Ordering::SeqCst);
+            }
+        },
+        |strand| {
+            let before = epoch.load(Ordering::SeqCst);
+            let (status, value) = machine.get(strand, 18);
+            let after = epoch.load(Ordering::SeqCst);
+            if before == after && before % 2 == 1 {
+                assert_eq!((status, value), (13, 0x0bad));
+                compared.fetch_add(1, Ordering::SeqCst);
+            }
+        },
+    );
+    assert!(compared.load(Ordering::SeqCst) > 0);
+}
+
+/// Two strands negotiate: each gets the minor number it asked for, and what is left is one of the two.
+#[test]
+fn two_strands_negotiate() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..2, Grant::NONE)]);
+    thread::scope(|scope| {
+        for minor in 0..2 {
+            let machine = &machine;
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    let strand = minor as u16;
+                    let call = [0x205, 1, minor, 0xc, 0xd, 0];
+                    let (registers, _) = machine.trap(strand, Trap::Core, call);
+                    assert_eq!(registers, [0, minor, minor, 0xc, 0xd, 0]);
+                    let version = get_version(machine, strand);
+                    assert!([[0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
+                }
+            });
+        }
+    });
+}
