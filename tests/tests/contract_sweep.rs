@@ -67,10 +67,10 @@ fn fields(id: u64) -> &'static [u64] {
             1,
         ],
         1 => &[0b01, 0b10, 0b100, 0xff << 25, 0b11 << 36],
-        2..=17 if id % 2 == 0 => &[0x0f, 0xf0, 0x100, 1 << 32],
+        2..=17 if id.is_multiple_of(2) => &[0x0f, 0xf0, 0x100, 1 << 32],
         2..=17 => &[0x7fff_ffff, 1 << 31, 0x7fff_ffff << 32, 1 << 63],
         // Every third register of a hub is a PCR: ports A to D, then GPD and ASU.
-        18..=89 if id % 3 == 0 => match (id - 18) % 18 / 3 {
+        18..=89 if id.is_multiple_of(3) => match (id - 18) % 18 / 3 {
             0..=3 => &[0xff, 0xff << 8, 0xffff << 16, 0xffff_ffff << 32],
             _ => &[0xf, 0xf << 4, 0xf << 8, 0xf << 12, 0xffff_ffff << 16],
         },

@@ -1,0 +1,140 @@
+//! What a guest negotiates at boot, and which units it finds.
+
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::Trap::{Core, Fast};
+use tests::oracle::{Grant, Guest, Machine};
+
+use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play};
+
+/// The 32 control registers that illumos looks for when its first CPU comes up: eight memory controllers, sixteen LPUs,
+/// four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
+#[rustfmt::skip]
+const PROBE: [u64; 32] = [
+    2, 4, 6, 8, 10, 12, 14, 16,
+    18, 21, 24, 27, 36, 39, 42, 45, 54, 57, 60, 63, 72, 75, 78, 81,
+    30, 48, 66, 84,
+    33, 51, 69, 87,
+];
+
+/// Boots illumos and returns the answer to each of the 32 probes, as a word of statuses.
+fn boot(machine: Machine, nodes: usize, guest: Guest) -> String {
+    let board = Board::new(machine, nodes, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    play(
+        &machine,
+        0,
+        &[
+            (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
+            (Core, GET_VERSION, [0x205, X, X, X, P], [0, 1, 0, X, P]),
+        ],
+    );
+    let mut statuses = Vec::new();
+    for id in PROBE {
+        let (registers, _) = machine.trap(0, Fast, [id, X, X, X, P, GETPERF]);
+        let value = if registers[0] == 0 { 0 } else { X };
+        assert_eq!(registers[1..], [value, X, X, P, GETPERF], "PerfReg {id}");
+        statuses.push(registers[0].to_string());
+    }
+    statuses.join(" ")
+}
+
+#[test]
+#[rustfmt::skip]
+fn illumos_boots_on_batoka() {
+    let every_strand = Guest::new(0..256, Grant::GLOBAL_HTSTRAND);
+    assert_eq!(
+        boot(Machine::Batoka, 4, every_strand.clone()),
+        "0 0 0 0 0 0 0 0 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13"
+    );
+    assert_eq!(
+        boot(Machine::Batoka, 4, every_strand.with_compat()),
+        "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+    );
+    // Two nodes are absent; the hubs are not.
+    let two_nodes = Guest::new(0..128, Grant::GLOBAL_HTSTRAND).with_compat();
+    assert_eq!(
+        boot(Machine::Batoka, 2, two_nodes),
+        "0 0 0 0 13 13 13 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+    );
+    // One of four nodes is the guest's: it learns of the others, and may not touch them.
+    let last_node = Guest::new((0..1).chain(200..256), Grant::GLOBAL).with_compat();
+    assert_eq!(
+        boot(Machine::Batoka, 4, last_node),
+        "0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+    );
+    // Without the right every unit is present, for a later grant.
+    let without = Guest::new(0..256, Grant::HTSTRAND).with_compat();
+    assert_eq!(
+        boot(Machine::Batoka, 4, without),
+        "10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"
+    );
+}
+
+#[test]
+#[rustfmt::skip]
+fn illumos_boots_on_maramba() {
+    for (nodes, expected) in [
+        (
+            1,
+            "0 0 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13",
+        ),
+        (
+            2,
+            "0 0 0 0 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13",
+        ),
+    ] {
+        let guest = Guest::new(0..64 * nodes as u16, Grant::GLOBAL_HTSTRAND);
+        assert_eq!(boot(Machine::Maramba, nodes, guest.clone()), expected);
+        assert_eq!(boot(Machine::Maramba, nodes, guest.with_compat()), expected);
+    }
+}
+
+/// A later back end tries the groups of newer processors first: VT, KT, then ours.
+#[test]
+#[rustfmt::skip]
+fn newer_groups_first() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..64, Grant::GLOBAL)]);
+    play(
+        &machine,
+        0,
+        &[
+            (Core, SET_VERSION, [0x20c, 1, 0, X, P], [6, 1, 0, X, P]),
+            (Core, SET_VERSION, [0x209, 1, 0, X, P], [6, 1, 0, X, P]),
+            (Core, SET_VERSION, [0x205, 1, 1, X, P], [0, 1, 1, X, P]),
+            (Core, GET_VERSION, [0x20c, X, X, X, P], [6, X, X, X, P]),
+            (Core, GET_VERSION, [0x205, X, X, X, P], [0, 1, 1, X, P]),
+            // The functions of the others are bad traps, ours are served.
+            (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
+            (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
+            (Fast, GETPERF, [18, X, X, X, P], [0, 0, X, X, P]),
+            // At shutdown the group is given up.
+            (Core, SET_VERSION, [0x205, 0, 0, X, P], [0, 0, 0, X, P]),
+            (Fast, GETPERF, [18, X, X, X, P], [7, X, X, X, P]),
+        ],
+    );
+}
+
+/// Linux takes the processor for a Niagara 2 and asks for its group, 0x202: not ours. It then has no counters, and its
+/// calls of the old functions end in a bad trap.
+#[test]
+#[rustfmt::skip]
+fn linux() {
+    let board = Board::new(Machine::Maramba, 2, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..128, Grant::GLOBAL_HTSTRAND)]);
+    play(
+        &machine,
+        0,
+        &[
+            (Core, SET_VERSION, [0, 1, 0, X, P], [0, 0, 0, X, P]),
+            (Core, SET_VERSION, [1, 1, 0, X, P], [0, 0, 0, X, P]),
+            (Core, SET_VERSION, [0x202, 1, 0, X, P], [6, 1, 0, X, P]),
+            (Fast, 0x105, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
+            (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
+            (Fast, SETPERF, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
+            (Fast, GETPERF, [0, X, X, X, P], [7, X, X, X, P]),
+        ],
+    );
+    assert!(board.take_log().is_empty());
+}
