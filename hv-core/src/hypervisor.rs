@@ -158,7 +158,7 @@ impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
         match self.seats.common(registers.o5, registers) {
-            Some(reply) => answer(Ok(reply), registers),
+            Some(result) => answer(result, registers),
             None => self.uncommon_trap(registers),
         }
     }

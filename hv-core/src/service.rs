@@ -43,10 +43,10 @@ pub trait Service {
 
 /// One strand's way into a service.
 pub trait Seat {
-    /// Serves a FAST call of the most frequent and simplest kind, if this is one and all goes well. `None`: nothing was
-    /// done, and [`fast`](Self::fast) is asked.
+    /// Serves a FAST call of the most frequent and simplest kind, if this is one. `None`: nothing was done, and
+    /// [`fast`](Self::fast) is asked.
     #[inline(always)]
-    fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+    fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         let _ = (function, registers);
         None
     }
@@ -121,10 +121,10 @@ macro_rules! list_of_services {
         #[allow(non_snake_case, unused_variables)]
         impl<$($name: Seat),*> Seat for ($($name,)*) {
             #[inline(always)]
-            fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+            fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
                 let ($($name,)*) = self;
-                $(if let Some(reply) = $name.common(function, registers) {
-                    return Some(reply);
+                $(if let Some(result) = $name.common(function, registers) {
+                    return Some(result);
                 })*
                 None
             }

@@ -1,7 +1,7 @@
 //! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
 //! The [common case](PerfCounterSeat::get_common) is short: one look at what the guest may do, the access, one count. It
-//! does the whole call or nothing, and needs no stack. Every other call goes to [`exact`](PerfCounterSeat::exact), which
+//! does the whole call or nothing, and needs no stack unless the device fails. Every other call goes to [`exact`](PerfCounterSeat::exact), which
 //! makes each check in the order of the contract and so works out the reason of a refusal.
 
 use guest_abi::layout::SparcPcr;
@@ -135,30 +135,34 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
         self.counted(id, Set(value))
     }
 
-    /// [`get`](Self::get) of a register that the guest may use and whose device is free and works. `None`: nothing was
-    /// done, and `get` has to.
+    /// [`get`](Self::get) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `get`
+    /// has to.
     #[inline(always)]
-    pub fn get_common(&self, id: u64) -> Option<u64> {
+    pub fn get_common(&self, id: u64) -> Option<Result<u64, HvError>> {
         self.common(id, Get)
     }
 
-    /// [`set`](Self::set) of a register that the guest may use and whose device is free and works. `None`: nothing was
-    /// done, and `set` has to.
+    /// [`set`](Self::set) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `set`
+    /// has to.
     #[inline(always)]
-    pub fn set_common(&self, id: u64, value: u64) -> Option<()> {
+    pub fn set_common(&self, id: u64, value: u64) -> Option<Result<(), HvError>> {
         self.common(id, Set(value))
     }
 
     #[inline(always)]
-    fn common<A: Access>(&self, id: u64, access: A) -> Option<A::Value> {
+    fn common<A: Access>(&self, id: u64, access: A) -> Option<Result<A::Value, HvError>> {
         let allowed = self.guest.access();
         if id.wrapping_sub(DRAM) < DRAM_REGISTERS {
             if !allowed.register(id) {
                 return None;
             }
-            let value = self.device(id as usize, access).ok()?;
-            self.counts.add(A::OPERATION, Class::Dram, Outcome::Ok);
-            return Some(value);
+            return Some(match self.device(id as usize, access) {
+                Ok(value) => {
+                    self.counts.add(A::OPERATION, Class::Dram, Outcome::Ok);
+                    Ok(value)
+                }
+                Err(error) => Err(self.failed_common(A::OPERATION, id, error).error()),
+            });
         }
         if id == 0 {
             if !allowed.register(0) || access.sets_ht() && !allowed.ht() {
@@ -166,17 +170,32 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
             }
             let value = access.pcr(self);
             self.counts.add(A::OPERATION, Class::Strand, Outcome::Ok);
-            return Some(value);
+            return Some(Ok(value));
         }
         let (hub, gate) = self.hub(id)?;
         if !allowed.hub(hub) || !gate.take_free(self.strand) {
             return None;
         }
-        let value = self.device(id as usize, access);
-        gate.release(self.strand);
-        let value = value.ok()?;
-        self.counts.add(A::OPERATION, Class::Hub, Outcome::Ok);
-        Some(value)
+        Some(match self.device(id as usize, access) {
+            Ok(value) => {
+                gate.release(self.strand);
+                self.counts.add(A::OPERATION, Class::Hub, Outcome::Ok);
+                Ok(value)
+            }
+            Err(error) => Err(self.failed_common(A::OPERATION, id, error).error()),
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn failed_common(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
+        let refusal = match PerfReg::new(id) {
+            Some(register) => self.failed(register, error),
+            None => Refusal::Invalid,
+        };
+        self.counts
+            .add(operation, Class::of(id), Outcome::Refused(refusal));
+        refusal
     }
 
     fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {

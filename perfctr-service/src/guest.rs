@@ -1,6 +1,6 @@
 //! What the service knows of a guest.
 
-use guest_abi::{Kind, PerfReg, Version};
+use guest_abi::{Hub, Kind, PerfReg, Version};
 use hv_core::Place;
 use hv_core::sync::{AtomicBool, AtomicU64, Ordering};
 use platform::Machine;
@@ -89,14 +89,23 @@ impl Guest {
         self.access.store(negotiated.bits(), Ordering::SeqCst);
     }
 
-    /// Works out what it may do in each version, after something that this depends on has changed.
+    /// Works out what it may do in each version, after something that this depends on has changed. At no moment does
+    /// that include a unit that was out of service before.
     pub(crate) fn update(&self, machine: Machine, out: &OutOfService) {
+        let lost = !out.access().bits();
         for (word, version) in self.rights.iter().zip([Place::NONE, V1_0, V1_1]) {
-            word.store(self.work_out(version, machine).bits(), Ordering::SeqCst);
+            word.store(
+                self.work_out(version, machine).bits() & lost,
+                Ordering::SeqCst,
+            );
         }
-        // After the store: a unit that goes out of service at this moment is taken out by its own strand or here.
-        for unit in Unit::all().filter(|unit| out.has(*unit)) {
-            self.withdraw(unit);
+        // After the store: what goes out of service at this moment is taken out by its own strand or here, and so are the
+        // hubs if the guest is reset at this moment.
+        self.withdraw(out.access());
+        if self.hubs_hidden.load(Ordering::SeqCst) {
+            Hub::ALL
+                .iter()
+                .for_each(|hub| self.withdraw(Access::of_unit(Unit::Hub(*hub))));
         }
         for _ in 0..TRIES {
             let old = self.access.load(Ordering::SeqCst);
@@ -114,13 +123,11 @@ impl Guest {
         self.access.fetch_and(only_the_version, Ordering::SeqCst);
     }
 
-    /// A unit is out of service.
-    pub(crate) fn withdraw(&self, unit: Unit) {
-        let others = !Access::of_unit(unit).bits();
-        for word in &self.rights {
-            word.fetch_and(others, Ordering::SeqCst);
+    /// Takes these away: a unit is out of service.
+    pub(crate) fn withdraw(&self, access: Access) {
+        for word in self.rights.iter().chain([&self.access]) {
+            word.fetch_and(!access.bits(), Ordering::SeqCst);
         }
-        self.access.fetch_and(others, Ordering::SeqCst);
     }
 
     /// The guest starts again. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without LPU.

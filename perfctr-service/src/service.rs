@@ -173,12 +173,14 @@ pub struct PerfCounterSeat<'a, B, R> {
 
 impl<B: Bus, R: StrandRegisters> Seat for PerfCounterSeat<'_, B, R> {
     #[inline(always)]
-    fn common(&self, function: u64, registers: &Registers) -> Option<Reply> {
+    fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         match function {
-            VFALLS_GET_PERFREG => self.get_common(registers.o0).map(Reply::Value),
+            VFALLS_GET_PERFREG => self
+                .get_common(registers.o0)
+                .map(|result| result.map(Reply::Value)),
             VFALLS_SET_PERFREG => self
                 .set_common(registers.o0, registers.o1)
-                .map(|()| Reply::Done),
+                .map(|result| result.map(|()| Reply::Done)),
             _ => None,
         }
     }

@@ -4,6 +4,8 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 
 use hv_core::sync::{AtomicU32, Ordering};
 
+use crate::access::Access;
+
 /// What a faulty device takes out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -81,6 +83,15 @@ impl OutOfService {
     /// Whether the unit of a register is out of service.
     pub(crate) fn has_register(&self, register: PerfReg, caller: Node) -> bool {
         Unit::of(register, caller).is_some_and(|unit| self.has(unit))
+    }
+
+    /// The rights to all of them.
+    pub(crate) fn access(&self) -> Access {
+        Unit::all()
+            .filter(|unit| self.has(*unit))
+            .fold(Access::NOTHING, |access, unit| {
+                access.or(Access::of_unit(unit))
+            })
     }
 
     pub(crate) fn has_a_hub(&self) -> bool {

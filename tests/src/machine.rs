@@ -119,10 +119,10 @@ impl<'a> MachineUnderTest<'a> {
         let mut registers = Registers::from(registers);
         let exited = match trap {
             Trap::Fast => {
-                self.hypervisor.fast_trap(caller, &mut registers);
+                self.hypervisor.strand(caller).fast_trap(&mut registers);
                 false
             }
-            Trap::Core => self.hypervisor.core_trap(caller, &mut registers) != After::Resume,
+            Trap::Core => self.hypervisor.strand(caller).core_trap(&mut registers) != After::Resume,
         };
         (registers.to_array(), exited)
     }

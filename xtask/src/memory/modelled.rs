@@ -3,7 +3,7 @@
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
 /// Events that may or may not be modelled.
-pub trait Modelled {
+pub trait Modelled: Copy {
     /// Whether the memory system brings this event about. What it does not model is never counted.
     fn is_modelled(self) -> bool;
 }
