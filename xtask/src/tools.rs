@@ -111,7 +111,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A host whose programs are those of a new directory.
@@ -127,9 +127,16 @@ mod tests {
         )
     }
 
-    fn program(path: &Path, text: &str) {
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    /// Makes a script. Another process writes it: what this one has open for writing, a child that another test
+    /// starts at this moment has too, and a file that anyone may write to cannot be run.
+    pub(crate) fn program(path: &Path, text: &str) {
+        let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
+        let status = Command::new("sh")
+            .args(["-c", write, "sh"])
+            .arg(path)
+            .arg(text)
+            .status();
+        assert!(status.unwrap().success());
     }
 
     #[test]

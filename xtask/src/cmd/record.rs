@@ -37,12 +37,7 @@ pub struct Args {
     limit: Option<u64>,
 
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -185,3 +180,6 @@ impl Write for Counted {
         self.output.flush()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,8 +15,9 @@ const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The longest line that can be right: lead, 16 digits, comma, 4 digits, carriage return.
-pub(super) const LONGEST: usize = 3 + 16 + 1 + 4 + 1;
+/// No line that is right is longer: lead, 16 digits, comma, 4 digits, carriage return make 25 bytes. Somewhat more of
+/// a wrong one is looked at, to show it.
+pub(super) const LONGEST: usize = 40;
 
 /// Parses a line without its newline; none if it is empty. The error is what was expected.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Access>, &'static str> {
@@ -59,40 +60,67 @@ pub(super) const WINDOW: usize = 32;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x80 * ONES;
 const ZEROS: u64 = b'0' as u64 * ONES;
+const COMMAS: u64 = b',' as u64 * ONES;
 
-/// Parses the line at the start of `text` if it has 8 to 15 digits of address, 1 or 2 of size, and a newline, and
-/// says how long it is, newline included. None means nothing: the careful parser decides.
+/// The leads as [`fast`] loads them, by code.
+const LEAD_WORDS: [u32; 4] = {
+    let mut words = [0; 4];
+    let mut code = 0;
+    while code < words.len() {
+        let [first, second, third] = LEADS[code];
+        words[code] = u32::from_le_bytes([first, second, third, 0]);
+        code += 1;
+    }
+    words
+};
+
+/// The code by the second byte of a line; for any other byte some code, whose lead is then wrong.
+static CODES: [u8; 256] = {
+    let mut codes = [0; 256];
+    let mut code = 1;
+    while code < LEADS.len() {
+        codes[LEADS[code][1] as usize] = code as u8;
+        code += 1;
+    }
+    codes
+};
+
+/// Parses the line at the start of `text` if its address has 8 to 15 digits in small letters, its size 1 or 2, and it
+/// ends with a newline; and says how long it is, newline included. None means nothing: the careful parser decides.
 #[inline(always)]
 pub(super) fn fast(text: &[u8; WINDOW]) -> Option<(Access, usize)> {
-    let code = match text[1] {
-        b' ' => 0,
-        b'L' => 1,
-        b'S' => 2,
-        _ => 3,
-    };
+    let lead = u32::from_le_bytes([text[0], text[1], text[2], 0]);
+    let code = CODES[usize::from(text[1])];
     let first = word(text, 3);
     let second = word(text, 11);
-    let commas = second ^ (b',' as u64 * ONES);
-    let commas = commas.wrapping_sub(ONES) & !commas & HIGHS;
-    // The digits before the comma in the second word; 8 if there is no comma.
-    let more = (commas.trailing_zeros() / 8) as usize;
-    if LEADS[code] != [text[0], text[1], text[2]] || more > 7 {
+    // The high bit of each byte of the second word that is a comma; the text begins in the highest byte.
+    let commas = second ^ COMMAS;
+    let commas = !((commas & !HIGHS).wrapping_add(!HIGHS) | commas) & HIGHS;
+    if lead != LEAD_WORDS[usize::from(code & 3)] || commas == 0 {
         return None;
     }
-    // Those digits at the end of a word that begins with zeros.
-    let second = (second << (56 - 8 * more)) << 8 | ZEROS >> (8 * more);
-    let address = hexadecimal(first)? << (4 * more) | hexadecimal(second)?;
+    // How many bits of the second word are digits; they go to its low end, zeros before them.
+    let bits = commas.leading_zeros();
+    let second = (second >> 8) >> (56 - bits) | ZEROS << bits;
+    let (high, wrong_high) = hexadecimal(first);
+    let (low, wrong_low) = hexadecimal(second);
+    let address = high << (bits / 2) | low;
 
-    let at = 12 + more;
-    let (ones, next) = (text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0'));
+    let at = 12 + (bits / 8) as usize;
+    let (digit, next) = (text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0'));
     let (size, length) = match text[at + 1] {
-        b'\n' if ones <= 9 => (ones, at + 2),
-        _ if ones <= 9 && next <= 9 && text[at + 2] == b'\n' => (ones * 10 + next, at + 3),
+        b'\n' => (digit, at + 2),
+        _ if next <= 9 && text[at + 2] == b'\n' => {
+            (digit.wrapping_mul(10).wrapping_add(next), at + 3)
+        }
         _ => return None,
     };
-    (size != 0).then_some((
+    if (wrong_high | wrong_low) != 0 || digit > 9 || size == 0 {
+        return None;
+    }
+    Some((
         Access {
-            code: code as u8,
+            code,
             address,
             size: u16::from(size),
         },
@@ -104,25 +132,90 @@ pub(super) fn fast(text: &[u8; WINDOW]) -> Option<(Access, usize)> {
 fn word(text: &[u8; WINDOW], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&text[at..at + 8]);
-    u64::from_le_bytes(bytes)
+    u64::from_be_bytes(bytes)
 }
 
-/// The value of eight hexadecimal digits, the first in the lowest byte; none if any is no digit.
+/// The value of eight digits, the first in the highest byte, and not 0 if any of them is none.
 #[inline(always)]
-fn hexadecimal(text: u64) -> Option<u64> {
-    if text & HIGHS != 0 {
-        return None;
+fn hexadecimal(text: u64) -> (u64, u64) {
+    // What each byte would be worth as a digit, and the digit for that: it must be the same byte.
+    let worth = (text & (0x0f * ONES)) + 9 * (text >> 6 & ONES);
+    let letters = (worth + 6 * ONES) >> 4 & ONES;
+    let digits = worth + ZEROS + u64::from(b'a' - b'9' - 1) * letters;
+    let wrong = digits ^ text | worth & (0xf0 * ONES);
+
+    let bytes = (worth | worth >> 4) & 0x00ff_00ff_00ff_00ff;
+    let halves = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff;
+    ((halves | halves >> 16) & 0xffff_ffff, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn window(line: &str) -> [u8; WINDOW] {
+        let mut window = [b'I'; WINDOW];
+        window[..line.len()].copy_from_slice(line.as_bytes());
+        window
     }
-    // The high bit of each byte says whether the byte is in a range; no sum carries, as all bytes are below 0x80.
-    let lower = text | (0x20 * ONES);
-    let from = |byte: u8| u64::from(0x80 - byte) * ONES;
-    let digits = (text + from(b'0')) & !(text + from(b'9' + 1));
-    let letters = (lower + from(b'a')) & !(lower + from(b'f' + 1));
-    if (digits | letters) & HIGHS != HIGHS {
-        return None;
+
+    #[test]
+    fn the_fast_parser_reads_what_lackey_writes() {
+        let cases = [
+            ("I  04001090,3\n", 0, 0x0400_1090, 3),
+            (" L 1ffeffe7c8,8\n", 1, 0x1f_feff_e7c8, 8),
+            (" S 0123456789abcdef,16\n", 2, 0x0123_4567_89ab_cdef, 16),
+            (" M 123456789abcdef,99\n", 3, 0x0123_4567_89ab_cdef, 99),
+            (" L ffffffff,1\n", 1, 0xffff_ffff, 1),
+        ];
+        for (line, code, address, size) in cases {
+            let access = Access {
+                code,
+                address,
+                size,
+            };
+            assert_eq!(
+                parse(line.trim_end().as_bytes()),
+                Ok(Some(access)),
+                "{line:?}"
+            );
+            let expected = (line.len() < 23).then_some((access, line.len()));
+            assert_eq!(fast(&window(line)), expected, "{line:?}");
+        }
     }
-    let nibbles = (text & (0x0f * ONES)) + ((letters & HIGHS) >> 7) * 9;
-    let bytes = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
-    let halves = (bytes << 8 | bytes >> 16) & 0x0000_ffff_0000_ffff;
-    Some((halves << 16 | halves >> 32) & 0xffff_ffff)
+
+    #[test]
+    fn the_fast_parser_checks_every_byte() {
+        let line = " S 12345abcdef9,16\n";
+        let right = fast(&window(line));
+        assert!(right.is_some());
+        for at in 0..line.len() {
+            for byte in 0..=255 {
+                let mut window = window(line);
+                window[at] = byte;
+                let Some((access, length)) = fast(&window) else {
+                    continue;
+                };
+                assert_eq!(window[length - 1], b'\n');
+                assert_eq!(
+                    parse(&window[..length - 1]),
+                    Ok(Some(access)),
+                    "byte {at} is {byte}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_parser_agrees(line in "(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,20}[,\\-]?[0-9]{0,5}\n?") {
+            prop_assume!(line.len() <= WINDOW);
+            if let Some((access, length)) = fast(&window(&line)) {
+                prop_assert_eq!(length, line.len());
+                prop_assert_eq!(parse(line.trim_end_matches('\n').as_bytes()), Ok(Some(access)));
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::error::{TraceError, quoted};
 use super::line::{self, Access, LONGEST, WINDOW};
-use super::source::{Source, unreadable};
+use super::source::Source;
 use super::{Kind, Reference};
 
 /// A block has this many references, the last one of a trace fewer.
@@ -148,17 +148,24 @@ impl TraceReader {
     }
 
     /// Parses lines of the common form, up to the first that is not, the end of the buffer, or a full block.
+    // Apart from the rest, so that the loop has the registers to itself.
+    #[inline(never)]
     fn parse_fast(&mut self, block: &mut Vec<Reference>, fetch: &mut Fetch) {
-        let mut rest = &self.buffer[self.start..self.end];
-        while block.len() < BLOCK && !self.in_message {
-            let Some((access, length)) = rest.first_chunk::<WINDOW>().and_then(line::fast) else {
-                break;
-            };
-            fetch.push(block, access);
-            rest = &rest[length..];
-            self.lines += 1;
+        let before = block.len();
+        if self.in_message {
+            return;
         }
+        let mut rest = &self.buffer[self.start..self.end];
+        let mut latest = Fetch { ..*fetch };
+        while block.len() < BLOCK
+            && let Some((access, length)) = rest.first_chunk::<WINDOW>().and_then(line::fast)
+        {
+            latest.push(block, access);
+            rest = &rest[length..];
+        }
+        *fetch = latest;
         self.start = self.end - rest.len();
+        self.lines += (block.len() - before) as u64;
     }
 
     /// The length of the line at `start`, without its newline; messages of valgrind are passed over. None at the end
@@ -206,7 +213,9 @@ impl TraceReader {
                     return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.error(unreadable(&error), "the rest of the trace")),
+                Err(error) => {
+                    return Err(self.error(self.source.failure(&error), "the rest of the trace"));
+                }
             }
         }
         Ok(false)

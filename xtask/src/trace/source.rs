@@ -15,6 +15,7 @@ use super::zstd::Frames;
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
+    format: Format,
     /// Bytes taken from the file or stream so far.
     pub(super) read: Arc<AtomicU64>,
     /// Bytes in all, where known.
@@ -80,14 +81,27 @@ impl Source {
         Ok(Self {
             name,
             text,
+            format,
             read,
             total,
         })
     }
+
+    /// What went wrong when the text was read, in few words.
+    pub(super) fn failure(&self, error: &io::Error) -> String {
+        match self.format {
+            Format::Gzip if error.raw_os_error().is_none() => {
+                "gzip data that is damaged or cut off".into()
+            }
+            Format::Zstd if error.raw_os_error().is_none() => {
+                "zstd data that is damaged or cut off".into()
+            }
+            _ => unreadable(error),
+        }
+    }
 }
 
-/// What went wrong with a file, in few words.
-pub(super) fn unreadable(error: &io::Error) -> String {
+fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "a file that may not be read".into(),
