@@ -228,8 +228,11 @@ mod tests {
         unit.count(SparcEvent::Stores, 1);
         assert_eq!(unit.pic(), 0x0000_0000_0000_0001);
         assert_eq!(unit.pcr(), pcr | OV0 | OV1);
-        unit.count(SparcEvent::Loads, 1);
-        assert_eq!(unit.pcr(), pcr | OV0 | OV1, "OV stays until it is written");
+        for wraps_again in [SparcEvent::Loads, SparcEvent::Stores] {
+            unit.set_pic(u64::MAX);
+            unit.count(wraps_again, 1);
+            assert_eq!(unit.pcr(), pcr | OV0 | OV1, "OV stays until it is written");
+        }
         unit.set_pcr(pcr);
         assert_eq!(unit.pcr(), pcr);
     }

@@ -139,6 +139,13 @@ mod tests {
         assert_eq!(interleave.home(line(0x200)), (Node::Node1, Mcu::Mcu1));
         assert_eq!(interleave.home(line(0x300)), (Node::Node1, Mcu::Mcu1));
         assert_eq!(interleave.home(line(0x400)), (Node::Node0, Mcu::Mcu0));
+        let machine = Machine::new(Model::Batoka, 2)
+            .unwrap()
+            .without_channel(Node::Node0, Mcu::Mcu1);
+        let interleave = Interleave::new(&machine).unwrap();
+        assert_eq!(interleave.home(line(0x000)), (Node::Node0, Mcu::Mcu0));
+        assert_eq!(interleave.home(line(0x100)), (Node::Node0, Mcu::Mcu0));
+        assert_eq!(interleave.home(line(0x300)), (Node::Node1, Mcu::Mcu1));
     }
 
     #[test]

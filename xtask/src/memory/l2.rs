@@ -100,7 +100,7 @@ impl L2 {
     /// The line is the most recently used of its set.
     #[inline]
     pub(super) fn touch(&mut self, slot: Slot) {
-        self.sets[slot.set()].order.bring_to_front(slot.way());
+        self.sets[slot.set()].order.renew(slot.way());
     }
 
     #[inline]
@@ -126,14 +126,14 @@ impl L2 {
         let set = &mut self.sets[index];
         set.tags[slot.way()] = tag;
         set.states[slot.way()] = state;
-        set.order.bring_to_front(slot.way());
+        set.order.renew(slot.way());
         (slot, victim)
     }
 
     /// Drops a line; its place is the next to be filled. `None` if there was none.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Victim> {
         let set = &mut self.sets[slot.set()];
-        set.order.send_to_back(slot.way());
+        set.order.retire(slot.way());
         let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
         let copies = std::mem::take(&mut self.copies[slot.0]);
         (tag != FREE).then(|| Victim {

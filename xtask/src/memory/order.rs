@@ -26,7 +26,7 @@ impl Order {
 
     /// The way is used.
     #[inline]
-    pub(super) fn bring_to_front(&mut self, way: usize) {
+    pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
             return;
         }
@@ -37,7 +37,7 @@ impl Order {
     }
 
     /// The way is free.
-    pub(super) fn send_to_back(&mut self, way: usize) {
+    pub(super) fn retire(&mut self, way: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);
         let older = self.0 & (u64::MAX << shift << 4);
@@ -67,19 +67,19 @@ mod tests {
     }
 
     #[test]
-    fn front_and_back() {
+    fn renewed_and_retired() {
         let mut order = Order(0xfedc_ba98_7654_3210);
-        order.bring_to_front(0);
+        order.renew(0);
         assert_eq!(order, Order(0xfedc_ba98_7654_3210));
-        order.bring_to_front(5);
+        order.renew(5);
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
-        order.bring_to_front(15);
+        order.renew(15);
         assert_eq!(order, Order(0xedcb_a987_6432_105f));
-        order.send_to_back(15);
+        order.retire(15);
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
-        order.send_to_back(15);
+        order.retire(15);
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
-        order.send_to_back(9);
+        order.retire(9);
         assert_eq!(order, Order(0x9fed_cba8_7643_2105));
         assert_eq!((order.latest(), order.oldest()), (5, 9));
     }
@@ -92,10 +92,10 @@ mod tests {
             for (way, front) in moves {
                 list.retain(|other| *other != way);
                 if front {
-                    order.bring_to_front(way);
+                    order.renew(way);
                     list.insert(0, way);
                 } else {
-                    order.send_to_back(way);
+                    order.retire(way);
                     list.push(way);
                 }
                 prop_assert_eq!(digits(order), list.clone());

@@ -215,6 +215,26 @@ fn an_l2_set_has_sixteen_ways_and_writes_back() {
 }
 
 #[test]
+fn the_l2_replaces_the_line_used_least_recently() {
+    let mut bench = one();
+    for n in 0..16 {
+        bench.load(0, n * 0x4_0000);
+    }
+    bench.load(8, 0);
+    bench.store(8, 0x4_0000);
+    bench.load(8, 16 * 0x4_0000);
+    bench.load(8, 17 * 0x4_0000);
+    for n in [0, 1, 4] {
+        bench.load(16, n * 0x4_0000);
+    }
+    assert_eq!(bench.strand(16, E::L2LoadMisses), 0);
+    for n in [2, 3] {
+        bench.load(16, n * 0x4_0000);
+    }
+    assert_eq!(bench.strand(16, E::L2LoadMisses), 2);
+}
+
+#[test]
 fn what_the_l2_loses_the_core_loses() {
     let mut bench = one();
     bench.load(0, 0);

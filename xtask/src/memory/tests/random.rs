@@ -53,12 +53,21 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 }
 
 fn machine() -> impl Strategy<Value = Machine> {
-    prop_oneof![
+    let model = prop_oneof![
         (1..=2_usize).prop_map(|nodes| (Model::Maramba, nodes)),
         (1..=4_usize).prop_map(|nodes| (Model::Batoka, nodes)),
         Just((Model::Batoka, 4)),
-    ]
-    .prop_map(|(model, nodes)| Machine::new(model, nodes).unwrap())
+    ];
+    let disabled = prop::option::of((0..4_usize, 0..2_usize));
+    (model, disabled).prop_map(|((model, nodes), disabled)| {
+        let machine = Machine::new(model, nodes).unwrap();
+        match disabled {
+            Some((node, mcu)) => {
+                machine.without_channel(Node::new(node).unwrap(), Mcu::new(mcu).unwrap())
+            }
+            None => machine,
+        }
+    })
 }
 
 /// What is written to the registers before some turns: a PCR for every strand, and so on.
@@ -395,6 +404,7 @@ fn every_modelled_event_can_happen() {
     for event in DramEvent::ALL {
         assert_ne!(bench.dram(*event), 0, "{event}");
     }
+    assert_eq!(bench.truth().since(bench.truth()), Truth::new(256));
     let happened = bench.lpu();
     for event in LpuEvent::ALL.iter().filter(|event| is_modelled(**event)) {
         let counted = matches!(event, LpuEvent::None | LpuEvent::Clock)
