@@ -3,6 +3,7 @@
 mod coherence;
 mod core;
 mod random;
+mod stream;
 
 use guest_abi::event::{AsuEvent, DramEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{PerfConfig, SparcSelect};

@@ -1,156 +1,18 @@
 //! Random references: the register models against the truth, and what always holds.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
-use platform::address::{global, l2_control};
-use platform::{Bus, StrandRegisters};
+use platform::Bus;
+use platform::address::global;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::super::geometry::{Interleave, Line};
 use super::super::l2::State;
+use super::stream::{Setting, Turn, machine, reference, setting, turns};
 use super::*;
 use crate::memory::is_modelled;
 
-/// References that meet: a few sets of the L2, more lines in each than it has ways.
-fn reference() -> impl Strategy<Value = Reference> {
-    (0..24_u64, 0..6_u64, 0..256_u64, 1..=16_u16, 0..7_usize).prop_map(
-        |(tag, set, byte, size, kind)| Reference {
-            address: tag * 0x4_0000 + set * 0x340 + byte,
-            size,
-            kind: KINDS[kind],
-        },
-    )
-}
-
-const KINDS: [Kind; 7] = [
-    Kind::FetchOther,
-    Kind::FetchLoad,
-    Kind::FetchStore,
-    Kind::FetchModify,
-    Kind::Load,
-    Kind::Store,
-    Kind::Modify,
-];
-
-/// Some references on one strand.
-#[derive(Clone, Debug)]
-struct Turn {
-    strand: usize,
-    references: Vec<Reference>,
-}
-
-fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let turn = (
-        0..4_usize,
-        0..64_usize,
-        prop::collection::vec(reference(), 1..40),
-    )
-        .prop_map(|(node, strand, references)| Turn {
-            strand: node * 64 + strand % 20,
-            references,
-        });
-    prop::collection::vec(turn, 1..24)
-}
-
-fn machine() -> impl Strategy<Value = Machine> {
-    let model = prop_oneof![
-        (1..=2_usize).prop_map(|nodes| (Model::Maramba, nodes)),
-        (1..=4_usize).prop_map(|nodes| (Model::Batoka, nodes)),
-        Just((Model::Batoka, 4)),
-    ];
-    let disabled = prop::option::of((0..4_usize, 0..2_usize));
-    (model, disabled).prop_map(|((model, nodes), disabled)| {
-        let machine = Machine::new(model, nodes).unwrap();
-        match disabled {
-            Some((node, mcu)) => {
-                machine.without_channel(Node::new(node).unwrap(), Mcu::new(mcu).unwrap())
-            }
-            None => machine,
-        }
-    })
-}
-
-/// What is written to the registers before some turns: a PCR for every strand, and so on.
-#[derive(Clone, Debug)]
-struct Setting {
-    strand: u64,
-    dram: u64,
-    hub: u64,
-    perf_config: u64,
-    /// Where all counters begin.
-    start: u64,
-}
-
-fn setting() -> impl Strategy<Value = Setting> {
-    let class = prop_oneof![Just(2_u64), Just(3), Just(5), 0..16_u64];
-    let lpu = prop_oneof![0..0x2a_u64, 0..0x100_u64];
-    let start = prop_oneof![
-        Just(0),
-        Just(u64::MAX),
-        Just(u64::MAX - 0x11_0000_0011),
-        any::<u64>()
-    ];
-    (
-        (class.clone(), 0..256_u64, class, 0..256_u64),
-        0..256_u64,
-        (lpu.clone(), lpu),
-        0..4_u64,
-        start,
-    )
-        .prop_map(
-            |((sl0, mask0, sl1, mask1), dram, (lpu0, lpu1), perf_config, start)| Setting {
-                strand: 1 << 2 | mask0 << 6 | sl0 << 14 | mask1 << 19 | sl1 << 27,
-                dram,
-                hub: lpu0 | lpu1 << 8,
-                perf_config,
-                start,
-            },
-        )
-}
-
 impl Bench {
-    fn run(&mut self, turns: &[Turn]) {
-        let strands = self.devices.machine().strands();
-        for turn in turns {
-            self.system.replay(
-                id(turn.strand % strands),
-                0,
-                &turn.references,
-                &self.devices,
-            );
-        }
-    }
-
-    fn apply(&self, setting: &Setting) {
-        let machine = self.devices.machine();
-        for node in 0..machine.nodes() {
-            for bank in 0..8 {
-                let address = l2_control(bank).unwrap();
-                let value = setting.perf_config << 36 | 0x1f;
-                self.devices.write(id(node * 64), address, value).unwrap();
-            }
-        }
-        for strand in 0..machine.strands() {
-            self.devices.set_pcr(id(strand), setting.strand);
-            self.devices.set_pic(id(strand), setting.start);
-        }
-        for register in PerfReg::all().filter(|register| machine.has_register(*register)) {
-            let Some(address) = global(register) else {
-                continue;
-            };
-            let value = match register.kind() {
-                guest_abi::Kind::Dram {
-                    role: McuRole::Pcr, ..
-                } => setting.dram,
-                guest_abi::Kind::Hub {
-                    role: HubRole::Pcr, ..
-                } => setting.hub,
-                _ => setting.start,
-            };
-            self.devices.write(id(0), address, value).unwrap();
-        }
-    }
-
     fn read(&self, register: PerfReg) -> u64 {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
