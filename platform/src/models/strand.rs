@@ -16,16 +16,15 @@ pub enum Mode {
     Hyperprivileged,
 }
 
-/// A select that no event matches: its class is beyond the four bits of SL.
-const NOTHING: u16 = 0xff00;
+/// What a counter counts in the present mode: the MASK of each event class. All but one are 0, or all.
+type Counted = [u8; 16];
 
 /// %pcr and %pic of one strand. At reset both are 0, and the strand runs in user mode.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
     pcr: SparcPcr,
     pic: [u32; 2],
-    /// What each counter counts in the present mode, `SL << 8 | MASK` or [`NOTHING`].
-    counted: [u16; 2],
+    counted: [Counted; 2],
     mode: Mode,
 }
 
@@ -35,7 +34,7 @@ impl StrandUnit {
         Self {
             pcr: SparcPcr::new(),
             pic: [0; 2],
-            counted: [NOTHING; 2],
+            counted: [[0; 16]; 2],
             mode: Mode::User,
         }
     }
@@ -78,11 +77,14 @@ impl StrandUnit {
     /// [`SparcEvent::Instructions`], are sums that a counter makes by itself.
     #[inline(always)]
     pub fn count(&mut self, event: SparcEvent, n: u32) {
-        let event = event.code();
-        let [counted0, counted1] = self.counted;
+        let code = event.code();
+        let (class, bit) = (usize::from(code >> 8 & 0xf), code as u8);
+        let [counted0, counted1] = &self.counted;
+        let (hit0, hit1) = (counted0[class] & bit != 0, counted1[class] & bit != 0);
         let [pic0, pic1] = &mut self.pic;
-        let wrapped0 = add(pic0, counted0, event, n);
-        let wrapped1 = add(pic1, counted1, event, n);
+        let (sum0, wrapped0) = pic0.overflowing_add(u32::from(hit0) * n);
+        let (sum1, wrapped1) = pic1.overflowing_add(u32::from(hit1) * n);
+        (*pic0, *pic1) = (sum0, sum1);
         if wrapped0 | wrapped1 {
             self.overflow(wrapped0, wrapped1);
         }
@@ -100,11 +102,17 @@ impl StrandUnit {
             Mode::Privileged => self.pcr.system(),
             Mode::Hyperprivileged => self.pcr.hypervisor(),
         };
-        self.counted = if counting {
-            [Counter::Pic0, Counter::Pic1].map(|counter| self.pcr.select(counter).code())
-        } else {
-            [NOTHING; 2]
-        };
+        self.counted = [Counter::Pic0, Counter::Pic1].map(|counter| {
+            let select = self.pcr.select(counter);
+            let mut counted = [0; 16];
+            if let Some(mask) = counted
+                .get_mut(usize::from(select.class()))
+                .filter(|_| counting)
+            {
+                *mask = select.mask();
+            }
+            counted
+        });
     }
 }
 
@@ -112,16 +120,6 @@ impl Default for StrandUnit {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Adds to a counter if it counts the event, and says whether it wrapped.
-#[inline(always)]
-fn add(pic: &mut u32, counted: u16, event: u16, n: u32) -> bool {
-    let same_class = (counted ^ event) & 0xff00 == 0;
-    let in_mask = counted & event & 0xff != 0;
-    let (sum, wrapped) = pic.overflowing_add(if same_class & in_mask { n } else { 0 });
-    *pic = sum;
-    wrapped
 }
 
 #[cfg(test)]

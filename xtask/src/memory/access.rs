@@ -18,6 +18,8 @@ pub(super) struct Access<'a> {
     pub(super) system: &'a mut MemorySystem,
     pub(super) wires: Wires<'a>,
     strand: usize,
+    /// Instructions so far, as the truth has them by class.
+    instructions: [u64; 4],
     /// The number of the core in the machine, and in its node.
     core: usize,
     core_in_node: usize,
@@ -34,9 +36,18 @@ impl<'a> Access<'a> {
             system,
             wires: Wires::new(devices, strand),
             strand: strand.index(),
+            instructions: [0; 4],
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
             node: strand.node(),
+        }
+    }
+
+    /// Ends the work, and lets go of the strand's unit.
+    pub(super) fn finish(self) {
+        let record = &mut self.system.truth.strands[self.strand];
+        for (total, count) in record.instructions.iter_mut().zip(self.instructions) {
+            *total += count;
         }
     }
 
@@ -62,7 +73,7 @@ impl<'a> Access<'a> {
     #[inline(always)]
     fn fetch(&mut self, class: usize, event: SparcEvent, address: u64, size: u16) {
         self.wires.strand(event);
-        self.system.truth.strands[self.strand].instructions[class] += 1;
+        self.instructions[class] += 1;
         self.system.now += timing::REFERENCE;
         lines::<L1I_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].instructions.touch(line) {

@@ -82,7 +82,7 @@ impl MemorySystem {
         for reference in references {
             access.reference(reference, offset);
         }
-        drop(access);
+        access.finish();
         self.tell_time(self.now - began, devices);
     }
 
