@@ -5,7 +5,8 @@ use guest_abi::layout::{L2Control, PerfConfig};
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all 64 bits; PERF_CONFIG means something.
+/// The eight control registers of the L2 cache of a node. They keep all 64 bits, of which only PERF_CONFIG has an
+/// effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],

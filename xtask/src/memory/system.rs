@@ -20,7 +20,7 @@ pub(super) struct Core {
 
 /// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
 ///
-/// About 1.6 MB a node. Deterministic: the same references in the same order have the same effects.
+/// Less than 1 MB a node. Deterministic: the same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem {
     pub(super) machine: Machine,
