@@ -1,0 +1,114 @@
+//! `--guest`: who is on which strands, with which rights.
+
+use anyhow::{Context, ensure};
+use guest_abi::StrandId;
+use perfctr_service::{Grant, GuestConfig, StrandSet};
+use platform::Machine;
+
+/// `STRANDS:GRANT[:compat]`.
+pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
+    let (strands, rest) = text
+        .split_once(':')
+        .context("expected STRANDS:GRANT, such as 0-127:global+htstrand")?;
+    let (grant, compatible) = match rest.split_once(':') {
+        None => (rest, false),
+        Some((grant, "compat")) => (grant, true),
+        Some((_, other)) => anyhow::bail!("found '{other}', expected compat"),
+    };
+    let grant = grant
+        .parse::<Grant>()
+        .with_context(|| format!("found '{grant}'"))?;
+    let mut set = StrandSet::EMPTY;
+    for part in strands.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (strand(first)?, strand(last)?);
+        ensure!(
+            first <= last,
+            "found '{part}', expected the lower strand first"
+        );
+        (first.index()..=last.index())
+            .filter_map(StrandId::new)
+            .for_each(|strand| set.insert(strand));
+    }
+    Ok(GuestConfig {
+        strands: set,
+        grant,
+        compatible,
+    })
+}
+
+fn strand(text: &str) -> anyhow::Result<StrandId> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits
+        .then(|| text.parse().ok().and_then(StrandId::new))
+        .flatten()
+        .with_context(|| {
+            format!("found '{text}', expected a strand from 0 to 255, or two such as 0-127")
+        })
+}
+
+/// A guest with every right on all strands of the machine.
+pub(super) fn with_everything(machine: Machine) -> GuestConfig {
+    GuestConfig {
+        strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfctr_service::StrandRight;
+
+    #[test]
+    fn guests_as_people_write_them() {
+        let read = |text| {
+            let GuestConfig {
+                strands,
+                grant,
+                compatible,
+            } = guest(text).unwrap();
+            let strands: Vec<usize> = strands.iter().map(StrandId::index).collect();
+            (strands, grant, compatible)
+        };
+        assert_eq!(
+            read("0-127:global+htstrand"),
+            ((0..128).collect(), Grant::ALL, false)
+        );
+        assert_eq!(read("255:none"), (vec![255], Grant::NONE, false));
+        let strand = Grant {
+            strand: StrandRight::Strand,
+            global: false,
+        };
+        assert_eq!(
+            read("0,2,8-10:strand:compat"),
+            (vec![0, 2, 8, 9, 10], strand, true)
+        );
+    }
+
+    #[test]
+    fn what_is_no_guest() {
+        for text in [
+            "",
+            "0",
+            ":none",
+            "0:",
+            "0:all",
+            "0:none:",
+            "0:none:compatible",
+            "0:none:compat:",
+            "256:none",
+            "-1:none",
+            "+1:none",
+            "3-2:none",
+            "0-:none",
+            "0,:none",
+            "0-1-2:none",
+            "0x1:none",
+            "99999999999999999999:none",
+        ] {
+            assert!(guest(text).is_err(), "{text}");
+        }
+    }
+}

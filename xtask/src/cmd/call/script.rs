@@ -1,0 +1,154 @@
+//! The calls of a file or stream, checked against the guests that make them.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use anyhow::{Context, anyhow};
+use guest_abi::trap::EXIT;
+use guest_abi::{Registers, StrandId, Trap};
+use hv_core::{Caller, GuestId};
+use perfctr_service::GuestConfig;
+
+use super::line::{self, Malformed};
+
+/// No line is longer, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// How much of a bad line is shown, in characters.
+const SHOWN: usize = 60;
+
+/// A call that a strand of a running guest makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    pub(super) trap: Trap,
+    /// Before the call.
+    pub(super) registers: Registers,
+}
+
+/// A guest, and the line in which it stopped.
+#[derive(Clone, Copy, Debug)]
+struct Guest {
+    id: GuestId,
+    config: GuestConfig,
+    stopped: Option<u64>,
+}
+
+/// A file or stream of calls.
+pub(super) struct Script<R> {
+    name: String,
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+    guests: Vec<Guest>,
+}
+
+impl<R: Read> Script<R> {
+    /// The calls in `stream`, which errors call `name`.
+    pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
+        let guests = guests.iter().enumerate().filter_map(|(number, config)| {
+            GuestId::new(number).map(|id| Guest {
+                id,
+                config: *config,
+                stopped: None,
+            })
+        });
+        Self {
+            name,
+            reader: BufReader::with_capacity(LONGEST, stream),
+            line: Vec::new(),
+            number: 0,
+            guests: guests.collect(),
+        }
+    }
+
+    /// Whether the next line can be read without waiting for it.
+    pub(super) fn has_line(&self) -> bool {
+        self.reader.buffer().contains(&b'\n')
+    }
+
+    /// Reads the next line; false at the end.
+    pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
+        self.line.clear();
+        let read = read_line(&mut self.reader, &mut self.line);
+        let length = read.with_context(|| format!("{}: cannot be read", self.name))?;
+        self.number += 1;
+        if length == LONGEST && self.line.last() != Some(&b'\n') {
+            let expected = format!("a line of less than {LONGEST} bytes");
+            return Err(self.error(Malformed::new(&self.text(), expected)));
+        }
+        Ok(length > 0)
+    }
+
+    /// The call in the line that was read; `None` if there is only a comment. The guest of a call that
+    /// stops it has no further calls.
+    pub(super) fn call(&mut self) -> anyhow::Result<Option<Call>> {
+        let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
+            return Ok(None);
+        };
+        let (strand, guest) = self
+            .guest_of(line.strand)
+            .map_err(|expected| self.error(Malformed::new(&line.strand.to_string(), expected)))?;
+        let caller = Caller {
+            guest: self.guests[guest].id,
+            strand,
+        };
+        if (line.trap, line.function) == (Trap::Core, EXIT) {
+            self.guests[guest].stopped = Some(self.number);
+        }
+        Ok(Some(Call {
+            caller,
+            trap: line.trap,
+            registers: Registers::call(line.function, line.arguments),
+        }))
+    }
+
+    /// A strand and the place of its guest, or what was expected.
+    fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
+        let strand = usize::try_from(number).ok().and_then(StrandId::new);
+        let found = strand.and_then(|strand| {
+            let has = |guest: &Guest| guest.config.strands.has(strand);
+            Some((strand, self.guests.iter().position(has)?))
+        });
+        let (strand, place) = found.ok_or("a strand of a guest")?;
+        match self.guests[place] {
+            Guest {
+                id,
+                stopped: Some(line),
+                ..
+            } => Err(format!(
+                "a strand of a guest that runs (guest {id} stopped in line {line})"
+            )),
+            _ => Ok((strand, place)),
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.line).into_owned()
+    }
+
+    fn error(&self, Malformed { found, expected }: Malformed) -> anyhow::Error {
+        let mut shown = found.chars().flat_map(printable);
+        let mut found: String = shown.by_ref().take(SHOWN).collect();
+        if shown.next().is_some() {
+            found.push_str("...");
+        }
+        anyhow!(
+            "{}:{}: found '{found}', expected {expected}",
+            self.name,
+            self.number
+        )
+    }
+}
+
+/// Reads a line with its end, but no more than [`LONGEST`] bytes.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    reader.take(LONGEST as u64).read_until(b'\n', line)
+}
+
+fn printable(character: char) -> Vec<char> {
+    if character.is_control() {
+        character.escape_default().collect()
+    } else {
+        vec![character]
+    }
+}

@@ -1,0 +1,75 @@
+//! The simulated hypervisor that is called.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use guest_abi::{HvError, Registers, StrandId, Trap};
+use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use perfctr_service::{GuestConfig, PerfCounterService};
+use platform::Machine;
+use platform::models::Devices;
+
+use super::script::Call;
+
+type Services<'a> = (PerfCounterService<&'a Devices, &'a Devices>,);
+
+/// Every guest's console is standard error.
+pub(super) struct Console;
+
+impl Embedder for Console {
+    fn console(&self, _: Caller, byte: u8) -> Result<(), HvError> {
+        // A console takes everything, whether someone is there to read it or not.
+        let _ = io::stderr().write_all(&[byte]);
+        Ok(())
+    }
+}
+
+/// The hypervisor of a machine with these guests.
+///
+/// # Errors
+/// The guests cannot be on this machine together.
+pub(super) fn hypervisor<'a>(
+    machine: Machine,
+    devices: &'a Devices,
+    guests: &[GuestConfig],
+) -> anyhow::Result<Box<Hypervisor<Services<'a>, Console>>> {
+    let service = PerfCounterService::new(machine, devices, devices, guests).context("--guest")?;
+    Ok(Box::new(Hypervisor::new((service,), Console)))
+}
+
+/// All strands of all guests, ready to call.
+pub(super) struct Session<'a> {
+    strands: Vec<Option<Strand<'a, Services<'a>, Console>>>,
+}
+
+impl<'a> Session<'a> {
+    /// The strands of these guests.
+    pub(super) fn new(
+        hypervisor: &'a Hypervisor<Services<'a>, Console>,
+        guests: &[GuestConfig],
+    ) -> Self {
+        let caller = |strand: StrandId| {
+            let place = guests.iter().position(|guest| guest.strands.has(strand))?;
+            let guest = GuestId::new(place)?;
+            Some(hypervisor.strand(Caller { guest, strand }))
+        };
+        let strands = (0..StrandId::COUNT).map(|number| StrandId::new(number).and_then(caller));
+        Self {
+            strands: strands.collect(),
+        }
+    }
+
+    /// Makes a call; returns the registers after it. A call that stops its guest leaves them alone.
+    pub(super) fn make(&self, call: &Call) -> Registers {
+        let mut registers = call.registers;
+        if let Some(strand) = &self.strands[call.caller.strand.index()] {
+            match call.trap {
+                Trap::Fast => strand.fast_trap(&mut registers),
+                Trap::Core => match strand.core_trap(&mut registers) {
+                    After::Resume | After::Exit(_) => {}
+                },
+            }
+        }
+        registers
+    }
+}
