@@ -1,13 +1,15 @@
 //! `--guest`: who is on which strands, with which rights.
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use guest_abi::StrandId;
-use perfctr_service::{Grant, GuestConfig, StrandSet};
+use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
+
+use crate::strands;
 
 /// `STRANDS:GRANT[:compat]`.
 pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
-    let (strands, rest) = text
+    let (list, rest) = text
         .split_once(':')
         .context("expected STRANDS:GRANT, such as 0-127:global+htstrand")?;
     let (grant, compatible) = match rest.split_once(':') {
@@ -18,33 +20,11 @@ pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
     let grant = grant
         .parse::<Grant>()
         .with_context(|| format!("found '{grant}'"))?;
-    let mut set = StrandSet::EMPTY;
-    for part in strands.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (strand(first)?, strand(last)?);
-        ensure!(
-            first <= last,
-            "found '{part}', expected the lower strand first"
-        );
-        (first.index()..=last.index())
-            .filter_map(StrandId::new)
-            .for_each(|strand| set.insert(strand));
-    }
     Ok(GuestConfig {
-        strands: set,
+        strands: strands::parse(list)?.into_iter().collect(),
         grant,
         compatible,
     })
-}
-
-fn strand(text: &str) -> anyhow::Result<StrandId> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .then(|| text.parse().ok().and_then(StrandId::new))
-        .flatten()
-        .with_context(|| {
-            format!("found '{text}', expected a strand from 0 to 255, or two such as 0-127")
-        })
 }
 
 /// A guest with every right on all strands of the machine.
@@ -100,7 +80,6 @@ mod tests {
             "0:none:compat:",
             "256:none",
             "-1:none",
-            "+1:none",
             "3-2:none",
             "0-:none",
             "0,:none",
