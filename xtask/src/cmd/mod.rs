@@ -4,6 +4,7 @@ use std::fmt;
 
 pub mod bench;
 pub mod call;
+pub mod cargo;
 pub mod machine;
 pub mod record;
 pub mod regs;

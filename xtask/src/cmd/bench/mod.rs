@@ -1,13 +1,178 @@
-//! `bench`.
+//! `bench`: what a call costs, and how fast the simulation is.
 
-/// bench
+pub mod instructions;
+mod replay;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::interrupt::{self, Interrupted};
+use crate::output::OutputFile;
+use crate::table::{Align, Table};
+use instructions::{Counter, KINDS};
+use replay::Rates;
+
+/// Measure instructions per hypercall and references per second of the replay
+///
+/// Instructions are counted by valgrind's callgrind, beside those of rustsbi's counter_fw_read, and repeat exactly on a
+/// machine. The replay runs on one core, with all counters of a Batoka counting; what is said of it is the best,
+/// the median and the worst of several rounds.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
+pub struct Args {
+    /// Write the numbers to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
 
-/// Runs it.
+/// What goes into the file.
+#[derive(Serialize)]
+struct Report {
+    instructions: BTreeMap<&'static str, u64>,
+    references_per_second: u64,
+}
+
+/// Rounds of the replay that the report is about, and of the others.
+const ROUNDS: usize = 15;
+const FURTHER_ROUNDS: usize = 5;
+
+/// What is measured beyond that: how often the recording is replayed, on how many strands.
+const FURTHER: [(usize, usize); 4] = [(2, 1), (4, 1), (1, 8), (1, 64)];
+
+/// Measures, as `args` say.
 ///
 /// # Errors
-/// None.
-pub fn run(_: Args) -> anyhow::Result<()> {
+/// This is a debug build, valgrind is missing and cannot be installed, the file cannot be written, or the work was
+/// interrupted ([`Interrupted`]).
+pub fn run(args: Args) -> anyhow::Result<()> {
+    ensure!(
+        !cfg!(debug_assertions),
+        "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
+    );
+    interrupt::catch()?;
+    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    let steps = KINDS.len() + 2 + FURTHER.len();
+    let progress = ProgressBar::new(steps as u64).with_style(style);
+    let output = &mut io::stdout().lock();
+
+    let instructions = count(output, &progress)?;
+    let references_per_second = time(output, &progress)?;
+    progress.finish_and_clear();
+    if let Some(memory) = peak_memory() {
+        writeln!(output, "peak memory: {memory} KB (to reach: 200000)")?;
+    }
+    if let (Some(mut file), Some(path)) = (file, &args.json) {
+        let written = || format!("{}: cannot be written", path.display());
+        let report = Report {
+            instructions,
+            references_per_second,
+        };
+        serde_json::to_writer_pretty(&mut file, &report).with_context(written)?;
+        writeln!(file).with_context(written)?;
+        file.complete()?;
+    }
     Ok(())
+}
+
+/// Counts the instructions of every kind of call.
+fn count(
+    output: &mut impl Write,
+    progress: &ProgressBar,
+) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+    progress.set_message("building call-cost");
+    let counter = step(Counter::new)?;
+    let mut table = Table::new(&[
+        ("call", Align::Left),
+        ("instructions", Align::Right),
+        ("to reach", Align::Right),
+        ("to aim for", Align::Right),
+    ]);
+    let mut instructions = BTreeMap::new();
+    for kind in &KINDS {
+        progress.set_message(kind.name);
+        let count = step(|| counter.count(kind))?;
+        progress.inc(1);
+        instructions.insert(kind.name, count);
+        let mut row = vec![kind.name.to_owned(), count.to_string()];
+        row.extend(
+            kind.budget
+                .iter()
+                .flat_map(|budget| [budget.reach, budget.aim].map(|number| number.to_string())),
+        );
+        table.row(row);
+    }
+    progress.suspend(|| writeln!(output, "{table}"))?;
+    Ok(instructions)
+}
+
+/// Times the replay; returns the best rate of the recording by itself.
+fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> {
+    let references = replay::recording()?;
+    let mut table = Table::new(&[
+        ("million references a second", Align::Left),
+        ("best", Align::Right),
+        ("median", Align::Right),
+        ("worst", Align::Right),
+        ("to reach", Align::Right),
+        ("to aim for", Align::Right),
+    ]);
+    let mut row = |name: String, rates: &Rates, budgets: &[&str]| {
+        progress.inc(1);
+        let millions =
+            [rates.best(), rates.median(), rates.worst()].map(|rate| format!("{:.1}", rate / 1e6));
+        table.row(
+            [name]
+                .into_iter()
+                .chain(millions)
+                .chain(budgets.iter().map(ToString::to_string)),
+        );
+    };
+
+    let measure = |name: &str, rounds, round: &dyn Fn() -> anyhow::Result<(usize, f64)>| {
+        progress.set_message(format!("replay: {name}"));
+        Rates::of(rounds, || step(round))
+    };
+    let decoded = "the recording, decoded beforehand";
+    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 1))?;
+    row(decoded.to_owned(), &rates, &["10", "50"]);
+    let name = "the recording, decoded meanwhile";
+    row(
+        name.to_owned(),
+        &measure(name, FURTHER_ROUNDS, &replay::with_decoding)?,
+        &[],
+    );
+    for (times, strands) in FURTHER {
+        let name = format!("{times} x the recording, strands: {strands}");
+        let further = measure(&name, FURTHER_ROUNDS, &|| {
+            replay::decoded(&references, times, strands)
+        })?;
+        row(name, &further, &[]);
+    }
+    let count = HumanCount(references.len() as u64);
+    progress.suspend(|| writeln!(output, "the recording has {count} references\n{table}"))?;
+    Ok(rates.best().round() as u64)
+}
+
+/// Does a piece of the work, unless there was an interrupt before or during it.
+fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    ensure!(!interrupt::happened(), Interrupted);
+    let result = work();
+    ensure!(!interrupt::happened(), Interrupted);
+    result
+}
+
+/// The most memory that this process has had, in KB, where the system says.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
