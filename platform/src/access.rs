@@ -43,9 +43,9 @@ pub trait Bus {
     ) -> Result<(), AccessError>;
 }
 
-/// The registers of the strand that executes the call. Only ever asked for that strand.
+/// The registers of the strand that executes the call. Only ever asked for that strand, but for its node.
 pub trait StrandRegisters {
-    /// The node that the strand is on.
+    /// The node that the strand is on. Asked for every strand, once, while the machine starts.
     fn node(&self, strand: StrandId) -> Node;
 
     /// Reads %pcr (ASR 16).
