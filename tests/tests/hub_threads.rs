@@ -12,7 +12,7 @@ use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
 
 /// More tries than any strand can need; a strand that needs them all starves.
-const TRIES: usize = 50_000_000;
+const TRIES: usize = 1_000_000;
 
 /// Calls until the hub is to be had; how often it was refused. Registers of a refused call are checked in each case.
 fn until_done(mut call: impl FnMut() -> u64) -> u64 {

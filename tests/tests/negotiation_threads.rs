@@ -62,6 +62,21 @@ fn a_version_is_never_a_mixture() {
     );
 }
 
+/// HT is a question of the grant alone: a guest that has it is never told ENOACCESS, whatever it negotiates meanwhile.
+#[test]
+fn ht_does_not_depend_on_the_version() {
+    let board = Board::new(Machine::Maramba, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::HTSTRAND)]);
+    while_negotiating(
+        || {
+            for round in 0..100 * ROUNDS {
+                assert_eq!(machine.negotiate(0, round % 2, 0), 0);
+            }
+        },
+        |strand| assert!([0, 7].contains(&machine.set(strand, 0, 9))),
+    );
+}
+
 /// A hub's registers are in 1.1 only: no call is served after 1.0 came into force and before 1.1 does again.
 #[test]
 fn no_call_is_served_beyond_the_version_in_force() {
@@ -102,7 +117,7 @@ fn two_strands_negotiate() {
         for minor in 0..2 {
             let machine = &machine;
             scope.spawn(move || {
-                for _ in 0..ROUNDS {
+                for _ in 0..100 * ROUNDS {
                     let strand = minor as u16;
                     let call = [0x205, 1, minor, 0xc, 0xd, 0];
                     let (registers, _) = machine.trap(strand, Trap::Core, call);

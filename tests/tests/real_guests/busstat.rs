@@ -103,9 +103,9 @@ fn busstat_twice() {
         play(&machine, strand, &[line]);
     };
     board.make_busy_once(0);
+    get(5, [9, X, X, X, P]);
     get(4, [9, X, X, X, P]);
-    get(5, [9, X, X, X, P]);
-    get(5, [9, X, X, X, P]);
-    get(4, [0, 0, X, X, P]);
+    get(4, [9, X, X, X, P]);
     get(5, [0, 0, X, X, P]);
+    get(4, [0, 0, X, X, P]);
 }

@@ -1,0 +1,74 @@
+//! The operator mends one unit while another is out of service and strands call: that one stays closed throughout.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::Unit;
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
+
+/// Runs `operator` some hundred times while strands 0 to 2 ask for these registers and must get ENOTSUPPORTED.
+fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for (strand, id) in (0..3).zip(ids) {
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::SeqCst) {
+                    assert_eq!(machine.get(strand, id), (13, 0x0bad), "PerfReg {id}");
+                    assert_eq!(machine.set(strand, id, 1), 13, "PerfReg {id}");
+                }
+            });
+        }
+        for _ in 0..300 {
+            operator();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    assert!(machine.board().take_log().is_empty());
+}
+
+/// A machine on which register `id` has faulted.
+fn with_a_fault<'a>(board: &'a Board, id: u64) -> MachineUnderTest<'a> {
+    let machine = MachineUnderTest::new(board, &[], &[Guest::new(0..3, Grant::GLOBAL)]);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    board.break_cell(Cell::Register(id), Fault::Always);
+    assert_eq!(machine.get(0, id).0, 13);
+    board.mend();
+    board.take_log();
+    machine
+}
+
+#[test]
+fn another_unit_is_mended() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = with_a_fault(&board, 2);
+    stays_closed(&machine, [2, 3, 2], || {
+        machine
+            .service()
+            .return_to_service(Unit::Mcu(Node::Node0, Mcu::Mcu1));
+    });
+    let machine = with_a_fault(&board, 18);
+    stays_closed(&machine, [18, 35, 20], || {
+        machine.service().return_to_service(Unit::Hub(Hub::Zam1));
+    });
+}
+
+/// The reset of one guest opens nothing to another.
+#[test]
+fn another_guest_is_reset() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let guests = [
+        Guest::new(0..3, Grant::GLOBAL),
+        Guest::new([9], Grant::NONE),
+    ];
+    let machine = MachineUnderTest::new(&board, &[], &guests);
+    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    board.break_cell(Cell::Register(4), Fault::Always);
+    assert_eq!(machine.get(0, 4).0, 13);
+    board.mend();
+    board.take_log();
+    stays_closed(&machine, [4, 5, 5], || machine.reset_guest(1));
+}
