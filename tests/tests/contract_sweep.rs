@@ -100,7 +100,7 @@ fn places(nodes: usize) -> Vec<Vec<u16>> {
 }
 
 /// What the guest negotiates: minor version, if any.
-const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
+const VERSIONS: [Option<u64>; 3] = [Some(1), Some(0), None];
 
 /// Calls `each` for every machine, place, grant and compatibility switch.
 fn every_world(mut each: impl FnMut(World)) {
