@@ -1,13 +1,156 @@
-//! `test`.
+//! `test`: everything, as CI runs it.
 
-/// test
+use std::env;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::cmd::Mismatch;
+use crate::cmd::bench::instructions::{Counter, KINDS};
+use crate::cmd::cargo::cargo;
+use crate::tools;
+
+/// Check and test everything, as CI does
+///
+/// Formatting, clippy and rustdoc without warnings, all tests, and the instructions that a call may take. It stops at the
+/// first step that fails, with exit status 1. What is missing for it (components of the Rust toolchain, valgrind) is
+/// installed where that can be done.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
 
-/// Runs it.
+/// What is done in one go.
+struct Step {
+    name: &'static str,
+    run: fn() -> anyhow::Result<()>,
+}
+
+const STEPS: [Step; 5] = [
+    Step {
+        name: "cargo fmt --all --check",
+        run: || {
+            component("fmt", "rustfmt")?;
+            cargo_passes(&["fmt", "--all", "--check"], None)
+        },
+    },
+    Step {
+        name: "cargo clippy --workspace --all-targets, without warnings",
+        run: || {
+            component("clippy", "clippy")?;
+            let clippy = ["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"];
+            cargo_passes(&clippy, None)
+        },
+    },
+    Step {
+        name: "cargo doc --workspace --no-deps, without warnings",
+        run: || cargo_passes(&["doc", "--workspace", "--no-deps"], Some("-Dwarnings")),
+    },
+    Step {
+        name: "cargo test --workspace",
+        run: || cargo_passes(&["test", "--workspace"], None),
+    },
+    Step {
+        name: "instructions per call, within budget",
+        run: budgets,
+    },
+];
+
+/// Runs all steps.
 ///
 /// # Errors
-/// None.
+/// [`Mismatch`] if one fails; those after it are not run.
 pub fn run(_: Args) -> anyhow::Result<()> {
+    for (passed, step) in STEPS.iter().enumerate() {
+        say(format_args!(
+            "[{}/{}] {}",
+            passed + 1,
+            STEPS.len(),
+            step.name
+        ));
+        let start = Instant::now();
+        let result = (step.run)();
+        let seconds = start.elapsed().as_secs_f64();
+        if let Err(error) = result {
+            say(format_args!("failed after {seconds:.1} s\n"));
+            say(format_args!("{passed} passed, 1 failed"));
+            bail!(Mismatch(format!("{}: {error:#}", step.name)));
+        }
+        say(format_args!("passed in {seconds:.1} s\n"));
+    }
+    say(format_args!("{} passed, 0 failed", STEPS.len()));
+    Ok(())
+}
+
+/// Prints a line. The steps are taken even if nobody reads it.
+fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Runs cargo; what it prints is seen.
+fn cargo_passes(arguments: &[&str], rustdoc_flags: Option<&str>) -> anyhow::Result<()> {
+    let mut command = cargo();
+    if let Some(flags) = rustdoc_flags {
+        let before = env::var("RUSTDOCFLAGS").unwrap_or_default();
+        command.env("RUSTDOCFLAGS", format!("{before} {flags}").trim());
+    }
+    let status = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .status()
+        .context("cargo cannot be run")?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
+/// Makes sure that cargo has a subcommand, which a component of the toolchain brings.
+fn component(subcommand: &str, component: &str) -> anyhow::Result<()> {
+    let works = || {
+        cargo()
+            .args([subcommand, "--version"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if works() {
+        return Ok(());
+    }
+    if let Some(rustup) = tools::find("rustup") {
+        say(format_args!(
+            "cargo {subcommand} is missing; installing the component {component} ..."
+        ));
+        let status = Command::new(rustup)
+            .args(["component", "add", component])
+            .stdin(Stdio::null())
+            .status();
+        if status.is_ok_and(|status| status.success()) && works() {
+            return Ok(());
+        }
+    }
+    bail!("cargo {subcommand} is missing; install it with: rustup component add {component}")
+}
+
+/// Counts the instructions of every kind of call that has a budget. The budgets are for x86-64; elsewhere the counts are
+/// only shown.
+fn budgets() -> anyhow::Result<()> {
+    let counter = Counter::new()?;
+    for kind in &KINDS {
+        let Some(budget) = kind.budget else { continue };
+        let count = counter.count(kind)?;
+        say(format_args!(
+            "{}: {count} instructions, at most {}",
+            kind.name, budget.reach
+        ));
+        ensure!(
+            count <= budget.reach || !cfg!(target_arch = "x86_64"),
+            "{} takes {count} instructions, expected at most {}",
+            kind.name,
+            budget.reach
+        );
+    }
     Ok(())
 }
