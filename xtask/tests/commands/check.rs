@@ -1,0 +1,136 @@
+//! `test`, with a cargo and a valgrind that only say that they were called.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::program::{Ended, Place, command, end};
+
+/// Runs `test` with a cargo that fails at arguments that match `fails`, and a valgrind that counts so much.
+fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
+    let place = Place::new(name);
+    let log = place.path().join("log");
+    let (log, home) = (log.display(), place.path().display());
+    let tool = |name: &str, script: String| {
+        let path = place.file(name, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let cargo = tool(
+        "cargo",
+        format!(
+            "echo \"cargo $* [$RUSTDOCFLAGS]\" >> {log}\n\
+             case \"$*\" in {fails}) [ -e {home}/mended ] || exit 101;; esac\n\
+             case $1 in build) echo '{{\"executable\":\"{home}/call-cost\"}}';; esac"
+        ),
+    );
+    let valgrind =
+        format!("echo \"valgrind $*\" >> {log}\necho '==1== Collected : {collected}' >&2");
+    tool("valgrind", valgrind);
+    if let Some(script) = rustup {
+        tool(
+            "rustup",
+            format!("echo \"rustup $*\" >> {log}\ncd {home}\n{script}"),
+        );
+    }
+    let mut command = command(&["test"]);
+    command
+        .env("CARGO", cargo)
+        .env("PATH", place.path())
+        .env_remove("RUSTDOCFLAGS");
+    let ended = end(command, b"");
+    let log = fs::read_to_string(place.path().join("log")).unwrap();
+    let asked = |line: &&str| !line.contains("--version");
+    (
+        ended,
+        log.lines().filter(asked).map(str::to_owned).collect(),
+    )
+}
+
+const NOTHING: &str = "nothing";
+
+#[test]
+fn every_step_is_taken() {
+    let (ended, log) = check("steps", NOTHING, 40_000, None);
+    let stdout = ended.well();
+    assert_eq!(stdout.lines().last(), Some("5 passed, 0 failed"));
+    assert_eq!(
+        stdout
+            .lines()
+            .filter(|line| line.starts_with("passed in "))
+            .count(),
+        5
+    );
+    let fixed = [
+        "cargo fmt --all --check []",
+        "cargo clippy --workspace --all-targets -- -Dwarnings []",
+        "cargo doc --workspace --no-deps [-Dwarnings]",
+        "cargo test --workspace []",
+    ];
+    assert_eq!(log[..4], fixed);
+    assert!(
+        log[4].starts_with("cargo build ") && log[4].contains("--release"),
+        "{log:?}"
+    );
+    assert!(
+        log[5].starts_with("valgrind ") && log[5].ends_with("/call-cost get_dram"),
+        "{log:?}"
+    );
+    assert_eq!(log.len(), 6);
+}
+
+#[test]
+fn the_first_failure_ends_it() {
+    for (number, (fails, step)) in [
+        ("'fmt --all'*", "cargo fmt --all --check"),
+        (
+            "'clippy --w'*",
+            "cargo clippy --workspace --all-targets, without warnings",
+        ),
+        ("doc*", "cargo doc --workspace --no-deps, without warnings"),
+        ("test*", "cargo test --workspace"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (ended, log) = check(&format!("failure-{number}"), fails, 40_000, None);
+        assert_eq!(ended.status, 1);
+        assert_eq!(ended.stderr, format!("error: {step}: exit status: 101\n"));
+        let summary = format!("{number} passed, 1 failed");
+        assert_eq!(ended.stdout.lines().last(), Some(&*summary));
+        assert_eq!(log.len(), number + 1);
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_call_beyond_its_budget_fails() {
+    let (ended, _) = check("budget", NOTHING, 40_001, None);
+    assert_eq!(ended.status, 1);
+    let said = "error: instructions per call, within budget: get_dram takes 41 instructions, expected at most 40\n";
+    assert_eq!(ended.stderr, said);
+    assert_eq!(ended.stdout.lines().last(), Some("4 passed, 1 failed"));
+}
+
+#[test]
+fn missing_components_are_installed_or_named() {
+    let missing = "cargo clippy --workspace --all-targets, without warnings: cargo clippy is missing; \
+                   install it with: rustup component add clippy\n";
+    for (name, rustup) in [
+        ("no-rustup", None),
+        ("no-network", Some("exit 1")),
+        ("no-use", Some("exit 0")),
+    ] {
+        let (ended, _) = check(name, "clippy*", 40_000, rustup);
+        assert_eq!(
+            (ended.status, ended.stderr),
+            (1, format!("error: {missing}")),
+            "{name}"
+        );
+    }
+    let (ended, log) = check("mended", "clippy*", 40_000, Some("echo > mended"));
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    assert!(
+        log.contains(&"rustup component add clippy".to_owned()),
+        "{log:?}"
+    );
+}

@@ -1,0 +1,27 @@
+//! Help.
+
+use crate::program::{command, end, xtask};
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let whole = xtask(&["--help"]).well();
+    for name in ["sim", "regs", "call", "record", "test", "bench"] {
+        assert!(whole.contains(&format!("\n  {name} ")), "{name}");
+        for flag in ["-h", "--help"] {
+            let help = xtask(&[name, flag]).well();
+            assert!(
+                help.contains(&format!("Usage: cargo xtask {name}")),
+                "{help}"
+            );
+            assert!(help.contains(&format!("  cargo xtask {name}")), "{help}");
+            assert!(help.contains("Example"), "{help}");
+        }
+    }
+}
+
+#[test]
+fn no_command_is_shown_the_help() {
+    let ended = end(command(&[]), b"");
+    assert_eq!((ended.status, &*ended.stdout), (2, ""));
+    assert!(ended.stderr.contains("Usage: cargo xtask"));
+}

@@ -1,0 +1,10 @@
+//! The commands as a person or a script runs them.
+
+mod bad_input;
+mod call;
+mod check;
+mod consoles;
+mod help;
+mod program;
+mod regs;
+mod streams;

@@ -1,0 +1,103 @@
+//! Runs the program.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// What a run of the program left.
+pub(crate) struct Ended {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Standard output of a run that went well and said nothing else.
+    pub(crate) fn well(self) -> String {
+        assert_eq!((self.status, &*self.stderr), (0, ""));
+        self.stdout
+    }
+
+    /// The line on standard error of a run with bad input, which must say this.
+    pub(crate) fn badly(&self, says: &str) {
+        let Self { status, stderr, .. } = self;
+        assert_eq!(*status, 2, "{stderr}");
+        assert!(
+            stderr.starts_with("error: ") && stderr.ends_with('\n'),
+            "{stderr}"
+        );
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains(says), "{stderr} does not say {says}");
+    }
+}
+
+/// The program, with arguments.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.args(arguments);
+    command
+}
+
+/// Runs the program without input.
+pub(crate) fn xtask(arguments: &[&str]) -> Ended {
+    with_input(arguments, "")
+}
+
+/// Runs the program with this standard input.
+pub(crate) fn with_input(arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
+    end(command(arguments), input.as_ref())
+}
+
+/// Runs a command with this standard input to its end.
+pub(crate) fn end(mut command: Command, input: &[u8]) -> Ended {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = thread::spawn(move || {
+        // A program that stops at bad input leaves the rest.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ended {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A directory for a test, gone after it.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A new file; its path.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, content).unwrap();
+        path.into_os_string().into_string().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
