@@ -1,6 +1,6 @@
 //! `--guest`: who is on which strands, with which rights.
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
@@ -19,7 +19,7 @@ pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
     };
     let grant = grant
         .parse::<Grant>()
-        .with_context(|| format!("found '{grant}'"))?;
+        .map_err(|expected| anyhow!("found '{grant}', {expected}"))?;
     Ok(GuestConfig {
         strands: strands::parse(list)?.into_iter().collect(),
         grant,
