@@ -208,7 +208,9 @@ fn needs_no_more_than_the_limit() {
 fn does_not_wait_for_what_the_program_leaves_running() {
     let place = Place::new(
         "daemon",
-        &format!("{SAMPLE}\nexec 3> $log; sleep 600 > $here/null 2>&1 < /dev/null & echo $! > $here/id"),
+        &format!(
+            "{SAMPLE}\nexec 3> $log; sleep 600 > $here/null 2>&1 < /dev/null & echo $! > $here/id"
+        ),
     );
     let said = place.record(&[], &["ls"]);
     assert!(place.runs("id"));
