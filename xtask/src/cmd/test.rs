@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS};
 use crate::cmd::cargo::cargo;
 use crate::tools;
+use crate::trace::{Kind, TraceReader};
 
 /// Check and test everything, as CI does
 ///
@@ -28,7 +30,7 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     Step {
         name: "cargo fmt --all --check",
         run: || {
@@ -55,6 +57,10 @@ const STEPS: [Step; 5] = [
     Step {
         name: "instructions per call, within budget",
         run: budgets,
+    },
+    Step {
+        name: "cargo xtask record, with the real valgrind",
+        run: recording,
     },
 ];
 
@@ -153,4 +159,39 @@ fn budgets() -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Records the first references of a program, and reads the recording.
+fn recording() -> anyhow::Result<()> {
+    const REFERENCES: usize = 20_000;
+    let name = format!("xtask-test-{}.lackey.gz", std::process::id());
+    let path = env::temp_dir().join(name);
+    let status = Command::new(env::current_exe()?)
+        .args(["record", "--limit", &REFERENCES.to_string(), "--output"])
+        .arg(&path)
+        .args(["--", "sh", "-c", "exit"])
+        .stdin(Stdio::null())
+        .status()?;
+    ensure!(status.success(), "cargo xtask record: {status}");
+    let recorded = read(&path);
+    std::fs::remove_file(&path)?;
+    let kinds = recorded?;
+    ensure!(
+        kinds.len() == REFERENCES,
+        "{} references were recorded, expected {REFERENCES}",
+        kinds.len()
+    );
+    for kind in [Kind::FetchOther, Kind::FetchLoad, Kind::Load, Kind::Store] {
+        ensure!(kinds.contains(&kind), "no {kind:?} was recorded");
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Kind>> {
+    let mut reader = TraceReader::open(path)?;
+    let (mut kinds, mut block) = (Vec::new(), Vec::new());
+    while reader.next_block(&mut block)? {
+        kinds.extend(block.iter().map(|reference| reference.kind));
+    }
+    Ok(kinds)
 }

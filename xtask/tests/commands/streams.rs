@@ -14,7 +14,10 @@ fn a_hundred_thousand_calls() {
     let mut calls = String::from("0 core 0 0x205 1 1\n");
     let mut answers = String::from("0x0 0x1 0x1 0x0 0x0 0x0\n");
     for number in 0..50_000_u64 {
-        let (strand, value) = (number % 256, number * 0x1_0000_0001 & 0x7fff_ffff_7fff_ffff);
+        let (strand, value) = (
+            number % 256,
+            (number * 0x1_0000_0001) & 0x7fff_ffff_7fff_ffff,
+        );
         writeln!(
             calls,
             "{strand} fast 0x107 5 {value}\n{strand} fast 0x106 5 # back"

@@ -305,32 +305,3 @@ fn an_interrupt_leaves_nothing() {
         assert!(!place.runs("id"));
     }
 }
-
-#[test]
-#[ignore = "needs valgrind, and installs it where it can"]
-fn records_with_valgrind() {
-    let place = Place::new("real", "");
-    let output = place.output();
-    run(args(&["-o", output.to_str().unwrap(), "--", "sh", "-c", "exit 3"]).unwrap()).unwrap();
-    let references = place.recorded();
-    assert!(references.len() > 10_000);
-    let mut counts = Counts::default();
-    counts.add(&references);
-    assert!(
-        [counts.fetches, counts.loads, counts.stores, counts.modifies]
-            .iter()
-            .all(|&count| count > 0)
-    );
-    run(args(&[
-        "-o",
-        output.to_str().unwrap(),
-        "--limit",
-        "777",
-        "sh",
-        "-c",
-        "exit",
-    ])
-    .unwrap())
-    .unwrap();
-    assert_eq!(place.recorded().len(), 777);
-}
