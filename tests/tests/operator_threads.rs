@@ -55,20 +55,3 @@ fn another_unit_is_mended() {
         machine.service().return_to_service(Unit::Hub(Hub::Zam1));
     });
 }
-
-/// The reset of one guest opens nothing to another.
-#[test]
-fn another_guest_is_reset() {
-    let board = Board::new(Machine::Batoka, 1, &[]);
-    let guests = [
-        Guest::new(0..3, Grant::GLOBAL),
-        Guest::new([9], Grant::NONE),
-    ];
-    let machine = MachineUnderTest::new(&board, &[], &guests);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
-    board.break_cell(Cell::Register(4), Fault::Always);
-    assert_eq!(machine.get(0, 4).0, 13);
-    board.mend();
-    board.take_log();
-    stays_closed(&machine, [4, 5, 5], || machine.reset_guest(1));
-}
