@@ -11,6 +11,7 @@ use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::access::SINGLE_REGISTERS;
 use crate::arbitration::HubGate;
+use crate::l2::HeldL2;
 use crate::service::PerfCounterSeat;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{WRITE_MASKS, write_mask};
@@ -38,6 +39,7 @@ trait Access: Copy {
     fn l2<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
+        held: &HeldL2<'_>,
     ) -> Result<Self::Value, AccessError>;
 
     /// A register that has an address.
@@ -69,8 +71,9 @@ impl Access for Get {
     fn l2<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
+        held: &HeldL2<'_>,
     ) -> Result<u64, AccessError> {
-        seat.service.l2[seat.node.index()].get(&seat.service.bus, seat.strand)
+        held.get(&seat.service.bus, seat.strand)
     }
 
     #[inline(always)]
@@ -106,8 +109,9 @@ impl Access for Set {
     fn l2<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
+        held: &HeldL2<'_>,
     ) -> Result<(), AccessError> {
-        seat.service.l2[seat.node.index()].set(&seat.service.bus, seat.strand, self.0)
+        held.set(&seat.service.bus, seat.strand, self.0)
     }
 
     #[inline(always)]
@@ -230,11 +234,25 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
                 return Err(Refusal::NoAccess);
             }
             Kind::Strand => Ok(access.pcr(self)),
-            Kind::L2 => access.l2(self),
+            Kind::L2 => {
+                let held = service.l2[self.node.index()]
+                    .take()
+                    .ok_or(Refusal::WouldBlock)?;
+                // The strand that had it before may have found it faulty.
+                if service.out_of_service.has(Unit::L2(self.node)) {
+                    return Err(Refusal::NotSupported);
+                }
+                access.l2(self, &held)
+            }
             Kind::Dram { .. } => self.device(register.index(), access),
             Kind::Hub { hub, .. } => {
                 let gate = self.gate(hub);
                 gate.ask(self.strand).map_err(|_| Refusal::WouldBlock)?;
+                // The strand that had the hub before may have found it faulty.
+                if service.out_of_service.has(Unit::Hub(hub)) {
+                    gate.release(self.strand);
+                    return Err(Refusal::NotSupported);
+                }
                 self.device(register.index(), access)
                     .inspect(|_| gate.release(self.strand))
             }
@@ -244,18 +262,25 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
 
     /// An access was made and failed. If it was to a hub, the caller still has the hub.
     fn failed(&self, register: PerfReg, error: AccessError) -> Refusal {
-        if let (AccessError::Fault, Some(unit)) = (error, Unit::of(register, self.node)) {
-            self.service.take_out_of_service(unit);
-        }
-        if let Kind::Hub { hub, .. } = register.kind() {
-            match error {
-                AccessError::Fault => self.gate(hub).release(self.strand),
-                AccessError::Busy => self.gate(hub).give_back(self.strand),
-            }
-        }
         match error {
-            AccessError::Fault => Refusal::NotSupported,
-            AccessError::Busy => Refusal::WouldBlock,
+            AccessError::Fault => {
+                let unit = Unit::of(register, self.node);
+                let news = unit.filter(|unit| self.service.take_out_of_service(*unit));
+                if let Kind::Hub { hub, .. } = register.kind() {
+                    self.gate(hub).release(self.strand);
+                }
+                // Last, so that nobody is refused while a slow logger writes.
+                if let Some(unit) = news {
+                    log::error!("{unit} faulted and is out of service");
+                }
+                Refusal::NotSupported
+            }
+            AccessError::Busy => {
+                if let Kind::Hub { hub, .. } = register.kind() {
+                    self.gate(hub).give_back(self.strand);
+                }
+                Refusal::WouldBlock
+            }
         }
     }
 

@@ -15,15 +15,6 @@ pub const LOCK_TRIES: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct L2Lock(AtomicBool);
 
-/// Gives the lock back when dropped.
-struct Held<'a>(&'a AtomicBool);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
-
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
@@ -33,23 +24,34 @@ impl L2Lock {
         Self(AtomicBool::new(false))
     }
 
-    fn take(&self) -> Result<Held<'_>, AccessError> {
+    /// Takes the lock; `None` if it cannot be had in [`LOCK_TRIES`] tries.
+    pub(crate) fn take(&self) -> Option<HeldL2<'_>> {
         for _ in 0..LOCK_TRIES {
             if self
                 .0
                 .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
             {
-                return Ok(Held(&self.0));
+                return Some(HeldL2(&self.0));
             }
             spin_loop();
         }
-        Err(AccessError::Busy)
+        None
     }
+}
 
+/// The L2 control registers of a node, for one strand alone until this is dropped.
+pub(crate) struct HeldL2<'a>(&'a AtomicBool);
+
+impl Drop for HeldL2<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl HeldL2<'_> {
     /// PERF_CONFIG of bank 0.
     pub(crate) fn get(&self, bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> {
-        let _held = self.take()?;
         let bank = l2_control(0).ok_or(AccessError::Fault)?;
         Ok(L2Control::from(bus.read(strand, bank)?)
             .perf_config()
@@ -64,7 +66,6 @@ impl L2Lock {
         strand: StrandId,
         value: u64,
     ) -> Result<(), AccessError> {
-        let _held = self.take()?;
         let config = PerfConfig::from_value(value);
         let mut old = [0; L2_BANKS];
         for (bank, old) in banks().zip(&mut old) {

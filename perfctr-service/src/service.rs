@@ -114,15 +114,14 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         }
     }
 
-    /// A device has faulted: its unit is out of service for everyone from now on.
-    pub(crate) fn take_out_of_service(&self, unit: Unit) {
-        if self.out_of_service.add(unit) {
-            log::error!("{unit} faulted and is out of service");
-        }
+    /// A device has faulted: its unit is out of service for everyone from now on. Whether it was not before.
+    pub(crate) fn take_out_of_service(&self, unit: Unit) -> bool {
+        let news = self.out_of_service.add(unit);
         let access = Access::of_unit(unit);
         for guest in &self.guests {
             guest.withdraw(access);
         }
+        news
     }
 }
 

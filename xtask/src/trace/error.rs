@@ -23,7 +23,7 @@ impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
-            write!(f, ": line {line}")?;
+            write!(f, ":{line}")?;
         }
         write!(f, ": found {}, expected {}", self.found, self.expected)
     }

@@ -7,4 +7,5 @@ mod consoles;
 mod help;
 mod program;
 mod regs;
+mod sim;
 mod streams;

@@ -93,7 +93,7 @@ fn several_members_and_frames_are_one_trace() {
         .to_string();
     assert_eq!(
         error,
-        "refs: line 4: found zstd data that is damaged or cut off, expected the rest of the trace"
+        "refs:4: found zstd data that is damaged or cut off, expected the rest of the trace"
     );
 }
 
@@ -136,7 +136,7 @@ fn errors_of_the_system_are_named() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("refs: line 2: found unreadable data (Input/output error"),
+        error.starts_with("refs:2: found unreadable data (Input/output error"),
         "{error}"
     );
     let error = read(Broken).unwrap_err().to_string();

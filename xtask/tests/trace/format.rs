@@ -92,7 +92,7 @@ fn malformed_lines_are_named() {
                 let error = read_text(&format!("{before}{line}{after}")).unwrap_err();
                 assert_eq!(
                     error.to_string(),
-                    format!("refs: line {number}: found {found}, expected {expected}")
+                    format!("refs:{number}: found {found}, expected {expected}")
                 );
                 assert_eq!(error.line(), Some(number));
             }
@@ -105,7 +105,7 @@ fn rubbish_is_shortened_and_printable() {
     let error = read(io::repeat(0x1b).take(1 << 20))
         .unwrap_err()
         .to_string();
-    let expected = "refs: line 1: found \"\\x1b";
+    let expected = "refs:1: found \"\\x1b";
     assert!(
         error.starts_with(expected)
             && error.contains("...\", expected a line")
@@ -116,8 +116,7 @@ fn rubbish_is_shortened_and_printable() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("refs: line 2: found \"I  000000")
-            && error.contains("expected an address"),
+        error.starts_with("refs:2: found \"I  000000") && error.contains("expected an address"),
         "{error}"
     );
     let name = TraceReader::from_reader("a\nb", io::empty(), None)

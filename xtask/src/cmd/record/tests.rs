@@ -232,7 +232,7 @@ fn leaves_nothing_after_a_failure() {
         ),
         (
             "printf 'I  04001090,3\\nwhat?\\n' > $log",
-            "ls under valgrind: line 2: found \"what?\", expected a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"",
+            "ls under valgrind:2: found \"what?\", expected a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"",
         ),
     ];
     for (number, (script, expected)) in cases.into_iter().enumerate() {

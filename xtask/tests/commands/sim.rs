@@ -1,0 +1,436 @@
+//! `sim`: the main job.
+
+use std::fmt::Write;
+use std::fs;
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use serde_json::Value;
+
+use crate::program::{Place, with_input, xtask};
+
+/// A program that loads from many places, stores to few, and fills some sets of the L2 caches: every kind of miss,
+/// transfers between caches, and lines written back.
+fn trace(references: u64) -> String {
+    let mut text = String::from("==1== a message\n\n");
+    for number in 0..references / 2 {
+        let step = number * 0x9e37_79b9 % 0x120_0000;
+        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
+        // Lines 256 KB apart share a set of 16 ways.
+        let one_set = number % 64 * 0x4_0000;
+        let _ = match number % 4 {
+            0 => writeln!(text, " L {:x},8", 0x1000_0000 + step),
+            1 => writeln!(text, " S {:x},4", 0x1000_0000 + step % 0x2000),
+            2 => writeln!(text, " S {:x},8", 0x2000_0000 + one_set),
+            _ => writeln!(text, " M {:x},8", 0x1000_0000 + step % 0x10_0000),
+        };
+    }
+    text
+}
+
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    let file = place.path().join("results.json");
+    let mut all = vec!["sim", "--json", file.to_str().unwrap()];
+    all.extend(arguments);
+    let ended = xtask(&all);
+    assert_eq!(ended.status, 0, "{arguments:?}: {}", ended.stderr);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn counters(results: &Value) -> &Vec<Value> {
+    results["counters"].as_array().unwrap()
+}
+
+#[test]
+fn by_default_a_guest_measures_the_bundled_program() {
+    let place = Place::new("sim-default");
+    let results = json(&place, &[]);
+    assert_eq!(results["machine"], "batoka");
+    assert_eq!(results["nodes"], 4);
+    assert!(results["references"].as_u64().unwrap() >= 500_000);
+    assert_eq!(results["truth_matches"], true);
+    let hypercalls = &results["hypercalls"];
+    let by_status = hypercalls["by_status"].as_object().unwrap();
+    let sum: u64 = by_status
+        .values()
+        .map(|count| count.as_u64().unwrap())
+        .sum();
+    assert_eq!(hypercalls["total"], sum);
+    // A guest that may do everything, hubs that are busy now and then, and a guest that may do nothing.
+    for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
+        assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
+    }
+    // 8 channels, 16 link port units, 4 serialization units, 8 strands: two counters each.
+    assert_eq!(counters(&results).len(), 72);
+    for counter in counters(&results) {
+        let keys = [
+            "perfreg", "counter", "strand", "name", "event", "measured", "truth",
+        ];
+        let object = counter.as_object().unwrap();
+        assert_eq!(object.len(), keys.len());
+        assert!(keys.iter().all(|key| object.contains_key(*key)));
+        assert_eq!(counter["measured"], counter["truth"]);
+        assert_eq!(counter["perfreg"].is_null(), !counter["strand"].is_null());
+    }
+    let first = &counters(&results)[0];
+    assert_eq!(
+        (&first["perfreg"], &first["counter"]),
+        (&3.into(), &0.into())
+    );
+    assert_eq!(
+        (&first["name"], &first["event"]),
+        (&"NODE0_MCU0_PIC".into(), &"mem_reads".into())
+    );
+    let active = counters(&results)
+        .iter()
+        .filter(|counter| counter["measured"] != 0)
+        .count();
+    assert!(active >= 8, "{active} counters are not 0");
+}
+
+#[test]
+fn what_it_prints() {
+    let place = Place::new("sim-prints");
+    let refs = place.file("refs.txt", trace(5_000));
+    let arguments = [
+        "sim",
+        "--trace",
+        &refs,
+        "--interval",
+        "2000",
+        "--events",
+        "dram:mem_reads,pic:Instr_cnt",
+    ];
+    let output = xtask(&arguments).well();
+    // Three samples of 8 channels and 8 strands, under one header.
+    assert_eq!(
+        output
+            .lines()
+            .filter(|line| line.contains("NODE3_MCU1"))
+            .count(),
+        3
+    );
+    assert_eq!(
+        output
+            .lines()
+            .filter(|line| line.contains("strand 200 %pic"))
+            .count(),
+        3
+    );
+    assert_eq!(output.matches("instance").count(), 1);
+    for text in [
+        "batoka with 4 nodes, 256 strands",
+        "Totals after 5000 references",
+        "Hypercalls by guest and status:",
+        "ENOACCESS",
+        "Truth: all 16 counters show exactly what happened.",
+    ] {
+        assert!(output.contains(text), "{text}:\n{output}");
+    }
+    assert_eq!(
+        xtask(&arguments).well(),
+        output,
+        "the same input gives the same output"
+    );
+}
+
+#[test]
+fn every_event_shows_what_happened() {
+    let place = Place::new("sim-events");
+    let refs = place.file("refs.txt", trace(30_000));
+    let names: [(&str, Vec<&str>); 5] = [
+        (
+            "dram",
+            DramEvent::ALL.iter().map(|event| event.name()).collect(),
+        ),
+        (
+            "lpu",
+            LpuEvent::ALL.iter().map(|event| event.name()).collect(),
+        ),
+        (
+            "gpd",
+            GpdEvent::ALL.iter().map(|event| event.name()).collect(),
+        ),
+        (
+            "asu",
+            AsuEvent::ALL.iter().map(|event| event.name()).collect(),
+        ),
+        (
+            "pic",
+            SparcEvent::ALL.iter().map(|event| event.name()).collect(),
+        ),
+    ];
+    let runs = names
+        .iter()
+        .map(|(_, names)| names.len().div_ceil(2))
+        .max()
+        .unwrap();
+    let mut active = Vec::new();
+    for run in 0..runs {
+        // Two events of every class at a time.
+        let events: Vec<String> = (names.iter())
+            .flat_map(|(class, names)| {
+                let pair = [2 * run, 2 * run + 1].map(|index| names[index % names.len()]);
+                pair.map(|name| format!("{class}:{name}"))
+            })
+            .collect();
+        let config = ["all", "local", "remote", "c2c"][run % 4];
+        let events = events.join(",");
+        let results = json(
+            &place,
+            &[
+                "--trace",
+                &refs,
+                "--events",
+                &events,
+                "--perf-config",
+                config,
+            ],
+        );
+        assert_eq!(results["truth_matches"], true);
+        for counter in counters(&results)
+            .iter()
+            .filter(|counter| counter["measured"] != 0)
+        {
+            active.push(counter["event"].as_str().unwrap().to_owned());
+        }
+    }
+    for event in [
+        "mem_reads",
+        "mem_writes",
+        "rd_queue_latency",
+        "wb_buf_hits",
+        "clock_cycles",
+    ] {
+        assert!(
+            active.iter().any(|active| active == event),
+            "{event} never counted"
+        );
+    }
+    for event in [
+        "cycles_c2c_portX",
+        "cycles_HIT_M",
+        "cycles_WB",
+        "asu_in_pck",
+        "IC_miss",
+        "DC_miss",
+    ] {
+        assert!(
+            active.iter().any(|active| active == event),
+            "{event} never counted"
+        );
+    }
+}
+
+#[test]
+fn perf_config_selects_among_the_misses() {
+    let place = Place::new("sim-config");
+    let refs = place.file("refs.txt", trace(30_000));
+    let misses = |config| -> u64 {
+        let arguments = [
+            "--trace",
+            &refs,
+            "--events",
+            "pic:L2_dmiss_ld",
+            "--perf-config",
+            config,
+        ];
+        let results = json(&place, &arguments);
+        counters(&results)
+            .iter()
+            .map(|counter| counter["measured"].as_u64().unwrap())
+            .sum()
+    };
+    let [all, local, remote, c2c] = ["all", "local", "remote", "c2c"].map(misses);
+    assert!(local > 0 && remote > 0 && c2c > 0);
+    assert_eq!(all, local + remote + c2c);
+}
+
+#[test]
+fn a_maramba_has_no_hubs() {
+    let place = Place::new("sim-maramba");
+    let refs = place.file("refs.txt", trace(2_000));
+    for (nodes, expected) in [("1", 8), ("2", 16)] {
+        let results = json(
+            &place,
+            &["--machine", "maramba", "--nodes", nodes, "--trace", &refs],
+        );
+        // Two counters for each channel, and for each of two strands of a node.
+        assert_eq!(counters(&results).len(), expected);
+        assert!(
+            counters(&results)
+                .iter()
+                .all(|counter| counter["perfreg"].as_u64().unwrap_or(0) < 18)
+        );
+        assert_eq!(results["truth_matches"], true);
+    }
+}
+
+#[test]
+fn traces_come_together() {
+    let place = Place::new("sim-traces");
+    let refs = place.file("refs.txt", trace(3_000));
+    let events = ["--events", "pic:Instr_cnt", "--strands", "1,65,2"];
+    let instructions = |results: &Value| -> Vec<u64> {
+        counters(results)
+            .iter()
+            .map(|counter| counter["measured"].as_u64().unwrap())
+            .collect()
+    };
+    let one = json(&place, &[&["--trace", &refs], &events[..]].concat());
+    // Turns of 1024 references, every other one an instruction.
+    assert_eq!(instructions(&one), [512, 512, 476]);
+    let two = json(
+        &place,
+        &[&["--trace", &refs, "--trace", &refs], &events[..]].concat(),
+    );
+    assert_eq!(two["references"], 6_000);
+    // The first program has strands 1 and 2, the second has strand 65.
+    assert_eq!(instructions(&two), [512 + 476, 1_500, 512]);
+}
+
+#[test]
+fn a_trace_from_standard_input() {
+    let place = Place::new("sim-stdin");
+    let file = place.path().join("results.json");
+    let arguments = ["sim", "--trace", "-", "--json", file.to_str().unwrap()];
+    assert_eq!(with_input(&arguments, trace(1_000)).status, 0);
+    let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(results["references"], 1_000);
+}
+
+#[test]
+fn guests_from_a_file() {
+    let place = Place::new("sim-guests");
+    let refs = place.file("refs.txt", trace(2_000));
+    let guests = place.file(
+        "guests.toml",
+        "[[guest]]\nname = \"old\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\ncompatible = true\n\n\
+         [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
+    );
+    // A guest with htstrand alone measures its own strands, and nothing else.
+    let results = json(
+        &place,
+        &["--guests", &guests, "--trace", &refs, "--strands", "64,65"],
+    );
+    assert_eq!(counters(&results).len(), 4);
+    assert!(
+        counters(&results)
+            .iter()
+            .all(|counter| counter["name"] == "%pic")
+    );
+    assert_eq!(results["guests"][0]["name"], "old");
+    assert_eq!(results["guests"][1]["grant"], "htstrand");
+    // Channels of other nodes are not the first guest's; the hubs are.
+    let results = json(
+        &place,
+        &["--guests", &guests, "--trace", &refs, "--strands", "3"],
+    );
+    let names: Vec<&str> = counters(&results)
+        .iter()
+        .map(|counter| counter["name"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"NODE0_MCU1_PIC") && names.contains(&"ZAM3_ASU_PIC0"));
+    assert!(!names.iter().any(|name| name.starts_with("NODE1")));
+}
+
+#[test]
+fn events_without_a_model_read_0_and_are_named() {
+    let place = Place::new("sim-note");
+    let refs = place.file("refs.txt", trace(1_000));
+    let ended = xtask(&[
+        "sim",
+        "--trace",
+        &refs,
+        "--events",
+        "pic:ITLB_miss,lpu:cycles_CRC_errors",
+    ]);
+    assert_eq!(ended.status, 0);
+    assert_eq!(
+        ended.stderr,
+        "note: lpu:cycles_CRC_errors is not modelled, and reads 0\nnote: pic:ITLB_miss is not modelled, and reads 0\n"
+    );
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let place = Place::new("sim-bad");
+    let refs = place.file("refs.txt", trace(10));
+    let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
+    let guests = |name, text: &str| place.file(name, text);
+    let two_globals = guests(
+        "globals.toml",
+        "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"global\"\n[[guest]]\nname = \"b\"\nstrands = \"1\"\ngrant = \"global\"\n",
+    );
+    let no_grant = guests(
+        "grant.toml",
+        "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"root\"\n",
+    );
+    let elsewhere = guests(
+        "strands.toml",
+        "[[guest]]\nname = \"a\"\nstrands = \"0-7\"\ngrant = \"none\"\n",
+    );
+    let json = place.path().join("results.json");
+    for (arguments, says) in [
+        (
+            &["--machine", "t5440"][..],
+            "there is no machine 't5440'; did you mean",
+        ),
+        (&["--nodes", "5"], "a batoka has 1 to 4 nodes, not 5"),
+        (
+            &["--events", "dram:mem_raeds"],
+            "there is no dram event 'mem_raeds'; did you mean mem_reads?",
+        ),
+        (
+            &["--machine", "maramba", "--events", "lpu:none"],
+            "a maramba has no hubs",
+        ),
+        (
+            &["--strands", "0,256"],
+            "found '256', expected strands 0 to 255",
+        ),
+        (
+            &["--nodes", "2", "--strands", "128"],
+            "there is no strand 128; this machine has strands 0 to 127",
+        ),
+        (
+            &["--strands", "0,255"],
+            "belong to two guests, measuring and other",
+        ),
+        (&["--trace", "/nowhere/refs"], "/nowhere/refs"),
+        (&["--trace", &broken], "broken.txt:2: found"),
+        (
+            &["--trace", "-", "--trace", "-"],
+            "standard input is named 2 times, expected once at most",
+        ),
+        (&["--interval", "0"], "0"),
+        (
+            &["--guests", &two_globals],
+            "guests 0 and 1 both have global",
+        ),
+        (
+            &["--guests", &no_grant],
+            "grant.toml:4: found 'root', expected none, strand",
+        ),
+        (
+            &["--guests", &elsewhere, "--strands", "9"],
+            "strand 9 belongs to no guest",
+        ),
+        (
+            &["--json", "/nowhere/results.json"],
+            "/nowhere/results.json",
+        ),
+    ] {
+        let mut all = vec!["sim"];
+        if !arguments.contains(&"--trace") {
+            all.extend(["--trace", &refs]);
+        }
+        if !arguments.contains(&"--json") {
+            all.extend(["--json", json.to_str().unwrap()]);
+        }
+        all.extend(arguments);
+        xtask(&all).badly(says);
+        assert!(!json.exists(), "{arguments:?} leaves a file");
+    }
+}
