@@ -207,7 +207,10 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 /// Checks all guests of a machine together.
-pub(crate) fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
+///
+/// # Errors
+/// The first problem found.
+pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);
     }

@@ -8,6 +8,7 @@ use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
 use hv_core::GuestId;
 use indicatif::{ProgressBar, ProgressStyle};
+use perfctr_service::{GuestConfig, policy};
 use platform::Machine;
 
 use crate::cmd::Mismatch;
@@ -33,7 +34,8 @@ use crate::trace::{TraceReader, bundled};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Strands: each of k traces has every k-th of the strands (one at least), and deals its references to them\n\
-                  in turns of 1024, round robin. Without --strands: the first strand of cores 0 and 1 of every node.\n\n\
+                  in turns of 1024, round robin. Without --strands: the first strand of cores 0 and 1 of every node, as far\n\
+                  as they are the first guest's.\n\n\
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
                   cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
@@ -148,9 +150,15 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
         None if machine.model().has_hubs() => Events::parse(DEFAULT)?,
         None => Events::parse(DEFAULT)?.without_hubs(),
     };
+    let guests = match &args.guests {
+        Some(path) => guests::from_file(path)?,
+        None => guests::default(machine),
+    };
+    let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
+    policy::check(machine, &configs)?;
     let strands = match &args.strands {
         Some(text) => strands::parse(text)?,
-        None => default_strands(machine),
+        None => default_strands(machine, &configs[0]),
     };
     if let Some(strand) = strands
         .iter()
@@ -161,10 +169,6 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
             machine.strands() - 1
         );
     }
-    let guests = match &args.guests {
-        Some(path) => guests::from_file(path)?,
-        None => guests::default(machine),
-    };
     let measuring = guests::holder(&guests, &strands)?;
     ensure!(
         args.trace.len() <= MOST_TRACES,
@@ -198,13 +202,20 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
     })
 }
 
-fn default_strands(machine: Machine) -> Vec<StrandId> {
-    let first_of_cores =
+/// The first strands of cores 0 and 1 of every node, as far as they are the first guest's; else its first strand.
+fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
+    let of_node =
         |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
-    (0..machine.nodes())
-        .flat_map(first_of_cores)
+    let strands: Vec<StrandId> = (0..machine.nodes())
+        .flat_map(of_node)
         .filter_map(StrandId::new)
-        .collect()
+        .filter(|strand| first.strands.has(*strand))
+        .collect();
+    if strands.is_empty() {
+        first.strands.iter().take(1).collect()
+    } else {
+        strands
+    }
 }
 
 fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
@@ -309,7 +320,7 @@ fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
         memory.truth(),
         args.perf_config,
         &guests,
-        &board.tallies(),
+        &board,
     );
     report::print(output, &results)?;
     output.flush()?;

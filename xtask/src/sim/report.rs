@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::measure::{Pair, Place};
-use super::results::{CounterResult, Results};
+use super::results::{CounterResult, Hypercalls, Results};
 use crate::table::{Align, Table};
 
 /// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
@@ -163,11 +163,13 @@ fn totals(counters: &[CounterResult]) -> Table {
     table
 }
 
+/// One line for each guest, and one for each class of registers that it asked for.
 fn hypercalls(results: &Results) -> Table {
     let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
     let mut header = vec![
         ("guest", Align::Left),
         ("grant", Align::Left),
+        ("registers", Align::Left),
         ("calls", Align::Right),
     ];
     header.extend(
@@ -176,25 +178,28 @@ fn hypercalls(results: &Results) -> Table {
             .map(|status| (status.as_str(), Align::Right)),
     );
     let mut table = Table::new(&header);
-    for guest in &results.guests {
-        let calls = &guest.hypercalls;
-        let counts = statuses.iter().map(|status| {
+    let mut line = |guest: &str, grant: &str, registers: &str, calls: &Hypercalls| {
+        let count = |status: &&String| {
             calls
                 .by_status
                 .get(*status)
                 .copied()
                 .unwrap_or(0)
                 .to_string()
-        });
+        };
+        let names = [guest, grant, registers].map(str::to_owned);
         table.row(
-            [
-                guest.name.clone(),
-                guest.grant.clone(),
-                calls.total.to_string(),
-            ]
-            .into_iter()
-            .chain(counts),
+            names
+                .into_iter()
+                .chain([calls.total.to_string()])
+                .chain(statuses.iter().map(count)),
         );
+    };
+    for guest in &results.guests {
+        line(&guest.name, &guest.grant, "", &guest.hypercalls);
+        for (class, calls) in &guest.by_class {
+            line("", "", class, calls);
+        }
     }
     table
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Counter, Node, Unit};
+use hv_core::GuestId;
+use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use platform::Machine;
 use serde::Serialize;
 
-use super::board::{Tally, status_name};
+use super::board::{Board, Tally, status_name};
 use super::guests::Guest;
 use super::measure::{Pair, Place};
 use crate::memory::Truth;
@@ -52,6 +54,8 @@ pub struct GuestResults {
     pub grant: String,
     /// How its hypercalls ended.
     pub hypercalls: Hypercalls,
+    /// How the service's own statistics count those for registers, by class of register.
+    pub by_class: BTreeMap<&'static str, Hypercalls>,
 }
 
 /// One counter over the whole run.
@@ -87,6 +91,24 @@ impl Hypercalls {
         }
     }
 
+    /// Gets and sets of one class of registers.
+    fn of_class(statistics: &Statistics, class: Class) -> Self {
+        let count = |outcome: &Outcome| -> u64 {
+            [Operation::Get, Operation::Set]
+                .map(|operation| statistics.count(operation, class, *outcome))
+                .iter()
+                .sum()
+        };
+        let counts = Outcome::ALL
+            .iter()
+            .map(|outcome| (outcome.name().to_owned(), count(outcome)));
+        let by_status: BTreeMap<String, u64> = counts.filter(|(_, count)| *count != 0).collect();
+        Self {
+            total: by_status.values().sum(),
+            by_status,
+        }
+    }
+
     /// The sum of all guests.
     #[must_use]
     pub fn sum(tallies: &[Tally]) -> Self {
@@ -108,8 +130,9 @@ impl Results {
         truth: &Truth,
         perf_config: PerfConfig,
         guests: &[Guest],
-        tallies: &[Tally],
+        board: &Board<'_>,
     ) -> Self {
+        let tallies = board.tallies();
         let counters: Vec<CounterResult> = pairs
             .iter()
             .flat_map(|pair| counters(pair, truth, perf_config))
@@ -119,14 +142,22 @@ impl Results {
             nodes: machine.nodes(),
             references,
             cycles: truth.cycles(),
-            hypercalls: Hypercalls::sum(tallies),
-            guests: guests
-                .iter()
-                .zip(tallies)
-                .map(|(guest, tally)| GuestResults {
-                    name: guest.name.clone(),
-                    grant: guest.config.grant.to_string(),
-                    hypercalls: Hypercalls::new(tally),
+            hypercalls: Hypercalls::sum(&tallies),
+            guests: (0..)
+                .map_while(GuestId::new)
+                .zip(guests)
+                .zip(&tallies)
+                .map(|((id, guest), tally)| {
+                    let statistics = board.service().statistics(id);
+                    let classes = Class::ALL
+                        .iter()
+                        .map(|class| (class.name(), Hypercalls::of_class(&statistics, *class)));
+                    GuestResults {
+                        name: guest.name.clone(),
+                        grant: guest.config.grant.to_string(),
+                        hypercalls: Hypercalls::new(tally),
+                        by_class: classes.filter(|(_, calls)| calls.total != 0).collect(),
+                    }
                 })
                 .collect(),
             truth_matches: counters
