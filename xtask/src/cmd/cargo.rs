@@ -23,13 +23,13 @@ struct Artifact {
     executable: Option<PathBuf>,
 }
 
-/// Builds a program of the workspace as it ships, and says where it is.
+/// Builds a program of the workspace as a hypervisor image is built, and says where it is.
 ///
 /// # Errors
 /// It cannot be built.
 pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
     let output = cargo()
-        .args(["build", "--quiet", "--release"])
+        .args(["build", "--quiet", "--profile", "image"])
         .args(["--package", package, "--bin", program])
         .arg("--message-format=json-render-diagnostics")
         .stdin(Stdio::null())
