@@ -91,7 +91,7 @@ fn every_step_is_taken() {
     ];
     assert_eq!(log[..4], fixed);
     assert!(
-        log[4].starts_with("cargo build ") && log[4].contains("--release"),
+        log[4].starts_with("cargo build ") && log[4].contains("--profile image"),
         "{log:?}"
     );
     assert!(
