@@ -42,9 +42,9 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<Place, 
     let fits = |version: &Version| version.major == wanted.major && version.minor <= wanted.minor;
     versions
         .iter()
-        .zip(1..=u8::MAX)
-        .rfind(|(version, _)| fits(version))
-        .map(|(_, number)| Place(number))
+        .rposition(fits)
+        .and_then(|index| u8::try_from(index + 1).ok())
+        .map(Place)
         .ok_or(HvError::NotSupported)
 }
 

@@ -5,7 +5,8 @@ use hv_core::Place;
 
 use crate::units::Unit;
 
-/// Bits 0-17: registers 0-17. Bits 18-21: the hubs. Bit 22: HT in register 0. Bits 63:56: the place of the version that
+/// Bits 0 and 2-17: these registers; register 1 is no common case. Bits 18-21: the hubs. Bit 22: HT in register 0. Bits
+/// 63:56: the place of the version that
 /// is negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access(u64);
@@ -64,6 +65,7 @@ impl Access {
     pub(crate) const fn with(self, register: PerfReg) -> Self {
         let bit = match register.kind() {
             Kind::Hub { hub, .. } => SINGLE_REGISTERS as usize + hub.index(),
+            Kind::L2 => return self,
             _ => register.index(),
         };
         Self(self.0 | 1 << bit)
@@ -74,7 +76,7 @@ impl Access {
         Self(self.0 | HT)
     }
 
-    /// The bits of a unit. L2 control is out of service for some nodes of a guest, so it has none: register 1 looks.
+    /// The bits of a unit. L2 control has none.
     pub(crate) fn of_unit(unit: Unit) -> Self {
         PerfReg::all().fold(Self::NOTHING, |access, register| {
             match (unit, register.kind()) {

@@ -14,15 +14,26 @@ use crate::arbitration::HubGate;
 use crate::l2::HeldL2;
 use crate::service::PerfCounterSeat;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
-use crate::table::{WRITE_MASKS, write_mask};
+use crate::table::{Row, write_mask};
 use crate::units::Unit;
-
-/// The first register of a DRAM channel, and how many there are.
-const DRAM: u64 = 2;
-const DRAM_REGISTERS: u64 = 16;
 
 /// How many registers a hub has.
 const HUB_REGISTERS: u64 = 18;
+
+/// `index / HUB_REGISTERS` for the registers of all hubs. In general the division takes a 128-bit product, which SPARC has
+/// no instruction for.
+#[inline(always)]
+const fn hub_of(index: u64) -> u64 {
+    (index * 57) >> 10
+}
+
+const _: () = {
+    let mut index = 0;
+    while index < HUB_REGISTERS * Hub::ALL.len() as u64 {
+        assert!(hub_of(index) == index / HUB_REGISTERS);
+        index += 1;
+    }
+};
 
 /// What a call does to a register. Get and set share every check and differ in these accesses.
 trait Access: Copy {
@@ -46,8 +57,8 @@ trait Access: Copy {
     fn device<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
-        index: usize,
         address: PhysicalAddress,
+        mask: u64,
     ) -> Result<Self::Value, AccessError>;
 }
 
@@ -80,8 +91,8 @@ impl Access for Get {
     fn device<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
-        _: usize,
         address: PhysicalAddress,
+        _: u64,
     ) -> Result<u64, AccessError> {
         seat.service.bus.read(seat.strand, address)
     }
@@ -118,10 +129,9 @@ impl Access for Set {
     fn device<B: Bus, R: StrandRegisters>(
         self,
         seat: &PerfCounterSeat<'_, B, R>,
-        index: usize,
         address: PhysicalAddress,
+        mask: u64,
     ) -> Result<(), AccessError> {
-        let mask = WRITE_MASKS.get(index).ok_or(AccessError::Fault)?;
         seat.service.bus.write(seat.strand, address, self.0 & mask)
     }
 }
@@ -155,44 +165,79 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
 
     #[inline(always)]
     fn common<A: Access>(&self, id: u64, access: A) -> Option<Result<A::Value, HvError>> {
-        let allowed = self.guest.access();
-        if id.wrapping_sub(DRAM) < DRAM_REGISTERS {
-            if !allowed.register(id) {
-                return None;
-            }
-            return Some(match self.device(id as usize, access) {
-                Ok(value) => {
-                    self.counts.add(A::OPERATION, Class::Dram, Outcome::Ok);
-                    Ok(value)
-                }
-                Err(error) => Err(self.failed_common(A::OPERATION, id, error).error()),
-            });
-        }
         if id == 0 {
-            if !allowed.register(0) || access.sets_ht() && !allowed.ht() {
-                return None;
-            }
-            let value = access.pcr(self);
-            self.counts.add(A::OPERATION, Class::Strand, Outcome::Ok);
-            return Some(Ok(value));
+            return self
+                .may_use_pcr(A::OPERATION, access.sets_ht())
+                .then(|| Ok(access.pcr(self)));
         }
-        let (hub, gate) = self.hub(id)?;
-        if !allowed.hub(hub) || !gate.take_free(self.strand) {
-            return None;
-        }
-        Some(match self.device(id as usize, access) {
-            Ok(value) => {
-                gate.release(self.strand);
-                self.counts.add(A::OPERATION, Class::Hub, Outcome::Ok);
-                Ok(value)
-            }
-            Err(error) => Err(self.failed_common(A::OPERATION, id, error).error()),
-        })
+        let accessed = if id < SINGLE_REGISTERS {
+            self.dram_common(id, A::OPERATION, |index| self.device(index, access))?
+        } else {
+            self.hub_common(id, A::OPERATION, |index| self.device(index, access))?
+        };
+        Some(accessed.map_err(|error| self.failed_common(A::OPERATION, id, error).error()))
     }
 
+    /// The common case of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
+    /// so to [`failed_common`](Self::failed_common).
+    #[inline(always)]
+    pub(crate) fn dram_common<T>(
+        &self,
+        id: u64,
+        operation: Operation,
+        access: impl FnOnce(usize) -> Result<T, AccessError>,
+    ) -> Option<Result<T, AccessError>> {
+        if !self.guest.access().register(id) {
+            return None;
+        }
+        let result = access(id as usize);
+        if result.is_ok() {
+            self.counts.add(operation, Class::Dram, Outcome::Ok);
+        }
+        Some(result)
+    }
+
+    /// The common case of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
+    /// and it remains to say so to [`failed_common`](Self::failed_common).
+    #[inline(always)]
+    pub(crate) fn hub_common<T>(
+        &self,
+        id: u64,
+        operation: Operation,
+        access: impl FnOnce(usize) -> Result<T, AccessError>,
+    ) -> Option<Result<T, AccessError>> {
+        let (hub, gate) = self.hub(id)?;
+        if !self.guest.access().hub(hub) || !gate.take_free(self.strand) {
+            return None;
+        }
+        let result = access(id as usize);
+        if result.is_ok() {
+            gate.release(self.strand);
+            self.counts.add(operation, Class::Hub, Outcome::Ok);
+        }
+        Some(result)
+    }
+
+    /// The common case of register 0: if the guest may use it, counts the access, which the caller makes.
+    #[inline(always)]
+    pub(crate) fn may_use_pcr(&self, operation: Operation, sets_ht: bool) -> bool {
+        let allowed = self.guest.access();
+        let may = allowed.register(0) && (!sets_ht || allowed.ht());
+        if may {
+            self.counts.add(operation, Class::Strand, Outcome::Ok);
+        }
+        may
+    }
+
+    /// The access of a common case failed. Not for a common case that comes to nothing for any other reason.
     #[cold]
     #[inline(never)]
-    fn failed_common(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
+    pub(crate) fn failed_common(
+        &self,
+        operation: Operation,
+        id: u64,
+        error: AccessError,
+    ) -> Refusal {
         let refusal = match PerfReg::new(id) {
             Some(register) => self.failed(register, error),
             None => Refusal::Invalid,
@@ -286,24 +331,24 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
 
     #[inline(always)]
     fn device<A: Access>(&self, index: usize, access: A) -> Result<A::Value, AccessError> {
-        let address = *self.addresses.get(index).ok_or(AccessError::Fault)?;
-        access.device(self, index, address)
+        let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
+        access.device(self, address, mask)
     }
 
     /// The hub of a register from 18 on.
     #[inline(always)]
-    fn hub(&self, id: u64) -> Option<(Hub, &HubGate)> {
+    pub(crate) fn hub(&self, id: u64) -> Option<(Hub, &HubGate)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);
         if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
             return None;
         }
-        // In 32 bits: a 64-bit division by a constant takes a 128-bit product, which SPARC has no instruction for.
-        let hub = Hub::new((index as u32 / HUB_REGISTERS as u32) as usize)?;
+        let hub = Hub::new(hub_of(index) as usize)?;
         Some((hub, self.gate(hub)))
     }
 
     #[inline(always)]
     fn gate(&self, hub: Hub) -> &HubGate {
-        &self.service.hubs[hub.index()]
+        // Not all compilers see everywhere that the number of a hub is below 4.
+        &self.hubs[hub.index() % Hub::ALL.len()]
     }
 }

@@ -11,6 +11,7 @@ pub mod arbitration;
 mod call;
 mod guest;
 mod l2;
+mod leaf;
 pub mod policy;
 mod service;
 pub mod statistics;

@@ -11,13 +11,13 @@ use crate::guest::{Guest, VERSIONS};
 use crate::l2::L2Lock;
 use crate::policy::{self, ConfigError, GuestConfig, StrandSet};
 use crate::statistics::{Counts, Statistics};
-use crate::table::{self, Addresses};
+use crate::table::{self, Rows};
 use crate::units::{OutOfService, Unit};
 
 /// What the service keeps for a strand.
 #[derive(Debug)]
 pub(crate) struct StrandState {
-    addresses: &'static Addresses,
+    rows: &'static Rows,
     node: Node,
     counts: Counts,
 }
@@ -60,7 +60,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                     None => Node::Node0,
                 };
                 StrandState {
-                    addresses: table::addresses(node),
+                    rows: table::rows(node),
                     node,
                     counts: Counts::new(),
                 }
@@ -139,7 +139,8 @@ impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
         PerfCounterSeat {
             service: self,
             guest: &self.guests[caller.guest.index()],
-            addresses: strand.addresses,
+            hubs: &self.hubs,
+            rows: strand.rows,
             counts: &strand.counts,
             strand: caller.strand,
             node: strand.node,
@@ -164,7 +165,8 @@ impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
 pub struct PerfCounterSeat<'a, B, R> {
     pub(crate) service: &'a PerfCounterService<B, R>,
     pub(crate) guest: &'a Guest,
-    pub(crate) addresses: &'static Addresses,
+    pub(crate) hubs: &'a [HubGate; Hub::ALL.len()],
+    pub(crate) rows: &'static Rows,
     pub(crate) counts: &'a Counts,
     pub(crate) strand: StrandId,
     pub(crate) node: Node,

@@ -7,21 +7,35 @@ use guest_abi::layout::{
 use guest_abi::{HubRole, HubUnit, Kind, McuRole, Node, PerfReg};
 use platform::{PhysicalAddress, address};
 
-/// The addresses of all registers for the strands of one node: its own DRAM registers by local address, everything
-/// else by global address. Registers 0 and 1 have none.
-pub(crate) type Addresses = [PhysicalAddress; PerfReg::COUNT];
+/// A register: its address, and the bits that a guest can write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) address: PhysicalAddress,
+    pub(crate) mask: u64,
+}
+
+/// All registers for the strands of one node: its own DRAM registers by local address, everything else by global address.
+/// Registers 0 and 1 have none.
+pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
 
-/// One table of addresses for each node that a call can come from.
-static ADDRESSES: [Addresses; NODES] = {
-    let mut tables = [[PhysicalAddress(0); PerfReg::COUNT]; NODES];
+/// One table for each node that a call can come from.
+static ROWS: [Rows; NODES] = {
+    let none = Row {
+        address: PhysicalAddress(0),
+        mask: 0,
+    };
+    let mut tables = [[none; PerfReg::COUNT]; NODES];
     let mut node = 0;
     while node < NODES {
         let mut id = 0;
         while id < PerfReg::COUNT {
             if let Some(address) = address_from(node, id) {
-                tables[node][id] = address;
+                tables[node][id].address = address;
+            }
+            if let Some(register) = PerfReg::new(id as u64) {
+                tables[node][id].mask = write_mask(register);
             }
             id += 1;
         }
@@ -40,9 +54,9 @@ const fn address_from(caller: usize, id: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// The addresses that strands of this node use.
-pub(crate) fn addresses(node: Node) -> &'static Addresses {
-    &ADDRESSES[node.index()]
+/// The table that strands of this node use.
+pub(crate) fn rows(node: Node) -> &'static Rows {
+    &ROWS[node.index()]
 }
 
 /// The bits of a register that a guest can write; what is written to the others is dropped.
@@ -71,16 +85,3 @@ pub const fn write_mask(register: PerfReg) -> u64 {
         },
     }
 }
-
-/// [`write_mask`] of all registers, for the fast path.
-pub(crate) static WRITE_MASKS: [u64; PerfReg::COUNT] = {
-    let mut masks = [0; PerfReg::COUNT];
-    let mut id = 0;
-    while id < PerfReg::COUNT {
-        if let Some(register) = PerfReg::new(id as u64) {
-            masks[id] = write_mask(register);
-        }
-        id += 1;
-    }
-    masks
-};

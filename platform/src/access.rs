@@ -41,6 +41,24 @@ pub trait Bus {
         address: PhysicalAddress,
         value: u64,
     ) -> Result<(), AccessError>;
+
+    /// [`read`](Self::read) for a caller that something else saves when the access faults: on hardware the trap does not
+    /// come back here. See `platform::sparc64::Mmio`.
+    #[inline(always)]
+    fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        self.read(strand, address)
+    }
+
+    /// [`write`](Self::write) for a caller that something else saves when the access faults.
+    #[inline(always)]
+    fn write_or_trap(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        self.write(strand, address, value)
+    }
 }
 
 /// The registers of the strand that executes the call. Only ever asked for that strand, but for its node.
@@ -69,6 +87,21 @@ impl<T: Bus + ?Sized> Bus for &T {
         value: u64,
     ) -> Result<(), AccessError> {
         (**self).write(strand, address, value)
+    }
+
+    #[inline(always)]
+    fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        (**self).read_or_trap(strand, address)
+    }
+
+    #[inline(always)]
+    fn write_or_trap(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        (**self).write_or_trap(strand, address, value)
     }
 }
 

@@ -1,10 +1,15 @@
 //! The hardware of Victoria Falls machines as a hypervisor sees it: where registers are, how they are reached, and
 //! which of them a machine has. No guests and no policy.
 //!
-//! A hypervisor engineer implements two traits, [`Bus`] and [`StrandRegisters`].
+//! A hypervisor engineer implements two traits, [`Bus`] and [`StrandRegisters`], or takes those of the module `sparc64`,
+//! which is there on SPARC V9 only.
 //!
 //! The feature `models` adds simulated devices. It is off in production images.
 #![no_std]
+#![cfg_attr(
+    all(target_arch = "sparc64", not(feature = "pcr-in-memory")),
+    feature(asm_experimental_arch)
+)]
 #![deny(unsafe_code)]
 
 pub mod access;
@@ -12,6 +17,8 @@ pub mod address;
 pub mod machine;
 #[cfg(feature = "models")]
 pub mod models;
+#[cfg(target_arch = "sparc64")]
+pub mod sparc64;
 
 pub use access::{AccessError, Bus, StrandRegisters};
 pub use address::PhysicalAddress;

@@ -6,6 +6,7 @@ pub mod lackey;
 pub mod memory;
 pub mod nearest;
 pub mod output;
+pub mod qemu;
 pub mod sim;
 pub mod strands;
 pub mod table;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, record, regs, sim, test};
+use xtask::cmd::{Mismatch, bench, call, qemu, record, regs, sim, test};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -17,7 +17,7 @@ use xtask::interrupt::{self, Interrupted};
                   cargo xtask sim --machine maramba --nodes 2 --events dram:mem_reads,pic:Instr_cnt\n  \
                   cargo xtask regs --machine batoka --format csv\n  \
                   echo '0 core 0 0x205 1 1' | cargo xtask call\n  \
-                  cargo xtask test"
+                  cargo xtask test\n  cargo xtask qemu"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -32,6 +32,7 @@ enum Command {
     Record(record::Args),
     Test(test::Args),
     Bench(bench::Args),
+    Qemu(qemu::Args),
 }
 
 /// Bad input, and whatever else a command cannot do.
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(args),
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Qemu(args) => qemu::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

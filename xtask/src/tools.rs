@@ -23,6 +23,14 @@ pub fn require(program: &str, package: &str) -> anyhow::Result<PathBuf> {
     Host::here().require(program, package)
 }
 
+/// Finds the file `path`, which `package` brings. Installs that as [`require`] does.
+///
+/// # Errors
+/// As [`require`].
+pub fn require_file(path: &Path, package: &str) -> anyhow::Result<()> {
+    Host::here().require_file(path, package)
+}
+
 /// What installing depends on.
 struct Host {
     path: OsString,
@@ -62,16 +70,32 @@ impl Host {
         if let Some(path) = self.find(program.as_ref()) {
             return Ok(path);
         }
-        let apt = self.find("apt-get".as_ref()).filter(|_| self.root);
-        let Some(apt) = apt else {
-            bail!("{program} is not installed; {}", self.advice(package))
-        };
-        eprintln!("{program} is not installed; installing {package} ...");
-        self.apt(&apt, &["update"])
-            .and_then(|()| self.apt(&apt, &["install", "--yes", package]))
-            .with_context(|| format!("{program} is not installed; {}", self.advice(package)))?;
+        self.install(program, package)?;
         let found = self.find(program.as_ref());
         found.with_context(|| format!("{package} is installed, but {program} is not found in PATH"))
+    }
+
+    fn require_file(&self, path: &Path, package: &str) -> anyhow::Result<()> {
+        let name = path.display();
+        if !path.exists() {
+            self.install(&name.to_string(), package)?;
+        }
+        ensure!(
+            path.exists(),
+            "{package} is installed, but {name} is not there"
+        );
+        Ok(())
+    }
+
+    fn install(&self, wanted: &str, package: &str) -> anyhow::Result<()> {
+        let apt = self.find("apt-get".as_ref()).filter(|_| self.root);
+        let Some(apt) = apt else {
+            bail!("{wanted} is not installed; {}", self.advice(package))
+        };
+        eprintln!("{wanted} is not installed; installing {package} ...");
+        self.apt(&apt, &["update"])
+            .and_then(|()| self.apt(&apt, &["install", "--yes", package]))
+            .with_context(|| format!("{wanted} is not installed; {}", self.advice(package)))
     }
 
     /// Runs apt-get, unattended; what it prints goes to standard error.

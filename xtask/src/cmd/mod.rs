@@ -6,6 +6,7 @@ pub mod bench;
 pub mod call;
 pub mod cargo;
 pub mod machine;
+pub mod qemu;
 pub mod record;
 pub mod regs;
 pub mod sim;

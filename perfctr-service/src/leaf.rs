@@ -1,0 +1,96 @@
+//! The common cases once more, for a veneer that calls them without a stack.
+//!
+//! Device accesses are those [that may trap](Bus::read_or_trap), and register 0 is left to the veneer.
+
+use guest_abi::PerfReg;
+use guest_abi::layout::SparcPcr;
+use platform::{AccessError, Bus, StrandRegisters};
+
+use crate::service::PerfCounterSeat;
+use crate::statistics::Operation;
+use crate::table::{Row, write_mask};
+
+/// Bits that the number of a DRAM register has. With no others it is one that the tables have, which need not be checked.
+const DRAM: u64 = 31;
+
+impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
+    /// [`get_common`](Self::get_common) for a register from 1 to 17, which the veneer has looked at. (Of another number,
+    /// its lower bits are taken.)
+    #[inline(always)]
+    pub fn leaf_get_dram(&self, id: u64) -> Option<u64> {
+        self.dram_common(id & DRAM, Operation::Get, |index| self.read_or_trap(index))?
+            .ok()
+    }
+
+    /// [`set_common`](Self::set_common) for a register from 1 to 17, as with [`leaf_get_dram`](Self::leaf_get_dram).
+    #[inline(always)]
+    pub fn leaf_set_dram(&self, id: u64, value: u64) -> Option<()> {
+        self.dram_common(id & DRAM, Operation::Set, |index| {
+            self.write_or_trap(index, value)
+        })?
+        .ok()
+    }
+
+    /// [`get_common`](Self::get_common) for a register of a hub.
+    #[inline(always)]
+    pub fn leaf_get_hub(&self, id: u64) -> Option<u64> {
+        self.hub_or_release(id, Operation::Get, |index| self.read_or_trap(index))
+    }
+
+    /// [`set_common`](Self::set_common) for a register of a hub.
+    #[inline(always)]
+    pub fn leaf_set_hub(&self, id: u64, value: u64) -> Option<()> {
+        self.hub_or_release(id, Operation::Set, |index| self.write_or_trap(index, value))
+    }
+
+    /// An access that fails without a trap leaves the hub as it was: the call is then served as if none had been made.
+    #[inline(always)]
+    fn hub_or_release<T>(
+        &self,
+        id: u64,
+        operation: Operation,
+        access: impl FnOnce(usize) -> Result<T, AccessError>,
+    ) -> Option<T> {
+        let result = self.hub_common(id, operation, access)?;
+        if result.is_err() {
+            self.leaf_faulted(id);
+        }
+        result.ok()
+    }
+
+    #[inline(always)]
+    fn read_or_trap(&self, index: usize) -> Result<u64, AccessError> {
+        let Row { address, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
+        self.service.bus.read_or_trap(self.strand, address)
+    }
+
+    #[inline(always)]
+    fn write_or_trap(&self, index: usize, value: u64) -> Result<(), AccessError> {
+        let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
+        self.service
+            .bus
+            .write_or_trap(self.strand, address, value & mask)
+    }
+
+    /// Whether the strand reads %pcr now, which is register 0. If so the call is counted. Otherwise nothing was done.
+    #[inline(always)]
+    pub fn leaf_get_pcr(&self) -> bool {
+        self.may_use_pcr(Operation::Get, false)
+    }
+
+    /// What the strand writes to %pcr now, for a guest that sets register 0. If there is something the call is counted.
+    /// Otherwise nothing was done.
+    #[inline(always)]
+    pub fn leaf_set_pcr(&self, value: u64) -> Option<u64> {
+        self.may_use_pcr(Operation::Set, value & SparcPcr::HT != 0)
+            .then_some(value & write_mask(PerfReg::SPARC_PCR))
+    }
+
+    /// The device access of one of these trapped, for the register `id`: what it had begun is undone. The call is then
+    /// served as if neither had been tried.
+    pub fn leaf_faulted(&self, id: u64) {
+        if let Some((_, gate)) = self.hub(id) {
+            gate.release(self.strand);
+        }
+    }
+}

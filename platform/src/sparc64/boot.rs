@@ -1,0 +1,155 @@
+//! From reset to Rust, and from Rust to the guest.
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sun4v_boot {
+    ($main:path, $block:path) => {
+        ::core::arch::global_asm!(
+            "
+            .section .text.entry, \"ax\"
+            .globl _start
+    _start:
+            wrpr %g0, 0, %tl
+            wrpr %g0, {MAXGL}, %gl
+            wrpr %g0, {PSTATE}, %pstate
+            .word {ENTER_HYPERVISOR}
+            wrpr %g0, 15, %pil
+            wr %g0, 0, %fprs
+            set sun4v_trap_table, %g1
+            .word {SET_HTBA}
+            wrpr %g0, 0, %cwp
+            wrpr %g0, {NWINDOWS} - 2, %cansave
+            wrpr %g0, 0, %canrestore
+            wrpr %g0, 0, %otherwin
+            wrpr %g0, {NWINDOWS} - 1, %cleanwin
+            wrpr %g0, 0, %wstate
+            set __bss_start, %g1
+            set __bss_end, %g2
+    1:      cmp %g1, %g2
+            bgeu,pn %xcc, 2f
+             nop
+            stx %g0, [%g1]
+            ba,pt %xcc, 1b
+             add %g1, 8, %g1
+    2:      set {block}, %g6
+            mov {SCRATCHPAD}, %g1
+            stxa %g6, [%g1] {ASI}
+            set __stack_top, %g1
+            sub %g1, {BIAS} + 192, %sp
+            stx %sp, [%g6 + {STACK}]
+            call {main}                         ! returns the address at which the guest begins
+             clr %fp
+
+            mov %o0, %g1                        ! nothing of ours in any register that the guest sees
+            mov {NWINDOWS} - 1, %g2
+    3:      wrpr %g2, 0, %cwp                   ! ends in window 0
+            clr %l0
+            clr %l1
+            clr %l2
+            clr %l3
+            clr %l4
+            clr %l5
+            clr %l6
+            clr %l7
+            clr %i0
+            clr %i1
+            clr %i2
+            clr %i3
+            clr %i4
+            clr %i5
+            clr %i6
+            clr %i7
+            brnz,pt %g2, 3b
+             sub %g2, 1, %g2
+            wrpr %g0, {NWINDOWS} - 2, %cansave
+            wrpr %g0, 0, %canrestore
+            wrpr %g0, 0, %otherwin
+            wrpr %g0, {NWINDOWS} - 1, %cleanwin
+            wrpr %g0, 0, %wstate
+            wr %g0, 0, %y
+            wr %g0, 0, %ccr
+            mov %g1, %o0
+            wrpr %g0, {MAXGL} - 1, %gl
+    4:      clr %g1
+            clr %g2
+            clr %g3
+            clr %g4
+            clr %g5
+            clr %g6
+            rdpr %gl, %g7
+            sub %g7, 1, %g7
+            brlz,pn %g7, 5f
+             nop
+            ba,pt %xcc, 4b
+             wrpr %g7, 0, %gl
+    5:      clr %g7
+            wrpr %g0, 0, %tl
+            wrpr %g0, {PSTATE}, %pstate
+            jmp %o0
+             .word {LEAVE_HYPERVISOR}
+
+            .section .text.traps, \"ax\"
+    sun4v_spill:                                ! Rust before the guest runs, or when all is over
+            rdpr %tpc, %g1
+            set __image_end, %g2
+            cmp %g1, %g2
+            bgeu,pn %xcc, sun4v_unexpected
+             nop
+            stx %l0, [%sp + {BIAS} + 0]
+            stx %l1, [%sp + {BIAS} + 8]
+            stx %l2, [%sp + {BIAS} + 16]
+            stx %l3, [%sp + {BIAS} + 24]
+            stx %l4, [%sp + {BIAS} + 32]
+            stx %l5, [%sp + {BIAS} + 40]
+            stx %l6, [%sp + {BIAS} + 48]
+            stx %l7, [%sp + {BIAS} + 56]
+            stx %i0, [%sp + {BIAS} + 64]
+            stx %i1, [%sp + {BIAS} + 72]
+            stx %i2, [%sp + {BIAS} + 80]
+            stx %i3, [%sp + {BIAS} + 88]
+            stx %i4, [%sp + {BIAS} + 96]
+            stx %i5, [%sp + {BIAS} + 104]
+            stx %i6, [%sp + {BIAS} + 112]
+            stx %i7, [%sp + {BIAS} + 120]
+            saved
+            retry
+    sun4v_fill:
+            rdpr %tpc, %g1
+            set __image_end, %g2
+            cmp %g1, %g2
+            bgeu,pn %xcc, sun4v_unexpected
+             nop
+            ldx [%sp + {BIAS} + 0], %l0
+            ldx [%sp + {BIAS} + 8], %l1
+            ldx [%sp + {BIAS} + 16], %l2
+            ldx [%sp + {BIAS} + 24], %l3
+            ldx [%sp + {BIAS} + 32], %l4
+            ldx [%sp + {BIAS} + 40], %l5
+            ldx [%sp + {BIAS} + 48], %l6
+            ldx [%sp + {BIAS} + 56], %l7
+            ldx [%sp + {BIAS} + 64], %i0
+            ldx [%sp + {BIAS} + 72], %i1
+            ldx [%sp + {BIAS} + 80], %i2
+            ldx [%sp + {BIAS} + 88], %i3
+            ldx [%sp + {BIAS} + 96], %i4
+            ldx [%sp + {BIAS} + 104], %i5
+            ldx [%sp + {BIAS} + 112], %i6
+            ldx [%sp + {BIAS} + 120], %i7
+            restored
+            retry
+            ",
+            MAXGL = const $crate::sparc64::MAXGL,
+            PSTATE = const $crate::sparc64::PSTATE,
+            NWINDOWS = const $crate::sparc64::NWINDOWS,
+            BIAS = const $crate::sparc64::STACK_BIAS,
+            ASI = const $crate::sparc64::SCRATCHPAD.0,
+            SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
+            STACK = const $crate::sparc64::layout::STACK,
+            ENTER_HYPERVISOR = const $crate::sparc64::layout::ENTER_HYPERVISOR,
+            LEAVE_HYPERVISOR = const $crate::sparc64::layout::LEAVE_HYPERVISOR,
+            SET_HTBA = const $crate::sparc64::layout::SET_HTBA,
+            block = sym $block,
+            main = sym $main,
+        );
+    };
+}

@@ -1,0 +1,77 @@
+//! Device registers by physical address.
+
+use guest_abi::StrandId;
+
+use crate::{AccessError, Bus, PhysicalAddress};
+
+/// The bus of the machine itself: hyperprivileged code runs with the MMU off, so that its addresses are physical ones
+/// (those with bit 39 set are not cached).
+///
+/// `read` and `write` wait until the access is done, and return [`AccessError::Fault`] if it trapped: they are the two
+/// functions `sun4v_load` and `sun4v_store` of [`sun4v_image!`](crate::sun4v_image), whose addresses its trap handler
+/// knows. `read_or_trap` and `write_or_trap` are a single instruction. If that traps within a leaf function, the
+/// function refuses with [`FAULTED`](super::leaf::FAULTED); elsewhere it is fatal.
+#[derive(Clone, Copy, Debug)]
+pub struct Mmio(());
+
+#[repr(C)]
+struct Answer {
+    fault: u64,
+    value: u64,
+}
+
+unsafe extern "C" {
+    fn sun4v_load(address: u64) -> Answer;
+    fn sun4v_store(address: u64, value: u64) -> u64;
+}
+
+impl Mmio {
+    /// The bus.
+    ///
+    /// # Safety
+    /// The code runs in hyperprivileged mode with the MMU off. Nothing but device registers is at the addresses that
+    /// it is asked for.
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+impl Bus for Mmio {
+    fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        // SAFETY: `new` promises that a device register is there; a trap comes back as an answer.
+        let Answer { fault, value } = unsafe { sun4v_load(address.0) };
+        if fault == 0 {
+            Ok(value)
+        } else {
+            Err(AccessError::Fault)
+        }
+    }
+
+    fn write(&self, _: StrandId, address: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        // SAFETY: as above.
+        let fault = unsafe { sun4v_store(address.0, value) };
+        if fault == 0 {
+            Ok(())
+        } else {
+            Err(AccessError::Fault)
+        }
+    }
+
+    #[inline(always)]
+    fn read_or_trap(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        // SAFETY: `new` promises that a device register is there.
+        Ok(unsafe { (address.0 as *const u64).read_volatile() })
+    }
+
+    #[inline(always)]
+    fn write_or_trap(
+        &self,
+        _: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        // SAFETY: as above.
+        unsafe { (address.0 as *mut u64).write_volatile(value) };
+        Ok(())
+    }
+}

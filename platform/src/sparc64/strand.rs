@@ -1,0 +1,69 @@
+//! The strand's own registers.
+
+#[cfg(not(feature = "pcr-in-memory"))]
+use core::arch::asm;
+
+use guest_abi::{Node, StrandId};
+
+use super::StrandBlock;
+use crate::StrandRegisters;
+
+/// %pcr of the strand that executes the call.
+///
+/// With the feature `pcr-in-memory` it is a word of the strand's [`StrandBlock`]: QEMU has no %pcr.
+#[derive(Clone, Copy, Debug)]
+pub struct StrandRegs {
+    #[cfg(feature = "pcr-in-memory")]
+    block: &'static StrandBlock,
+}
+
+impl StrandRegs {
+    /// The registers of the strand with this block.
+    ///
+    /// # Safety
+    /// The code runs in hyperprivileged mode. Calls for a strand are made on that strand.
+    #[cfg_attr(
+        not(feature = "pcr-in-memory"),
+        expect(unused_variables, reason = "hardware knows its strand")
+    )]
+    pub const unsafe fn new(block: &'static StrandBlock) -> Self {
+        Self {
+            #[cfg(feature = "pcr-in-memory")]
+            block,
+        }
+    }
+}
+
+impl StrandRegisters for StrandRegs {
+    fn node(&self, strand: StrandId) -> Node {
+        strand.node()
+    }
+
+    #[cfg(not(feature = "pcr-in-memory"))]
+    fn pcr(&self, _: StrandId) -> u64 {
+        let value: u64;
+        // SAFETY: hyperprivileged code can read %pcr, which changes nothing.
+        unsafe {
+            asm!("rd %asr16, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
+        }
+        value
+    }
+
+    #[cfg(not(feature = "pcr-in-memory"))]
+    fn set_pcr(&self, _: StrandId, value: u64) {
+        // SAFETY: hyperprivileged code can write %pcr, which only says what is counted.
+        unsafe {
+            asm!("wr {value}, 0, %asr16", value = in(reg) value, options(nomem, nostack, preserves_flags));
+        }
+    }
+
+    #[cfg(feature = "pcr-in-memory")]
+    fn pcr(&self, _: StrandId) -> u64 {
+        self.block.pcr.get()
+    }
+
+    #[cfg(feature = "pcr-in-memory")]
+    fn set_pcr(&self, _: StrandId, value: u64) {
+        self.block.pcr.set(value);
+    }
+}

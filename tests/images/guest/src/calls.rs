@@ -1,0 +1,166 @@
+//! Negotiation, registers and numbers: what calls answer.
+
+use guest_abi::guest::Sun4v;
+use guest_abi::{Hypercall, Registers, Trap};
+
+use crate::contract::{EBADTRAP, EINVAL, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET, mask};
+use crate::report::{Check, Report};
+use crate::sun4v;
+
+/// A trap by `guest-abi`'s transport.
+pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+    let mut registers = Registers::from(registers);
+    Sun4v::trap(&sun4v(), trap, &mut registers);
+    registers.to_array()
+}
+
+/// Negotiates group 0x205: `None` gives it up.
+pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
+    let major = u64::from(minor.is_some());
+    call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
+}
+
+/// The versions that a guest can have.
+const STATES: [Option<u64>; 3] = [None, Some(0), Some(1)];
+
+pub fn run(report: &mut Report, machine: Machine) {
+    before_negotiation(&mut report.check("no calls before negotiation"));
+    negotiation(&mut report.check("negotiation"));
+    registers(&mut report.check("all 90 registers"), machine);
+    sweep(&mut report.check("calls as in the contract"), machine);
+    numbers(&mut report.check("function numbers beyond the tables"));
+    negotiate(None);
+}
+
+fn before_negotiation(check: &mut Check<'_>) {
+    for function in [GET, SET] {
+        let registers = [0, 0x5a, 2, 3, 4, function];
+        let [_, others @ ..] = registers;
+        let [status, rest @ ..] = call(Trap::Fast, registers);
+        check.same(function, (status, rest), (EBADTRAP, others));
+    }
+}
+
+fn negotiation(check: &mut Check<'_>) {
+    // Group, major, minor; status and the minor that is granted.
+    let asked = [
+        (GROUP, 1, 0, EOK, 0),
+        (GROUP, 1, 1, EOK, 1),
+        (GROUP, 1, 2, EOK, 1),
+        (GROUP, 1, u64::MAX, EOK, 1),
+        (GROUP, 2, 0, ENOTSUPPORTED, 0),
+        (GROUP, 1 << 32 | 1, 0, ENOTSUPPORTED, 0),
+        (GROUP, u64::MAX, 0, ENOTSUPPORTED, 0),
+        (GROUP | 1 << 32, 1, 0, EINVAL, 0),
+        (0x206, 1, 0, EINVAL, 0),
+        (2, 1, 0, EINVAL, 0),
+        (u64::MAX, 1, 0, EINVAL, 0),
+        (0, 1, 0, EOK, 0),
+        (0, 0, 0, ENOTSUPPORTED, 0),
+        (1, 1, 9, EOK, 0),
+    ];
+    for (group, major, minor, status, granted) in asked {
+        let registers = [group, major, minor, 3, 4, 0];
+        let value = if status == EOK { granted } else { major };
+        let expected = [status, value, minor, 3, 4, 0];
+        check.case(registers, call(Trap::Core, registers), expected);
+    }
+    for (minor, version) in [(None, [0, 0]), (Some(0), [1, 0]), (Some(7), [1, 1])] {
+        negotiate(minor);
+        let [major, minor] = version;
+        let registers = [GROUP, 11, 12, 13, 14, 3];
+        check.case(
+            registers,
+            call(Trap::Core, registers),
+            [EOK, major, minor, 13, 14, 3],
+        );
+    }
+}
+
+fn registers(check: &mut Check<'_>, machine: Machine) {
+    negotiate(Some(1));
+    for id in 0..90 {
+        if machine.status(Some(1), id) != EOK {
+            continue;
+        }
+        // The last one leaves it as it is at reset.
+        for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
+            let registers = [id, value, 2, 3, 4, SET];
+            check.case(
+                registers,
+                call(Trap::Fast, registers),
+                [EOK, value, 2, 3, 4, SET],
+            );
+            let registers = [id, 0x77, 2, 3, 4, GET];
+            let kept = value & mask(id);
+            check.case(
+                registers,
+                call(Trap::Fast, registers),
+                [EOK, kept, 2, 3, 4, GET],
+            );
+        }
+    }
+}
+
+fn sweep(check: &mut Check<'_>, machine: Machine) {
+    let far = [
+        127,
+        128,
+        255,
+        256,
+        1 << 15,
+        1 << 16,
+        1 << 31,
+        1 << 32,
+        1 << 32 | 2,
+        1 << 63,
+        u64::MAX,
+    ];
+    for round in 0..12 {
+        for minor in STATES {
+            negotiate(minor);
+            for id in (0..160).chain(far).chain(far.map(|id| id + round)) {
+                let status = machine.status(minor, id);
+                let value = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round;
+                let set = [id, value, round, 3, 4, SET];
+                check.case(
+                    set,
+                    call(Trap::Fast, set),
+                    [status, value, round, 3, 4, SET],
+                );
+                let get = [id, !value, round, 3, 4, GET];
+                let read = if status == EOK {
+                    value & mask(id)
+                } else {
+                    !value
+                };
+                check.case(get, call(Trap::Fast, get), [status, read, round, 3, 4, GET]);
+            }
+        }
+    }
+}
+
+fn numbers(check: &mut Check<'_>) {
+    negotiate(Some(1));
+    let far = [
+        1 << 12,
+        1 << 16,
+        1 << 32,
+        1 << 32 | GET,
+        1 << 63 | SET,
+        u64::MAX,
+    ];
+    for function in (0..0x400).chain(far) {
+        if function == GET || function == SET {
+            continue;
+        }
+        let registers = [0, 0x5a, 2, 3, 4, function];
+        let expected = [EBADTRAP, 0x5a, 2, 3, 4, function];
+        check.case(registers, call(Trap::Fast, registers), expected);
+    }
+    for function in (4..0x400).chain(far) {
+        let registers = [GROUP, 1, 2, 3, 4, function];
+        let expected = [EBADTRAP, 1, 2, 3, 4, function];
+        check.case(registers, call(Trap::Core, registers), expected);
+    }
+}

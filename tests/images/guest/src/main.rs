@@ -1,0 +1,57 @@
+//! A guest that checks the performance counter service by real traps.
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+mod calls;
+mod contract;
+mod counts;
+mod entry;
+mod preserved;
+mod probes;
+mod report;
+
+use core::fmt::Write;
+
+use guest_abi::guest::{Core, Sun4v};
+
+use contract::Machine;
+use report::Report;
+
+/// What it is to do: bit 0 for counting instructions. From bit 16 on the machine: the number of nodes, and bit 24 for one
+/// without hubs.
+const TASK: *const u64 = 0x87ff_fff8 as *const u64;
+
+fn sun4v() -> Sun4v {
+    // SAFETY: privileged mode of a sun4v machine; all calls are those of this service.
+    unsafe { Sun4v::new() }
+}
+
+extern "C" fn main() -> ! {
+    // SAFETY: memory of the partition that the image does not use.
+    let task = unsafe { TASK.read_volatile() };
+    let machine = Machine {
+        nodes: task >> 16 & 0xff,
+        hubs: task >> 24 & 1 == 0,
+    };
+    let mut report = Report::new(sun4v());
+    let counting = task & 1 != 0;
+    if !counting {
+        calls::run(&mut report, machine);
+    }
+    preserved::run(&mut report, machine, counting);
+    if counting {
+        counts::run(&mut report, machine);
+    }
+    report.end()
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut console = Core::new(sun4v());
+    // A console that is gone shows in that nothing comes.
+    let _ = writeln!(console, "guest: {info}");
+    loop {
+        let _ = console.exit(101);
+    }
+}

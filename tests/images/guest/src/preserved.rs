@@ -1,0 +1,160 @@
+//! What a call must leave alone, and must not leave behind.
+
+use guest_abi::Trap;
+
+use crate::calls::{call, negotiate};
+use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
+use crate::probes::{self, Around, AtTl1, Left, WithPstate};
+use crate::report::{Check, Report};
+
+/// One call of every way through the hypervisor: trap, what is in %o0 to %o5 before it and behind it.
+struct Way(Trap, [u64; 6], [u64; 6]);
+
+const PCR: u64 = 0x1234_5670;
+
+pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
+    negotiate(Some(1));
+    call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
+    let read = |value| if mmio { 0 } else { value };
+    let ways = [
+        Way(Trap::Fast, [0, 1, 2, 3, 4, GET], [EOK, PCR, 2, 3, 4, GET]),
+        Way(Trap::Fast, [0, PCR, 2, 3, 4, SET], [EOK, PCR, 2, 3, 4, SET]),
+        Way(Trap::Fast, [1, 2, 2, 3, 4, SET], [EOK, 2, 2, 3, 4, SET]),
+        Way(
+            Trap::Fast,
+            [1, 1, 2, 3, 4, GET],
+            [EOK, read(2), 2, 3, 4, GET],
+        ),
+        Way(Trap::Fast, [5, 9, 2, 3, 4, SET], [EOK, 9, 2, 3, 4, SET]),
+        Way(
+            Trap::Fast,
+            [5, 1, 2, 3, 4, GET],
+            [EOK, read(9), 2, 3, 4, GET],
+        ),
+        Way(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
+        Way(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
+        Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
+        Way(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
+        Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
+        Way(
+            Trap::Core,
+            [GROUP, 1, 2, 3, 4, 9],
+            [EBADTRAP, 1, 2, 3, 4, 9],
+        ),
+    ];
+    let of_hubs = [
+        Way(Trap::Fast, [89, 0, 2, 3, 4, SET], [EOK, 0, 2, 3, 4, SET]),
+        Way(Trap::Fast, [20, 7, 2, 3, 4, SET], [EOK, 7, 2, 3, 4, SET]),
+        Way(
+            Trap::Fast,
+            [20, 1, 2, 3, 4, GET],
+            [EOK, read(7), 2, 3, 4, GET],
+        ),
+        Way(Trap::Fast, [89, 1, 2, 3, 4, GET], [EOK, 0, 2, 3, 4, GET]),
+    ];
+    let ways = || {
+        let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
+        ways.iter().chain(of_hubs)
+    };
+    registers(&mut report.check("registers preserved"), ways());
+    left(
+        &mut report.check("nothing left in windows and globals"),
+        ways(),
+    );
+    deep(&mut report.check("20 calls deep"), ways());
+    levels(&mut report.check("calls at TL 1"));
+    pstate(&mut report.check("calls with an unusual PSTATE"));
+}
+
+fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
+    for Way(trap, before, behind) in ways {
+        let mut found = Around::default();
+        // SAFETY: the probe keeps what the ABI asks it to keep.
+        unsafe {
+            match trap {
+                Trap::Fast => probes::around_fast(before, &mut found),
+                Trap::Core => probes::around_core(before, &mut found),
+            }
+        }
+        let [o0, o1, o2, o3, o4, o5] = *behind;
+        let expected = Around {
+            // The stack pointer as its distance to the frame pointer.
+            o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
+            l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
+            i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
+            g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
+            before: found.before,
+            after: found.before,
+        };
+        check.same((trap, before), found, expected);
+    }
+}
+
+fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
+    for Way(trap, [o0, o1, .., o5], _) in ways {
+        // SAFETY: as above. All free windows are the probe's to change.
+        let found = unsafe {
+            match trap {
+                Trap::Fast => probes::left_fast(*o0, *o1, *o5),
+                Trap::Core => probes::left_core(*o0, *o1, *o5),
+            }
+        };
+        let nothing = Left {
+            windows: 0,
+            globals: 0,
+        };
+        check.same((trap, o0, o5), found, nothing);
+    }
+}
+
+fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
+    for Way(trap, [o0, .., o5], _) in ways {
+        // A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
+        for sp in [0x8100_0000 - 2047, 0x8100_0003, 0x10_8000 - 2047, u64::MAX] {
+            // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
+            let changed = unsafe {
+                match trap {
+                    Trap::Fast => probes::deep_fast(20, *o5, *o0, sp),
+                    Trap::Core => probes::deep_core(20, *o5, *o0, sp),
+                }
+            };
+            check.same((trap, o0, o5, sp), changed, 0);
+        }
+    }
+    // Calls with undefined arguments may have set registers and versions.
+    negotiate(Some(1));
+    call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
+}
+
+fn levels(check: &mut Check<'_>) {
+    for (o0, status, value) in [(0, EOK, PCR), (90, EINVAL, 0x5a)] {
+        // SAFETY: as above. Nothing else is at TL 1 now.
+        let found = unsafe { probes::at_tl1(o0, 0x5a, GET) };
+        let expected = AtTl1 {
+            status,
+            value,
+            tl: 1,
+            gl: 0x7701,
+        };
+        check.same(o0, found, expected);
+    }
+}
+
+fn pstate(check: &mut Check<'_>) {
+    const IE: u64 = 1 << 1;
+    const AM: u64 = 1 << 3;
+    const TLE: u64 = 1 << 8;
+    const CLE: u64 = 1 << 9;
+    for bits in [IE, AM, TLE, CLE, IE | AM | TLE | CLE] {
+        // SAFETY: as above. The guest makes no access while its data are little-endian.
+        let found = unsafe { probes::with_pstate(0, GET, bits) };
+        let expected = WithPstate {
+            value: PCR,
+            inverted: bits,
+        };
+        check.same(bits, found, expected);
+        // SAFETY: as above.
+        let found = unsafe { probes::with_pstate(90, GET, bits) };
+        check.same(bits, found.inverted, bits);
+    }
+}

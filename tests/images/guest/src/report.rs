@@ -1,0 +1,83 @@
+//! Results, as lines on the console.
+
+use core::fmt::{Debug, Write};
+
+use guest_abi::guest::{Core, Sun4v};
+
+/// Counts what failed.
+pub struct Report {
+    console: Core<Sun4v>,
+    failed: u64,
+    cases: u64,
+}
+
+/// One check, which may look at many things. It is reported when it is dropped.
+pub struct Check<'a> {
+    report: &'a mut Report,
+    name: &'static str,
+    failed: bool,
+}
+
+impl Report {
+    pub fn new(sun4v: Sun4v) -> Self {
+        Self {
+            console: Core::new(sun4v),
+            failed: 0,
+            cases: 0,
+        }
+    }
+
+    pub fn check(&mut self, name: &'static str) -> Check<'_> {
+        Check {
+            report: self,
+            name,
+            failed: false,
+        }
+    }
+
+    pub fn count(&mut self, name: &str, number: u64) {
+        // A console that is gone shows in that nothing comes.
+        let _ = writeln!(self.console, "count {name}: {number}");
+    }
+
+    /// Ends the guest.
+    pub fn end(mut self) -> ! {
+        if self.cases != 0 {
+            let _ = writeln!(self.console, "cases: {}", self.cases);
+        }
+        loop {
+            // The call does not come back.
+            let _ = self.console.exit(u64::from(self.failed != 0));
+        }
+    }
+}
+
+impl Check<'_> {
+    /// Compares, and reports the first difference.
+    pub fn same<T: PartialEq + Debug>(&mut self, what: impl Debug, found: T, expected: T) {
+        if found != expected && !self.failed {
+            self.failed = true;
+            let _ = writeln!(
+                self.report.console,
+                "check {}: FAILED, {what:x?}: {found:x?}, expected {expected:x?}",
+                self.name
+            );
+        }
+    }
+
+    /// A call that is compared with the contract.
+    pub fn case(&mut self, call: [u64; 6], found: [u64; 6], expected: [u64; 6]) {
+        self.report.cases += 1;
+        self.same(call, found, expected);
+    }
+}
+
+impl Drop for Check<'_> {
+    fn drop(&mut self) {
+        if self.failed {
+            self.report.failed += 1;
+        } else {
+            let _ = writeln!(self.report.console, "check {}: passed", self.name);
+        }
+    }
+}

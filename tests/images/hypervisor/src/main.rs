@@ -1,0 +1,133 @@
+//! A sun4v hypervisor: one strand, one guest, the performance counter service. For QEMU's niagara machine.
+//!
+//! What it runs on is said by two words at the end of its memory, each 0 if not given: see [`parameters`].
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+mod board;
+mod console;
+mod leaf;
+mod once;
+mod parameters;
+
+use core::fmt::Write;
+use core::panic::PanicInfo;
+
+use guest_abi::StrandId;
+use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+use perfctr_service::{Grant, GuestConfig, PerfCounterService};
+use platform::sparc64::{Call, StrandBlock, start_over};
+
+use board::{Board, Registers};
+use console::{Console, Escaped};
+use once::Once;
+
+type Service = PerfCounterService<Board, Registers>;
+
+static BLOCK: StrandBlock = StrandBlock::new();
+static HYPERVISOR: Once<Hypervisor<(Service,), Escaped>> = Once::new();
+static STRAND: Once<Strand<'static, (Service,), Escaped>> = Once::new();
+
+platform::sun4v_image! {
+    main: main,
+    block: BLOCK,
+    get: leaf::get,
+    set: leaf::set,
+    get_hub: leaf::get_hub,
+    set_hub: leaf::set_hub,
+    get_pcr: leaf::get_pcr,
+    set_pcr: leaf::set_pcr,
+    trap: trap,
+    fatal: fatal,
+}
+
+unsafe extern "C" {
+    static __stack_top: u8;
+}
+
+/// Sets the strand up, and says where the guest begins.
+extern "C" fn main() -> u64 {
+    let parameters = parameters::read();
+    let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
+        ended(console::NOT_STARTED)
+    };
+    let config = GuestConfig {
+        strands: [strand].into_iter().collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    };
+    let (bus, registers) = board::new(parameters.machine, &BLOCK);
+    let service = match PerfCounterService::new(parameters.machine, bus, registers, &[config]) {
+        Ok(service) => service,
+        Err(error) => {
+            // Nobody reads a console that does not work.
+            let _ = writeln!(Console, "hypervisor: {error}");
+            ended(console::NOT_STARTED)
+        }
+    };
+    let hypervisor = HYPERVISOR.set(Hypervisor::new((service,), Escaped));
+    let strand = STRAND.set(hypervisor.strand(Caller { guest, strand }));
+    // SAFETY: the leaf functions take the seat, and the linker script provides the stack.
+    unsafe { BLOCK.prepare(&strand.seats().0, (&raw const __stack_top) as u64) };
+    parameters.entry
+}
+
+/// The general path.
+extern "C" fn trap(block: &StrandBlock, call: u64) {
+    // SAFETY: once in a trap.
+    let registers = unsafe { block.registers() };
+    let Some(strand) = STRAND.get() else {
+        ended(console::NOT_STARTED)
+    };
+    match Call::from_number(call) {
+        Call::Fast | Call::Refused => strand.fast_trap(registers),
+        Call::Faulted => {
+            strand.seats().0.leaf_faulted(registers.o0);
+            strand.fast_trap(registers);
+        }
+        Call::Core => {
+            if let After::Exit(code) = strand.core_trap(registers) {
+                // SAFETY: the strand's block is prepared. Printing takes more windows than a trap has.
+                unsafe { start_over(guest_ended, code) }
+            }
+        }
+    }
+}
+
+/// A trap that is no hypercall: in the hypervisor, a defect; in the guest, one that privileged code cannot take.
+extern "C" fn fatal(tt: u64, tpc: u64, tl: u64) -> ! {
+    let whose = if parameters::is_ours(tpc) {
+        "hypervisor"
+    } else {
+        "guest"
+    };
+    // Nobody reads a console that does not work.
+    let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}");
+    ended(console::TRAPPED)
+}
+
+/// The end: tells whoever runs the machine, and waits.
+fn ended(code: u64) -> ! {
+    console::end(code);
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    let line = info.location().map_or(0, |location| location.line());
+    // SAFETY: the strand's block is in its scratchpad from the first instructions on.
+    unsafe { start_over(panicked, line.into()) }
+}
+
+unsafe extern "C" fn guest_ended(code: u64) -> ! {
+    ended(code)
+}
+
+unsafe extern "C" fn panicked(line: u64) -> ! {
+    // Nobody reads a console that does not work.
+    let _ = writeln!(Console, "hypervisor: panic in line {line}");
+    ended(console::PANICKED)
+}

@@ -1,0 +1,103 @@
+//! Builds the images under `tests/images`.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use super::toolchain::Toolchain;
+
+/// What the service reaches in an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Devices {
+    /// Models of the devices.
+    Models,
+    /// Physical addresses: the image as it is shipped, whose devices QEMU does not have. Reads give 0.
+    Mmio,
+}
+
+impl Devices {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Models => "models",
+            Self::Mmio => "mmio",
+        }
+    }
+}
+
+const TARGET: &str = "sparc64-unknown-none-sun4v";
+
+/// The directory of this repository.
+fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
+/// Where images are built, and what they need to boot is put.
+#[must_use]
+pub fn directory() -> PathBuf {
+    root().join("target/images")
+}
+
+/// Builds the hypervisor.
+///
+/// # Errors
+/// It does not compile, or a file cannot be written.
+pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<PathBuf> {
+    let features = match devices {
+        Devices::Models => &["--features", "models"][..],
+        Devices::Mmio => &[],
+    };
+    build(toolchain, "hypervisor", devices.name(), features)
+}
+
+/// Builds the guest that checks the service.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "guest", "checks", &[])
+}
+
+fn build(
+    toolchain: &Toolchain,
+    package: &str,
+    variant: &str,
+    features: &[&str],
+) -> anyhow::Result<PathBuf> {
+    let images = root().join("tests/images");
+    let mut command = Command::new(&toolchain.cargo);
+    // This program is run by a cargo, whose settings are not meant for the images.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];
+        let kept = ["CARGO_HOME", "RUSTUP_HOME", "CARGO_BUILD_JOBS"];
+        if of_cargo.iter().any(|prefix| text.starts_with(prefix)) && !kept.contains(&&*text) {
+            command.env_remove(name);
+        }
+    }
+    let status = command
+        .current_dir(&images)
+        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["build", "--quiet", "--release", "--package", package])
+        .args(["-Zjson-target-spec", "-Zbuild-std=core,compiler_builtins"])
+        .arg("-Zbuild-std-features=compiler-builtins-mem")
+        .arg("--target")
+        .arg(images.join(format!("{TARGET}.json")))
+        .arg("--target-dir")
+        .arg(directory())
+        .args(features)
+        .status()
+        .with_context(|| format!("{} cannot be run", toolchain.cargo.display()))?;
+    ensure!(
+        status.success(),
+        "the image {package} ({variant}) does not build"
+    );
+    let built = directory().join(TARGET).join("release").join(package);
+    let image = directory().join(format!("{package}-{variant}.elf"));
+    fs::copy(&built, &image).with_context(|| format!("{}", image.display()))?;
+    Ok(image)
+}

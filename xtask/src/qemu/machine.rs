@@ -1,0 +1,182 @@
+//! One run of QEMU's niagara machine.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::console::Console;
+use crate::interrupt::{self, Interrupted};
+use crate::tools;
+
+/// What is loaded, and how.
+#[derive(Debug)]
+pub struct Boot<'a> {
+    /// The hypervisor's ELF file.
+    pub hypervisor: &'a Path,
+    /// The guest's.
+    pub guest: &'a Path,
+    /// Words put into memory: address and value.
+    pub words: &'a [(u64, u64)],
+    /// How long the guest may take.
+    pub timeout: Duration,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The guest ended with this code; from 2^32 on it is the hypervisor's.
+    Code(u64),
+    /// Time was up.
+    TimeOut,
+    /// QEMU itself ended; what it said.
+    Qemu(String),
+}
+
+/// The partition's memory, in MB.
+const MEMORY: &str = "128";
+
+/// Reset is at 0x20 of this file: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
+const RESET: [u32; 11] = [
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x0300_0400,
+    0x81c0_4000,
+    0x0100_0000,
+];
+
+/// ROM files that the machine wants, and this one does not use.
+const EMPTY: [&str; 5] = [
+    "nvram1",
+    "1up-md.bin",
+    "1up-hv.bin",
+    "q.bin",
+    "openboot.bin",
+];
+
+/// QEMU, which is ended when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots, hands what the guest writes to `show`, and ends QEMU.
+///
+/// # Errors
+/// QEMU is missing and cannot be installed, a file cannot be written, or [`Interrupted`].
+pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, End)> {
+    let qemu = tools::require("qemu-system-sparc64", "qemu-system-sparc")?;
+    let roms = roms()?;
+    interrupt::catch()?;
+    let mut command = Command::new(qemu);
+    command
+        .args(["-M", "niagara", "-m", MEMORY, "-nodefaults"])
+        .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
+        .args(["-icount", "shift=10,sleep=off", "-L"])
+        .arg(roms);
+    for file in [boot.hypervisor, boot.guest] {
+        command.arg("-device").arg(loader("file", file)?);
+    }
+    for (address, value) in boot.words {
+        let word = format!("loader,addr={address:#x},data={value:#x},data-len=8,data-be=on");
+        command.args(["-device", &word]);
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("QEMU cannot be run")?;
+    let bytes = reader(child.stdout.take());
+    let errors = reader(child.stderr.take());
+    let running = Running(child);
+    let (console, end) = watch(&bytes, boot.timeout, show)?;
+    drop(running);
+    let end = end.unwrap_or_else(|| {
+        let said = errors.iter().flatten().collect::<Vec<_>>();
+        End::Qemu(String::from_utf8_lossy(&said).trim().into())
+    });
+    Ok((console.text().into(), end))
+}
+
+/// Until the end; `None` if QEMU has ended before.
+fn watch(
+    bytes: &Receiver<Vec<u8>>,
+    timeout: Duration,
+    show: &mut dyn Write,
+) -> anyhow::Result<(Console, Option<End>)> {
+    let deadline = Instant::now() + timeout;
+    let mut console = Console::default();
+    loop {
+        if interrupt::happened() {
+            bail!(Interrupted);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok((console, Some(End::TimeOut)));
+        }
+        match bytes.recv_timeout(left.min(Duration::from_millis(100))) {
+            Ok(bytes) => show.write_all(console.push(&bytes))?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok((console, None)),
+        }
+        if let Some(code) = console.ended() {
+            show.flush()?;
+            return Ok((console, Some(End::Code(code))));
+        }
+    }
+}
+
+/// What a pipe brings, until it is closed.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let Some(mut pipe) = pipe else { return };
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(buffer[..length].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// An option of QEMU with a path, in which commas are doubled.
+fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
+    let text = path
+        .to_str()
+        .with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;
+    Ok(format!("loader,{key}={}", text.replace(',', ",,")))
+}
+
+/// The directory with the machine's ROM files.
+fn roms() -> anyhow::Result<PathBuf> {
+    let directory = super::build::directory().join("roms");
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        fs::write(&path, bytes).with_context(|| format!("{}", path.display()))
+    };
+    fs::create_dir_all(&directory).with_context(|| format!("{}", directory.display()))?;
+    write("reset.bin", &RESET.map(u32::to_be_bytes).concat())?;
+    for name in EMPTY {
+        write(name, &[0; 8])?;
+    }
+    Ok(directory)
+}

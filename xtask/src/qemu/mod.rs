@@ -1,0 +1,24 @@
+//! The service on its own instruction set: bare-metal images, built here and run by QEMU's niagara machine.
+//!
+//! # Guests of your own
+//! An ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the
+//! file's entry, in privileged mode at TL 0 and GL 0 with the MMU off, interrupts off (PIL 15) and 64-bit addresses, in
+//! window 0 with six windows to save. Every register is zero, but %o0 holds the address of the entry. There is no trap
+//! table yet, and no memory is cleared: what the ELF file does not load is zero.
+//!
+//! The hypervisor serves trap 0xff, functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version),
+//! and trap 0x80, functions 0x106 and 0x107, of API group 0x205, for strand 0 and all its registers. The guest ends by
+//! `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take (no device at a physical
+//! address, a trap above TL 2) ends it too.
+//!
+//! The devices are models. A run is the same every time: %tick and %stick advance with the instructions executed, 102.4
+//! for each.
+//!
+//! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
+//! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
+
+pub mod build;
+pub mod console;
+pub mod machine;
+pub mod report;
+pub mod toolchain;

@@ -1,0 +1,68 @@
+//! What a guest says of itself, line by line.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// The result of a run, as `--json` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The names of the checks that passed, in order.
+    pub passed: Vec<String>,
+    /// Those that failed.
+    pub failed: Vec<String>,
+    /// How many calls were compared with the contract.
+    pub cases: u64,
+    /// Instructions from the trap to `done`, both included, by kind of call. %pcr is a word in memory there, because
+    /// QEMU does not have it.
+    pub instructions: BTreeMap<String, u64>,
+    /// All that the guests wrote.
+    pub console: String,
+}
+
+impl Report {
+    /// Adds the console of a run.
+    pub fn add(&mut self, console: &str) {
+        for line in console.lines() {
+            if let Some((name, result)) = pair(line, "check ") {
+                match result {
+                    "passed" => self.passed.push(name.into()),
+                    _ => self.failed.push(name.into()),
+                }
+            } else if let Some((name, number)) = pair(line, "count ") {
+                if let Ok(number) = number.parse() {
+                    self.instructions.insert(name.into(), number);
+                }
+            } else if let Some(number) = line.strip_prefix("cases: ") {
+                self.cases += number.parse::<u64>().unwrap_or(0);
+            }
+        }
+        self.console.push_str(console);
+    }
+}
+
+fn pair<'a>(line: &'a str, prefix: &str) -> Option<(&'a str, &'a str)> {
+    line.strip_prefix(prefix)?.split_once(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_console() {
+        let mut report = Report::default();
+        report.add(
+            "hello\ncheck a: passed\ncheck b c: FAILED, 1 is 2\ncount get_pcr: 28\ncases: 12\n",
+        );
+        report.add("cases: 30\nchecked\n");
+        assert_eq!(report.passed, ["a"]);
+        assert_eq!(report.failed, ["b c"]);
+        assert_eq!(report.cases, 42);
+        assert_eq!(
+            report.instructions,
+            BTreeMap::from([("get_pcr".into(), 28)])
+        );
+        assert!(report.console.ends_with("cases: 30\nchecked\n"));
+    }
+}

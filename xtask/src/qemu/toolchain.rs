@@ -1,0 +1,86 @@
+//! A Rust toolchain that can build its own `core`, and the linker.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::tools;
+
+/// A Rust compiler that has the source of its library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// Its `cargo`.
+    pub cargo: PathBuf,
+    /// Its `rustc`.
+    pub rustc: PathBuf,
+}
+
+/// Where a toolchain keeps the source of the library.
+const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
+
+/// Debian's own toolchain, beside any of rustup.
+const DEBIAN: &str = "/usr";
+
+impl Toolchain {
+    /// One of rustup's that has the component rust-src, newest name first; else Debian's, which is installed if need be.
+    ///
+    /// # Errors
+    /// None is there and none can be installed; says what to type.
+    pub fn find() -> anyhow::Result<Self> {
+        tools::require("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu")?;
+        let of_rustup = rustup()
+            .into_iter()
+            .filter(|place| place.join(SOURCE).exists())
+            .map(|place| Self::at(&place))
+            .find(Self::is_new_enough);
+        if let Some(toolchain) = of_rustup {
+            return Ok(toolchain);
+        }
+        let debian = Self::at(Path::new(DEBIAN));
+        let hint = || "no rustup toolchain has rust-src (rustup toolchain install nightly --component rust-src)";
+        for (path, package) in [
+            (&debian.rustc, "rustc-web"),
+            (&debian.cargo, "cargo-web"),
+            (&Path::new(DEBIAN).join(SOURCE), "rust-web-src"),
+        ] {
+            tools::require_file(path, package).with_context(hint)?;
+        }
+        Ok(debian)
+    }
+
+    fn at(place: &Path) -> Self {
+        Self {
+            cargo: place.join("bin/cargo"),
+            rustc: place.join("bin/rustc"),
+        }
+    }
+
+    /// Whether its cargo takes a target description with the option that newer ones ask for.
+    fn is_new_enough(&self) -> bool {
+        let help = Command::new(&self.cargo)
+            .args(["-Z", "help"])
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTC", &self.rustc)
+            .output();
+        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("json-target-spec"))
+    }
+}
+
+/// The directories of rustup's toolchains: names in reverse order, which has nightly before numbers.
+fn rustup() -> Vec<PathBuf> {
+    let home = env::var_os("RUSTUP_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".rustup")));
+    let Some(entries) = home.and_then(|home| fs::read_dir(home.join("toolchains")).ok()) else {
+        return Vec::new();
+    };
+    let mut places = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect::<Vec<_>>();
+    places.sort();
+    places.reverse();
+    places
+}
