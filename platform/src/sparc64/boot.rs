@@ -88,7 +88,7 @@ macro_rules! sun4v_boot {
             jmp %o0
              .word {LEAVE_HYPERVISOR}
 
-            .section .text.traps, \"ax\"
+            .section .text.windows, \"ax\"
     sun4v_spill:                                ! Rust before the guest runs, or when all is over
             rdpr %tpc, %g1
             set __image_end, %g2

@@ -1,5 +1,6 @@
 //! `qemu`: the images under `tests/images` on QEMU's niagara machine.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use super::Mismatch;
 use super::machine::MachineArgs;
 use crate::output::OutputFile;
 use crate::qemu::build::{self, Devices};
+use crate::qemu::elf::Elf;
+use crate::qemu::image;
 use crate::qemu::machine::{self, Boot, End};
 use crate::qemu::report::Report;
 use crate::qemu::toolchain::Toolchain;
@@ -82,6 +85,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 let hypervisor = build::hypervisor(&toolchain, devices)?;
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];
                 ends.push(boot(&hypervisor, &guest, &words, timeout, &mut report)?);
+                if devices == Devices::Mmio {
+                    let lines = report.budgets() + &look(&hypervisor)?;
+                    io::stdout().write_all(lines.as_bytes())?;
+                    report.add(&lines);
+                }
             }
         }
     }
@@ -137,15 +145,25 @@ fn word(machine: Machine) -> u64 {
     machine.nodes() as u64 | family
 }
 
-/// The entry of an ELF file of the right kind.
+/// The entry of a guest.
 fn entry(path: &Path) -> anyhow::Result<u64> {
-    let file = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
-    // 64 bits, big-endian; EM_SPARCV9 is 43.
-    let is_ours = file.starts_with(b"\x7fELF\x02\x02") && file.get(18..20) == Some(&[0, 43]);
-    let entry = file
-        .get(24..32)
-        .and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
-    entry
-        .filter(|_| is_ours)
-        .with_context(|| format!("{}: expected an ELF file for SPARC V9", path.display()))
+    let name = || path.display().to_string();
+    let file = fs::read(path).with_context(name)?;
+    Ok(Elf::new(&file).with_context(name)?.entry())
+}
+
+/// What can be seen of the shipped image without running it, line by line.
+fn look(path: &Path) -> anyhow::Result<String> {
+    let name = || path.display().to_string();
+    let file = fs::read(path).with_context(name)?;
+    let elf = Elf::new(&file).with_context(name)?;
+    let mut lines = format!(
+        "image: {} bytes of instructions, {} of constants\n",
+        elf.size(".text"),
+        elf.size(".rodata")
+    );
+    for (name, wrong) in image::check(&elf).with_context(name)? {
+        lines.push_str(&Report::line(name, wrong.as_deref()));
+    }
+    Ok(lines)
 }

@@ -19,6 +19,8 @@
 
 pub mod build;
 pub mod console;
+pub mod elf;
+pub mod image;
 pub mod machine;
 pub mod report;
 pub mod toolchain;

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+/// What a call may cost: instructions from the trap to `done`.
+pub const BUDGETS: [(&str, u64); 4] = [
+    ("get_dram", 45),
+    ("set_dram", 47),
+    ("get_pcr", 30),
+    ("get_zambezi", 70),
+];
+
 /// The result of a run, as `--json` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -38,6 +46,32 @@ impl Report {
             }
         }
         self.console.push_str(console);
+    }
+
+    /// The line of a check that is made here, as a guest would write it. `wrong` says what is, if something is.
+    #[must_use]
+    pub fn line(name: &str, wrong: Option<&str>) -> String {
+        match wrong {
+            None => format!("check {name}: passed\n"),
+            Some(wrong) => format!("check {name}: FAILED, {wrong}\n"),
+        }
+    }
+
+    /// A check for each kind of call that was counted and has a budget.
+    #[must_use]
+    pub fn budgets(&self) -> String {
+        let counted = BUDGETS
+            .iter()
+            .filter_map(|(name, budget)| Some((name, budget, self.instructions.get(*name)?)));
+        counted
+            .map(|(name, budget, count)| {
+                let wrong = format!("{count} instructions, expected {budget} at most");
+                Self::line(
+                    &format!("budget of {name}"),
+                    (count > budget).then_some(&*wrong),
+                )
+            })
+            .collect()
     }
 }
 

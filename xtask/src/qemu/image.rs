@@ -1,0 +1,155 @@
+//! What is true of the hypervisor's image as it is shipped.
+
+use anyhow::Context;
+
+use super::elf::Elf;
+
+/// A check of the image, and what is wrong, if something is.
+pub type Finding = (&'static str, Option<String>);
+
+/// What Rust's panics, and its allocator, are made of.
+const UNWANTED: [&str; 6] = [
+    "panicking",
+    "panic_fmt",
+    "panic_bounds_check",
+    "rust_begin_unwind",
+    "unwrap_failed",
+    "__rust_alloc",
+];
+
+/// Leaf functions that give %o2 and %o3 back by not touching them, too, if their device access traps.
+const KEEPERS: [&str; 4] = ["get", "set", "get_pcr", "set_pcr"];
+
+/// Checks an image.
+///
+/// # Errors
+/// The file is broken, or has no leaf functions.
+pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
+    let symbols = elf.symbols()?;
+    let instructions = elf.instructions()?;
+    let address = |name: &str| {
+        let symbol = symbols.iter().find(|symbol| symbol.name == name);
+        symbol
+            .map(|symbol| symbol.address)
+            .with_context(|| format!("the image has no symbol {name}"))
+    };
+    let (start, end) = (address("__leaf_start")?, address("__leaf_end")?);
+    anyhow::ensure!(start < end, "the image has no leaf functions");
+    let leaf = || {
+        instructions
+            .iter()
+            .filter(|(address, _)| (start..end).contains(address))
+    };
+    let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
+    let mut keepers = Vec::new();
+    for name in KEEPERS {
+        // The end of a mangled path: the length of the name, and the name.
+        let ending = format!("4leaf{}{name}", name.len());
+        let function = symbols.iter().find(|symbol| symbol.name.ends_with(&ending));
+        let from = function
+            .map(|symbol| symbol.address)
+            .with_context(|| format!("the image has no leaf function {name}"))?;
+        let next = symbols.iter().map(|symbol| symbol.address);
+        let to = next.filter(|other| *other > from).min().unwrap_or(end);
+        keepers.push(from..to);
+    }
+    let kept = |address: &u64| keepers.iter().any(|keeper| keeper.contains(address));
+    let unwanted = symbols
+        .iter()
+        .find(|symbol| UNWANTED.iter().any(|name| symbol.name.contains(name)));
+    Ok(vec![
+        (
+            "image without panic machinery and allocation",
+            unwanted.map(|symbol| format!("it has {}", symbol.name)),
+        ),
+        (
+            "image without floating point",
+            at(instructions.iter().find(|(_, code)| is_float(*code))),
+        ),
+        (
+            "leaf path without save",
+            at(leaf().find(|(_, code)| is_save(*code))),
+        ),
+        (
+            "leaf path without call",
+            at(leaf().find(|(_, code)| is_call(*code))),
+        ),
+        (
+            "leaf path keeps %o2 and %o3",
+            at(leaf()
+                .find(|(address, code)| kept(address) && matches!(target(*code), Some(10 | 11)))),
+        ),
+    ])
+}
+
+const fn op(code: u32) -> u32 {
+    code >> 30
+}
+
+const fn op3(code: u32) -> u32 {
+    code >> 19 & 0x3f
+}
+
+/// `save`, or `restore`.
+const fn is_save(code: u32) -> bool {
+    op(code) == 2 && matches!(op3(code), 0x3c | 0x3d)
+}
+
+/// `call`, or `jmpl` that keeps where it was.
+const fn is_call(code: u32) -> bool {
+    op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
+}
+
+/// An instruction with floating point registers or conditions: operations, loads and stores, branches.
+const fn is_float(code: u32) -> bool {
+    match op(code) {
+        0 => matches!(code >> 22 & 7, 5 | 6),
+        2 => matches!(op3(code), 0x34 | 0x35),
+        3 => matches!(op3(code), 0x20..=0x27 | 0x30..=0x37),
+        _ => false,
+    }
+}
+
+/// The integer register that an instruction writes.
+const fn target(code: u32) -> Option<u32> {
+    let rd = code >> 25 & 31;
+    match op(code) {
+        0 if code >> 22 & 7 == 4 => Some(rd),
+        // Writes to state registers, traps and windows aside.
+        2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b) => Some(rd),
+        // Stores aside, but for the exchanges.
+        3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions() {
+        // save %sp, -128, %sp; restore
+        assert!(is_save(0x9de3_bf80) && is_save(0x81e8_0000));
+        // add %o0, -2, %o0
+        assert!(!is_save(0x9002_3ffe));
+        // call; jmpl %g1, %o7; retl
+        assert!(is_call(0x4000_0391) && is_call(0x9fc0_4000) && !is_call(0x81c3_e008));
+        // fadds %f0, %f1, %f2; ld [%g0], %f0; fba
+        assert!(is_float(0x85a0_0841) && is_float(0xc100_2000) && is_float(0x1180_0002));
+        // ldx [%o4 + 8], %o1; cas [%o5], %g0, %g2; prefetch
+        assert!(!is_float(0xd25b_2008) && !is_float(0xc5e3_5000) && !is_float(0xc36a_2000));
+    }
+
+    #[test]
+    fn registers_that_are_written() {
+        // ldx [%o4 + 8], %o2; add %o0, -2, %o3; sethi %hi(0x400), %o2; cas [%o5], %g0, %o2
+        for code in [0xd45b_2008, 0x9602_3ffe, 0x1500_0001, 0xd5e3_5000] {
+            assert!(matches!(target(code), Some(10 | 11)), "{code:#x}");
+        }
+        // stx %o2, [%o4]; cmp %o2, 4; ldx [%o2], %o1
+        for code in [0xd473_0000, 0x80a2_a004, 0xd25a_8000] {
+            assert!(!matches!(target(code), Some(10 | 11)), "{code:#x}");
+        }
+    }
+}
