@@ -18,11 +18,11 @@ macro_rules! sun4v_table {
             ba,a,pt %xcc, sun4v_unexpected
             .align 32
             .endr
-            .rept 3                             ! 0x30 data_access_exception, 0x32 data_access_error
+            .rept 5                             ! 0x30 data_access_exception to 0x34 mem_address_not_aligned
             ba,a,pt %xcc, sun4v_fault
             .align 32
             .endr
-            .rept 0x3f - 0x33
+            .rept 0x3f - 0x35
             ba,a,pt %xcc, sun4v_unexpected
             .align 32
             .endr

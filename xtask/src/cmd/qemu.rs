@@ -20,8 +20,8 @@ use crate::qemu::toolchain::Toolchain;
 
 /// Boot the service and a guest on an emulated SPARC V9 machine
 ///
-/// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: once with
-/// models of the devices, and once as it is shipped, to count the instructions of each call.
+/// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: with models
+/// of the devices; as it is shipped, to count the instructions of each call; and with devices that fault.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10"
@@ -81,7 +81,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         }
         None => {
             let guest = build::guest(&toolchain)?;
-            for (devices, task) in [(Devices::Models, 0), (Devices::Mmio, 1)] {
+            for (devices, task) in [
+                (Devices::Models, 0),
+                (Devices::Mmio, 1),
+                (Devices::Faults, 2),
+            ] {
                 let hypervisor = build::hypervisor(&toolchain, devices)?;
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];
                 ends.push(boot(&hypervisor, &guest, &words, timeout, &mut report)?);

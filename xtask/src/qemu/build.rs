@@ -16,6 +16,8 @@ pub enum Devices {
     Models,
     /// Physical addresses: the image as it is shipped, whose devices QEMU does not have. Reads give 0.
     Mmio,
+    /// As `mmio`, but channel 1 of node 0 and hub 3 fault.
+    Faults,
 }
 
 impl Devices {
@@ -23,6 +25,7 @@ impl Devices {
         match self {
             Self::Models => "models",
             Self::Mmio => "mmio",
+            Self::Faults => "faults",
         }
     }
 }
@@ -49,6 +52,7 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     let features = match devices {
         Devices::Models => &["--features", "models"][..],
         Devices::Mmio => &[],
+        Devices::Faults => &["--features", "faults"],
     };
     build(toolchain, "hypervisor", devices.name(), features)
 }

@@ -7,6 +7,7 @@ mod calls;
 mod contract;
 mod counts;
 mod entry;
+mod faults;
 mod preserved;
 mod probes;
 mod report;
@@ -18,8 +19,7 @@ use guest_abi::guest::{Core, Sun4v};
 use contract::Machine;
 use report::Report;
 
-/// What it is to do: bit 0 for counting instructions. From bit 16 on the machine: the number of nodes, and bit 24 for one
-/// without hubs.
+/// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
@@ -35,13 +35,16 @@ extern "C" fn main() -> ! {
         hubs: task >> 24 & 1 == 0,
     };
     let mut report = Report::new(sun4v());
-    let counting = task & 1 != 0;
-    if !counting {
-        calls::run(&mut report, machine);
-    }
-    preserved::run(&mut report, machine, counting);
-    if counting {
-        counts::run(&mut report, machine);
+    match task & 0xff {
+        0 => {
+            calls::run(&mut report, machine);
+            preserved::run(&mut report, machine, false);
+        }
+        1 => {
+            preserved::run(&mut report, machine, true);
+            counts::run(&mut report, machine);
+        }
+        _ => faults::run(&mut report, machine),
     }
     report.end()
 }

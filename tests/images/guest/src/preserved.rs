@@ -8,7 +8,7 @@ use crate::probes::{self, Around, AtTl1, Left, WithPstate};
 use crate::report::{Check, Report};
 
 /// One call of every way through the hypervisor: trap, what is in %o0 to %o5 before it and behind it.
-struct Way(Trap, [u64; 6], [u64; 6]);
+pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
@@ -66,7 +66,7 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
     pstate(&mut report.check("calls with an unusual PSTATE"));
 }
 
-fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
+pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, before, behind) in ways {
         let mut found = Around::default();
         // SAFETY: the probe keeps what the ABI asks it to keep.

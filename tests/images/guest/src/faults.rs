@@ -1,0 +1,46 @@
+//! Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89.
+
+use guest_abi::Trap;
+
+use crate::calls::negotiate;
+use crate::contract::{ENOTSUPPORTED, EOK, GET, Machine, SET};
+use crate::preserved::{Way, registers};
+use crate::report::Report;
+
+pub fn run(report: &mut Report, machine: Machine) {
+    negotiate(Some(1));
+    let get = |id, status| {
+        let value = if status == EOK { 0 } else { 1 };
+        Way(
+            Trap::Fast,
+            [id, 1, 2, 3, 4, GET],
+            [status, value, 2, 3, 4, GET],
+        )
+    };
+    let set = |id, status| Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET]);
+    let channels = [
+        // The first of them traps.
+        get(5, ENOTSUPPORTED),
+        get(5, ENOTSUPPORTED),
+        get(4, ENOTSUPPORTED),
+        set(4, ENOTSUPPORTED),
+        get(2, EOK),
+        set(3, EOK),
+        get(3, EOK),
+    ];
+    let hubs = [
+        get(54, EOK),
+        set(75, ENOTSUPPORTED),
+        get(75, ENOTSUPPORTED),
+        get(89, ENOTSUPPORTED),
+        get(54, EOK),
+        set(71, EOK),
+    ];
+    let mut check = report.check("a memory controller that faults");
+    registers(&mut check, channels.iter());
+    drop(check);
+    if machine.hubs {
+        let mut check = report.check("a hub that faults");
+        registers(&mut check, hubs.iter());
+    }
+}
