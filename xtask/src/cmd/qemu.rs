@@ -21,7 +21,8 @@ use crate::qemu::toolchain::Toolchain;
 /// Boot the service and a guest on an emulated SPARC V9 machine
 ///
 /// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: with models
-/// of the devices; as it is shipped, to count the instructions of each call; and with devices that fault.
+/// of the devices; as it is shipped, to count the instructions of each call; with devices that
+/// fault; and with a hypervisor that leaks, for the guest to find.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10"
@@ -85,6 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 (Devices::Models, 0),
                 (Devices::Mmio, 1),
                 (Devices::Faults, 2),
+                (Devices::Leaks, 3),
             ] {
                 let hypervisor = build::hypervisor(&toolchain, devices)?;
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];

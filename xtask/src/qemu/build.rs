@@ -18,6 +18,8 @@ pub enum Devices {
     Mmio,
     /// As `mmio`, but channel 1 of node 0 and hub 3 fault.
     Faults,
+    /// As `mmio`, but calls leave the hypervisor's values in registers.
+    Leaks,
 }
 
 impl Devices {
@@ -26,6 +28,7 @@ impl Devices {
             Self::Models => "models",
             Self::Mmio => "mmio",
             Self::Faults => "faults",
+            Self::Leaks => "leaks",
         }
     }
 }
@@ -53,6 +56,7 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
         Devices::Models => &["--features", "models"][..],
         Devices::Mmio => &[],
         Devices::Faults => &["--features", "faults"],
+        Devices::Leaks => &["--features", "leaks"],
     };
     build(toolchain, "hypervisor", devices.name(), features)
 }

@@ -44,7 +44,8 @@ extern "C" fn main() -> ! {
             preserved::run(&mut report, machine, true);
             counts::run(&mut report, machine);
         }
-        _ => faults::run(&mut report, machine),
+        2 => faults::run(&mut report, machine),
+        _ => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
     }
     report.end()
 }

@@ -4,7 +4,7 @@ use guest_abi::Trap;
 
 use crate::calls::{call, negotiate};
 use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
-use crate::probes::{self, Around, AtTl1, Left, WithPstate};
+use crate::probes::{self, Around, AtLevel, Left, WithPstate};
 use crate::report::{Check, Report};
 
 /// One call of every way through the hypervisor: trap, what is in %o0 to %o5 before it and behind it.
@@ -62,7 +62,7 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
         ways(),
     );
     deep(&mut report.check("20 calls deep"), ways());
-    levels(&mut report.check("calls at TL 1"));
+    levels(&mut report.check("calls at TL 1 and 2"));
     pstate(&mut report.check("calls with an unusual PSTATE"));
 }
 
@@ -107,10 +107,27 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     }
 }
 
+/// What the probe finds where a hypervisor leaves 0x5e in a window and 0x6f in a global register.
+pub fn leaks(check: &mut Check<'_>) {
+    let marks = Left {
+        windows: 0x5e,
+        globals: 0x6f,
+    };
+    // SAFETY: as above.
+    let (fast, core) = unsafe {
+        (
+            probes::left_fast(90, 0, GET),
+            probes::left_core(GROUP, 1, 0),
+        )
+    };
+    check.same("fast", fast, marks);
+    check.same("core", core, marks);
+}
+
 fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, .., o5], _) in ways {
         // A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
-        for sp in [0x8100_0000 - 2047, 0x8100_0003, 0x10_8000 - 2047, u64::MAX] {
+        for sp in [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX] {
             // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
             let changed = unsafe {
                 match trap {
@@ -127,16 +144,18 @@ fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
 }
 
 fn levels(check: &mut Check<'_>) {
-    for (o0, status, value) in [(0, EOK, PCR), (90, EINVAL, 0x5a)] {
-        // SAFETY: as above. Nothing else is at TL 1 now.
-        let found = unsafe { probes::at_tl1(o0, 0x5a, GET) };
-        let expected = AtTl1 {
-            status,
-            value,
-            tl: 1,
-            gl: 0x7701,
-        };
-        check.same(o0, found, expected);
+    for level in [1, 2] {
+        for (o0, status, value) in [(0, EOK, PCR), (90, EINVAL, 0x5a)] {
+            // SAFETY: as above. Nothing else is above TL 0 now.
+            let found = unsafe { probes::at_level(o0, 0x5a, GET, level) };
+            let expected = AtLevel {
+                status,
+                value,
+                tl: level,
+                gl: 0x7700 | level,
+            };
+            check.same((level, o0), found, expected);
+        }
     }
 }
 

@@ -22,10 +22,10 @@ pub struct Left {
     pub globals: u64,
 }
 
-/// What a call at TL 1 saw.
+/// What a call above TL 0 saw.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtTl1 {
+pub struct AtLevel {
     pub status: u64,
     pub value: u64,
     /// TL behind the trap.
@@ -53,8 +53,8 @@ unsafe extern "C" {
     /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
-    /// Traps at TL 1.
-    pub fn at_tl1(o0: u64, o1: u64, function: u64) -> AtTl1;
+    /// Traps at this TL and GL.
+    pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps with these bits of PSTATE inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// %tick around a trap.
@@ -404,11 +404,11 @@ ticks_none:
         retl
          sub %g2, %g1, %o0
 
-        .globl at_tl1
-at_tl1:
+        .globl at_level
+at_level:
         mov %o2, %o5
-        wrpr %g0, 1, %tl
-        wrpr %g0, 1, %gl
+        wrpr %o3, 0, %tl
+        wrpr %o3, 0, %gl
         mov 0x77, %g1
         ta 0x80
         sllx %g1, 8, %o3

@@ -8,6 +8,8 @@
 mod board;
 mod console;
 mod leaf;
+#[cfg(feature = "leaks")]
+mod leaks;
 mod once;
 mod parameters;
 
@@ -80,6 +82,8 @@ extern "C" fn trap(block: &StrandBlock, call: u64) {
     let Some(strand) = STRAND.get() else {
         ended(console::NOT_STARTED)
     };
+    #[cfg(feature = "leaks")]
+    leaks::leave_a_mark();
     match Call::from_number(call) {
         Call::Fast | Call::Refused => strand.fast_trap(registers),
         Call::Faulted => {

@@ -1,0 +1,27 @@
+//! A hypervisor that leaks, to show that the guest's probe finds it.
+
+use core::arch::asm;
+
+/// Puts a mark into a window that the general path does not clear, and into the globals of level 1.
+pub fn leave_a_mark() {
+    // SAFETY: the window is free or kept, and the level of globals is a guest's. Both are selected only in here.
+    unsafe {
+        asm!(
+            "save %sp, -192, %sp",
+            "rdpr %cwp, %g2",
+            "add %g2, {beyond}, %g3",
+            "and %g3, 7, %g3",
+            "wrpr %g3, 0, %cwp",
+            "mov 0x5e, %l3",
+            "wrpr %g2, 0, %cwp",
+            "wrpr %g0, 1, %gl",
+            "mov 0x6f, %g5",
+            "wrpr %g0, {maxgl}, %gl",
+            "restore",
+            beyond = const 4,
+            maxgl = const platform::sparc64::MAXGL,
+            out("g2") _,
+            out("g3") _,
+        );
+    }
+}
