@@ -12,14 +12,15 @@ use anyhow::{Context, bail, ensure};
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS};
 use crate::cmd::cargo::cargo;
+use crate::qemu::big_endian;
 use crate::tools;
 use crate::trace::{Kind, TraceReader};
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, all tests, and the instructions that a call may take. It stops at the
-/// first step that fails, with exit status 1. What is missing for it (components of the Rust toolchain, valgrind) is
-/// installed where that can be done.
+/// Formatting, clippy and rustdoc without warnings, all tests, the instructions that a call may take, and the service on
+/// SPARC V9. It stops at the first step that fails, with exit status 1. What is missing for it (components of the Rust
+/// toolchain, valgrind, a compiler and an emulator for SPARC) is installed where that can be done.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
@@ -30,7 +31,7 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "cargo fmt --all --check",
         run: || {
@@ -61,6 +62,14 @@ const STEPS: [Step; 6] = [
     Step {
         name: "cargo xtask record, with the real valgrind",
         run: recording,
+    },
+    Step {
+        name: "tests of the library crates on SPARC V9, big-endian, emulated",
+        run: big_endian::test,
+    },
+    Step {
+        name: "cargo xtask qemu: the service and a guest on SPARC V9, by real traps",
+        run: || own(&["qemu"]),
     },
 ];
 
@@ -161,18 +170,25 @@ fn budgets() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs a command of this program; what it prints is seen.
+fn own(arguments: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new(env::current_exe()?)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .status()?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
 /// Records the first references of a program, and reads the recording.
 fn recording() -> anyhow::Result<()> {
     const REFERENCES: usize = 20_000;
     let name = format!("xtask-test-{}.lackey.gz", std::process::id());
     let path = env::temp_dir().join(name);
-    let status = Command::new(env::current_exe()?)
-        .args(["record", "--limit", &REFERENCES.to_string(), "--output"])
-        .arg(&path)
-        .args(["--", "sh", "-c", "exit"])
-        .stdin(Stdio::null())
-        .status()?;
-    ensure!(status.success(), "cargo xtask record: {status}");
+    let (limit, output) = (REFERENCES.to_string(), path.to_string_lossy());
+    own(&[
+        "record", "--limit", &limit, "--output", &output, "--", "sh", "-c", "exit",
+    ])?;
     let recorded = read(&path);
     std::fs::remove_file(&path)?;
     let kinds = recorded?;

@@ -1,9 +1,7 @@
 //! Builds the images under `tests/images`.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, ensure};
 
@@ -36,7 +34,7 @@ impl Devices {
 const TARGET: &str = "sparc64-unknown-none-sun4v";
 
 /// The directory of this repository.
-fn root() -> &'static Path {
+pub(super) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)
 }
@@ -76,20 +74,9 @@ fn build(
     features: &[&str],
 ) -> anyhow::Result<PathBuf> {
     let images = root().join("tests/images");
-    let mut command = Command::new(&toolchain.cargo);
-    // This program is run by a cargo, whose settings are not meant for the images.
-    for (name, _) in env::vars_os() {
-        let text = name.to_string_lossy();
-        let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];
-        let kept = ["CARGO_HOME", "RUSTUP_HOME", "CARGO_BUILD_JOBS"];
-        if of_cargo.iter().any(|prefix| text.starts_with(prefix)) && !kept.contains(&&*text) {
-            command.env_remove(name);
-        }
-    }
-    let status = command
+    let status = toolchain
+        .cargo()
         .current_dir(&images)
-        .env("RUSTC", &toolchain.rustc)
-        .env("RUSTC_BOOTSTRAP", "1")
         .args(["build", "--quiet", "--release", "--package", package])
         .args(["-Zjson-target-spec", "-Zbuild-std=core,compiler_builtins"])
         .arg("-Zbuild-std-features=compiler-builtins-mem")
@@ -99,7 +86,7 @@ fn build(
         .arg(directory())
         .args(features)
         .status()
-        .with_context(|| format!("{} cannot be run", toolchain.cargo.display()))?;
+        .context("the toolchain's cargo cannot be run")?;
     ensure!(
         status.success(),
         "the image {package} ({variant}) does not build"

@@ -17,6 +17,7 @@
 //! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
 
+pub mod big_endian;
 pub mod build;
 pub mod console;
 pub mod elf;

@@ -51,6 +51,25 @@ impl Toolchain {
         Ok(debian)
     }
 
+    /// Its cargo, which uses its rustc, and all of the unstable features that it takes to build a library of its own.
+    #[must_use]
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(&self.cargo);
+        // This program is run by a cargo, whose settings are not meant for this one.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];
+            let kept = ["CARGO_HOME", "RUSTUP_HOME", "CARGO_BUILD_JOBS"];
+            if of_cargo.iter().any(|prefix| text.starts_with(prefix)) && !kept.contains(&&*text) {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("RUSTC", &self.rustc)
+            .env("RUSTC_BOOTSTRAP", "1");
+        command
+    }
+
     fn at(place: &Path) -> Self {
         Self {
             cargo: place.join("bin/cargo"),

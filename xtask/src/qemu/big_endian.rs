@@ -1,0 +1,38 @@
+//! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
+
+use anyhow::{Context, ensure};
+
+use super::build::{directory, root};
+use super::toolchain::Toolchain;
+use crate::tools;
+
+const TARGET: &str = "sparc64-unknown-linux-gnu";
+
+/// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
+///
+/// # Errors
+/// A test fails, or something is missing that cannot be installed.
+pub fn test() -> anyhow::Result<()> {
+    let linker = tools::require("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu")?;
+    let emulator = tools::require("qemu-sparc64", "qemu-user")?;
+    let toolchain = Toolchain::find()?;
+    let runner = format!("{} -L /usr/sparc64-linux-gnu", emulator.display());
+    let status = toolchain
+        .cargo()
+        .current_dir(root())
+        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
+        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
+        // A backtrace takes the emulated program a minute.
+        .env("RUST_BACKTRACE", "0")
+        .args(["test", "--quiet", "--lib", "--tests"])
+        .args(["--package", "guest-abi", "--package", "hv-core"])
+        .args(["--package", "platform", "--features", "platform/models"])
+        .args(["--package", "perfctr-service"])
+        .args(["-Zbuild-std=std,panic_unwind,test", "--target", TARGET])
+        .arg("--target-dir")
+        .arg(directory())
+        .status()
+        .context("the toolchain's cargo cannot be run")?;
+    ensure!(status.success(), "tests of {TARGET}: {status}");
+    Ok(())
+}
