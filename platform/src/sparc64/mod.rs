@@ -14,6 +14,9 @@
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
 //! pointer says.
 //!
+//! On both paths %o1 to %o5, %o7, %y and the window registers come back as they were, but for the values that the call
+//! returns.
+//!
 //! # Globals
 //! The veneers work at GL = [`MAXGL`]. Privileged code cannot select that level (`wrpr %gl` stops at 2 there), so they
 //! need not clear what they leave in it on the leaf path. QEMU lets a guest select it all the same.

@@ -11,8 +11,19 @@
 //! `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take (no device at a physical
 //! address, a trap above TL 2) ends it too.
 //!
-//! The devices are models. A run is the same every time: %tick and %stick advance with the instructions executed, 102.4
+//! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance with the instructions executed, 102.4
 //! for each.
+//!
+//! # What QEMU does not show
+//! - %pcr and %pic: QEMU has neither. In every image here %pcr is a word of the strand's memory (feature `pcr-in-memory`
+//!   of `platform`), so that the one instruction that reads or writes it is a load or a store.
+//! - Devices of the processor: `mmio` reads 0 where they would be.
+//! - Isolation of memory: with the MMU off a guest reads and writes the hypervisor's memory, because the machine does
+//!   not translate real addresses. Nothing here says that a guest cannot.
+//! - Levels of globals: a guest can select level 3, which privileged code cannot on UltraSPARC T2 Plus, and find there
+//!   what the veneers left.
+//! - Trap levels above 2: a guest can set them by `wrpr %tl`. A trap at TL 6 ends QEMU.
+//! - More than one strand.
 //!
 //! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
