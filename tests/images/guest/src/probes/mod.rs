@@ -1,0 +1,70 @@
+//! What only assembly can look at: registers, windows and levels around a trap.
+
+mod around;
+mod deep;
+mod left;
+mod level;
+
+/// What [`around_fast`] and [`around_core`] find behind the trap.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    pub o: [u64; 8],
+    pub l: [u64; 8],
+    pub i: [u64; 4],
+    pub g: [u64; 8],
+    /// CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr: before the trap.
+    pub before: [u64; 13],
+    /// The same behind it.
+    pub after: [u64; 13],
+}
+
+/// What the trap left in the windows that were free, and in the globals of levels 1 and 2: every bit that was 0 before.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub windows: u64,
+    pub globals: u64,
+}
+
+/// What a call above TL 0 saw.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtLevel {
+    pub status: u64,
+    pub value: u64,
+    /// TL behind the trap.
+    pub tl: u64,
+    /// GL there in bits 7:0, and from bit 8 on %g1, which was 0x77.
+    pub gl: u64,
+}
+
+/// What a call with an unusual PSTATE saw.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithPstate {
+    pub value: u64,
+    /// The bits that are still inverted behind the trap.
+    pub inverted: u64,
+}
+
+unsafe extern "C" {
+    /// Traps with these in %o0 to %o5, and a pattern in every other register.
+    pub fn around_fast(o: &[u64; 6], around: &mut Around);
+    pub fn around_core(o: &[u64; 6], around: &mut Around);
+    /// Traps with these in %o0, %o1 and %o5, and six free windows.
+    pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
+    pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
+    /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
+    pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
+    pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
+    /// Traps at this TL and GL.
+    pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
+    /// Traps with these bits of PSTATE inverted.
+    pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
+    /// %tick around a trap.
+    pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
+    pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
+    /// %tick around nothing.
+    pub fn ticks_none() -> u64;
+}
