@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::sweep::scenario;
 use anyhow::{Context, ensure};
 use platform::{Machine, Model};
 
@@ -16,6 +17,7 @@ use crate::qemu::elf::Elf;
 use crate::qemu::image;
 use crate::qemu::machine::{self, Boot, End};
 use crate::qemu::report::Report;
+use crate::qemu::sweep;
 use crate::qemu::toolchain::Toolchain;
 
 /// Boot the service and a guest on an emulated SPARC V9 machine
@@ -52,6 +54,8 @@ pub struct Args {
 const MACHINE: u64 = 0x3ff_fff8;
 /// Where the hypervisor looks for the guest's entry.
 const ENTRY: u64 = 0x3ff_fff0;
+/// Where the hypervisor looks for the scenario of the sweep.
+const SCENARIO: u64 = 0x3ff_ffe8;
 /// Where the guest that checks looks for what it is to do.
 const TASK: u64 = 0x87ff_fff8;
 
@@ -73,6 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let timeout = Duration::from_secs(args.timeout);
     let mut report = Report::default();
     let mut ends = Vec::new();
+    let swept = args.guest.is_none();
     match args.guest {
         Some(guest) => {
             let hypervisor = build::hypervisor(&toolchain, args.devices)?;
@@ -99,6 +104,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             }
         }
     }
+    if swept {
+        ends.extend(compare(&toolchain, timeout, &mut report)?);
+    }
     if let Some(mut output) = output {
         serde_json::to_writer_pretty(&mut output, &report)?;
         output.write_all(b"\n")?;
@@ -112,6 +120,37 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return Err(Mismatch(format!("{count} checks failed, the first of them: {first}")).into());
     }
     Ok(())
+}
+
+/// Runs the sweep, and compares it with what the host answers.
+fn compare(
+    toolchain: &Toolchain,
+    timeout: Duration,
+    report: &mut Report,
+) -> anyhow::Result<Vec<End>> {
+    let guest = build::guest(toolchain)?;
+    let hypervisor = build::hypervisor(toolchain, Devices::Control)?;
+    let mut ends = Vec::new();
+    let mut lines = String::new();
+    for number in 0..scenario::COUNT {
+        let words = [
+            (MACHINE, word(scenario::machine(number)?)),
+            (SCENARIO, number),
+            (TASK, 4 | number << 32),
+        ];
+        ends.push(boot(&hypervisor, &guest, &words, timeout, report)?);
+        let expected = sweep::expected(number)?;
+        let wrong = expected
+            .iter()
+            .find(|line| !report.console.lines().any(|written| written == **line));
+        let wrong = wrong.map(|line| format!("the host has {line}"));
+        let name = format!("scenario {number} as on the host");
+        lines.push_str(&Report::line(&name, wrong.as_deref()));
+        lines.push_str(&format!("cases: {}\n", sweep::calls()));
+    }
+    io::stdout().write_all(lines.as_bytes())?;
+    report.add(&lines);
+    Ok(ends)
 }
 
 fn boot(

@@ -18,6 +18,8 @@ pub enum Devices {
     Faults,
     /// As `mmio`, but calls leave the hypervisor's values in registers.
     Leaks,
+    /// As `models`, but the guest may change the machine, and who it is.
+    Control,
 }
 
 impl Devices {
@@ -27,6 +29,7 @@ impl Devices {
             Self::Mmio => "mmio",
             Self::Faults => "faults",
             Self::Leaks => "leaks",
+            Self::Control => "control",
         }
     }
 }
@@ -55,6 +58,7 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
         Devices::Mmio => &[],
         Devices::Faults => &["--features", "faults"],
         Devices::Leaks => &["--features", "leaks"],
+        Devices::Control => &["--features", "control"],
     };
     build(toolchain, "hypervisor", devices.name(), features)
 }

@@ -35,4 +35,5 @@ pub mod elf;
 pub mod image;
 pub mod machine;
 pub mod report;
+pub mod sweep;
 pub mod toolchain;

@@ -11,6 +11,7 @@ mod faults;
 mod preserved;
 mod probes;
 mod report;
+mod swept;
 
 use core::fmt::Write;
 
@@ -19,7 +20,8 @@ use guest_abi::guest::{Core, Sun4v};
 use contract::Machine;
 use report::Report;
 
-/// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs.
+/// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs. From
+/// bit 32 on the scenario of the sweep.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
@@ -45,7 +47,8 @@ extern "C" fn main() -> ! {
             counts::run(&mut report, machine);
         }
         2 => faults::run(&mut report, machine),
-        _ => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
+        3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
+        _ => swept::run(&mut report, task >> 32),
     }
     report.end()
 }

@@ -40,6 +40,11 @@ impl Report {
         let _ = writeln!(self.console, "count {name}: {number}");
     }
 
+    /// What calls of a sweep have answered so far.
+    pub fn digest(&mut self, scenario: u64, block: usize, digest: u64) {
+        let _ = writeln!(self.console, "digest {scenario}.{block}: {digest:016x}");
+    }
+
     /// Ends the guest.
     pub fn end(mut self) -> ! {
         if self.cases != 0 {

@@ -7,6 +7,8 @@
 
 mod board;
 mod console;
+#[cfg(feature = "control")]
+mod control;
 mod leaf;
 #[cfg(feature = "leaks")]
 mod leaks;
@@ -18,7 +20,9 @@ use core::panic::PanicInfo;
 
 use guest_abi::StrandId;
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
-use perfctr_service::{Grant, GuestConfig, PerfCounterService};
+use perfctr_service::PerfCounterService;
+#[cfg(not(feature = "control"))]
+use perfctr_service::{Grant, GuestConfig};
 use platform::sparc64::{Call, StrandBlock, start_over};
 
 use board::{Board, Registers};
@@ -54,13 +58,16 @@ extern "C" fn main() -> u64 {
     let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
         ended(console::NOT_STARTED)
     };
-    let config = GuestConfig {
+    #[cfg(not(feature = "control"))]
+    let guests = [GuestConfig {
         strands: [strand].into_iter().collect(),
         grant: Grant::ALL,
         compatible: false,
-    };
+    }];
+    #[cfg(feature = "control")]
+    let guests = sweep::scenario::guests(parameters.scenario);
     let (bus, registers) = board::new(parameters.machine, &BLOCK);
-    let service = match PerfCounterService::new(parameters.machine, bus, registers, &[config]) {
+    let service = match PerfCounterService::new(parameters.machine, bus, registers, &guests) {
         Ok(service) => service,
         Err(error) => {
             // Nobody reads a console that does not work.
@@ -79,6 +86,10 @@ extern "C" fn main() -> u64 {
 extern "C" fn trap(block: &StrandBlock, call: u64) {
     // SAFETY: once in a trap.
     let registers = unsafe { block.registers() };
+    #[cfg(feature = "control")]
+    if control::trap(registers, call) {
+        return;
+    }
     let Some(strand) = STRAND.get() else {
         ended(console::NOT_STARTED)
     };
