@@ -108,14 +108,13 @@ macro_rules! sun4v_table {
 
     sun4v_not_get:
             xor %g2, {GET_TO_SET}, %g2
-            brnz,pn %g2, sun4v_general
-             clr %g5
-            brz,pn %o0, sun4v_set_pcr
+            brnz,pn %g2, sun4v_other
              stx %o4, [%g6 + {O4}]
+            brz,pn %o0, sun4v_set_pcr
+             stx %o1, [%g6 + {O1}]
             cmp %o0, {FIRST_OF_HUB}
             bgeu,pn %xcc, sun4v_set_hub
              stx %o0, [%g6 + {O0}]
-            stx %o1, [%g6 + {O1}]
             call {set}
              ldx [%g6 + {SEAT}], %o4
             brnz,pn %o0, sun4v_set_refused
@@ -124,7 +123,6 @@ macro_rules! sun4v_table {
             mov {SET}, %o5
             done
     sun4v_set_hub:
-            stx %o1, [%g6 + {O1}]
             stx %o2, [%g6 + {O2}]
             stx %o3, [%g6 + {O3}]
             call {set_hub}
@@ -145,6 +143,10 @@ macro_rules! sun4v_table {
             ba,pt %xcc, sun4v_general
              mov {SET}, %o5
 
+    sun4v_other:
+            ba,pt %xcc, sun4v_general
+             clr %g5
+
     sun4v_get_pcr:
             call {get_pcr}
              ldx [%g6 + {SEAT}], %o4
@@ -164,7 +166,6 @@ macro_rules! sun4v_table {
              mov {GET}, %o5
 
     sun4v_set_pcr:
-            stx %o1, [%g6 + {O1}]
             call {set_pcr}
              ldx [%g6 + {SEAT}], %o4
             brnz,pn %o0, sun4v_set_pcr_refused
