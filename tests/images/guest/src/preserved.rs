@@ -12,7 +12,26 @@ pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
+/// Names of the checks: where all calls take the general path, and where they take the leaf path if they can.
+const NAMES: [[&str; 5]; 2] = [
+    [
+        "registers preserved",
+        "nothing left in windows and globals",
+        "20 calls deep",
+        "calls at TL 1 and 2",
+        "calls with an unusual PSTATE",
+    ],
+    [
+        "registers preserved, leaf path",
+        "nothing left in windows and globals, leaf path",
+        "20 calls deep, leaf path",
+        "calls at TL 1 and 2, leaf path",
+        "calls with an unusual PSTATE, leaf path",
+    ],
+];
+
 pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
+    let names = NAMES[usize::from(mmio)];
     negotiate(Some(1));
     call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
     let read = |value| if mmio { 0 } else { value };
@@ -56,14 +75,11 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
         let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
         ways.iter().chain(of_hubs)
     };
-    registers(&mut report.check("registers preserved"), ways());
-    left(
-        &mut report.check("nothing left in windows and globals"),
-        ways(),
-    );
-    deep(&mut report.check("20 calls deep"), ways());
-    levels(&mut report.check("calls at TL 1 and 2"));
-    pstate(&mut report.check("calls with an unusual PSTATE"));
+    registers(&mut report.check(names[0]), ways());
+    left(&mut report.check(names[1]), ways());
+    deep(&mut report.check(names[2]), ways());
+    levels(&mut report.check(names[3]));
+    pstate(&mut report.check(names[4]));
 }
 
 pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
