@@ -110,11 +110,14 @@ impl Guest {
         for _ in 0..TRIES {
             let old = self.access.load(Ordering::SeqCst);
             let version = Access::from_bits(old).place();
-            let new = Access::of_place(version).or(self.rights_in(version)).bits();
+            let rights = self.rights_in(version);
+            let new = Access::of_place(version).or(rights).bits();
+            // What is taken away in between may not have been in the word: its exchange succeeds, and is not the last.
             if self
                 .access
                 .compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
+                && self.rights_in(version) == rights
             {
                 return;
             }
