@@ -23,7 +23,8 @@
 //!
 //! An uncontended hub costs one compare-and-swap each way. Otherwise the order above is kept under a lock that is
 //! never held across a device access. It guards some hundred instructions without a loop but over words of strand
-//! bits, and is tried at most [`LOCK_TRIES`] times; a strand that never gets it is refused and remembered like any other.
+//! bits, and is tried at most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any
+//! other, but no turn was decided: in r and b, "asks" are those that got the lock.
 
 use guest_abi::StrandId;
 
@@ -45,7 +46,8 @@ pub struct HubGate {
     state: AtomicU32,
     /// Strands that have been refused, a bit each.
     remembered: [AtomicU64; WORDS],
-    /// Guards what follows, and the way from free to taken while [`REMEMBERED`] is set.
+    /// Guards the way from free to taken while [`REMEMBERED`] is set, and what follows while the hub is free. While it is
+    /// taken, what follows is the holder's, who needs no lock for it.
     lock: AtomicBool,
     /// The strand whose turn it is, plus one; 0 for none.
     turn: AtomicU32,
@@ -125,12 +127,9 @@ impl HubGate {
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
     pub fn give_back(&self, strand: StrandId) {
         self.remember(strand);
-        if self.enter() {
-            self.turn
-                .store(strand.index() as u32 + 1, Ordering::Relaxed);
-            self.refusals.store(0, Ordering::Relaxed);
-            self.leave();
-        }
+        self.turn
+            .store(strand.index() as u32 + 1, Ordering::Relaxed);
+        self.refusals.store(0, Ordering::Relaxed);
         self.state.store(REMEMBERED, Ordering::Release);
     }
 
