@@ -4,25 +4,37 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::output;
+
 /// The status a shell gives a program that ended by Ctrl-C.
 pub const EXIT_STATUS: i32 = 130;
 
+static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// From now on an interrupt removes the [files that are not complete](crate::output) before it ends the process.
+///
+/// # Errors
+/// The signals cannot be caught.
+pub fn clean_up() -> anyhow::Result<()> {
+    let handle = || {
+        if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
+            output::remove_incomplete(|| std::process::exit(EXIT_STATUS));
+        }
+    };
+    let installed =
+        HANDLER.get_or_init(|| ctrlc::set_handler(handle).map_err(|error| error.to_string()));
+    installed.clone().map_err(anyhow::Error::msg)
+}
 
 /// From now on an interrupt sets a flag and ends nothing. A second interrupt ends the process at once.
 ///
 /// # Errors
 /// The signals cannot be caught.
 pub fn catch() -> anyhow::Result<()> {
-    let handle = || {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(EXIT_STATUS);
-        }
-    };
-    let installed =
-        HANDLER.get_or_init(|| ctrlc::set_handler(handle).map_err(|error| error.to_string()));
-    installed.clone().map_err(anyhow::Error::msg)
+    CAUGHT.store(true, Ordering::SeqCst);
+    clean_up()
 }
 
 /// Whether there was an interrupt since [`catch`].

@@ -4,11 +4,31 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::interrupt;
+
+/// The temporary names that are there now.
+static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
+    INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files that are not complete, and ends the process by `end` before another begins or is completed.
+pub(crate) fn remove_incomplete(end: impl FnOnce()) {
+    let incomplete = incomplete();
+    for temporary in incomplete.iter() {
+        // Nothing can be done about a file that is gone or cannot go.
+        let _ = fs::remove_file(temporary);
+    }
+    end();
+}
+
 /// A file that is written under a temporary name beside its own, and has its own only once it is complete. What was
-/// there before stays until then. Dropped before that, it leaves nothing.
+/// there before stays until then. Dropped before that, or interrupted, it leaves nothing.
 pub struct OutputFile {
     file: File,
     temporary: PathBuf,
@@ -34,6 +54,8 @@ impl OutputFile {
         let Some(name) = path.file_name() else {
             bail!("{}: expected the name of a file", path.display())
         };
+        interrupt::clean_up()?;
+        let mut incomplete = incomplete();
         for attempt in 0..100 {
             let mut hidden = OsString::from(".");
             hidden.push(name);
@@ -41,6 +63,7 @@ impl OutputFile {
             let temporary = path.with_file_name(hidden);
             match File::create_new(&temporary) {
                 Ok(file) => {
+                    incomplete.push(temporary.clone());
                     return Ok(Self {
                         file,
                         temporary,
@@ -67,8 +90,10 @@ impl OutputFile {
     /// # Errors
     /// The file cannot be renamed.
     pub fn complete(mut self) -> anyhow::Result<()> {
+        let mut incomplete = incomplete();
         fs::rename(&self.temporary, &self.path)
             .with_context(|| format!("{}: cannot be written", self.path.display()))?;
+        incomplete.retain(|temporary| *temporary != self.temporary);
         self.complete = true;
         Ok(())
     }
@@ -87,8 +112,10 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if !self.complete {
+            let mut incomplete = incomplete();
             // Nothing can be done about a file that is gone or cannot go.
             let _ = fs::remove_file(&self.temporary);
+            incomplete.retain(|temporary| *temporary != self.temporary);
         }
     }
 }

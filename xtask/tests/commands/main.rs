@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod consoles;
 mod help;
+mod interrupts;
 mod program;
 mod regs;
 mod sim;
