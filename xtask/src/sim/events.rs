@@ -1,6 +1,6 @@
 //! `--events`: what each kind of unit counts.
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, bail};
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
@@ -136,22 +136,21 @@ impl Events {
         names
     }
 
-    /// Refuses classes that a machine without hubs does not have.
-    ///
-    /// # Errors
-    /// A hub's event is chosen.
-    pub fn check_without_hubs(&self, machine: &str) -> anyhow::Result<()> {
-        for (class, chosen) in [
+    /// The chosen classes that a machine without hubs does not have.
+    pub fn of_hubs(&self) -> Vec<&'static str> {
+        [
             ("lpu", self.lpu.is_some()),
             ("gpd", self.gpd.is_some()),
             ("asu", self.asu.is_some()),
-        ] {
-            ensure!(
-                !chosen,
-                "a {machine} has no hubs, and so no {class} events; expected dram or pic events"
-            );
-        }
-        Ok(())
+        ]
+        .into_iter()
+        .filter_map(|(class, chosen)| chosen.then_some(class))
+        .collect()
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Without the classes that a machine without hubs does not have.

@@ -265,6 +265,18 @@ fn a_maramba_has_no_hubs() {
         );
         assert_eq!(results["truth_matches"], true);
     }
+
+    let events = "dram:mem_reads,lpu:cycles_c2c_portX";
+    let arguments = ["sim", "--machine", "maramba", "--events", events];
+    let ended = xtask(&[&arguments[..], &["--trace", &refs]].concat());
+    assert_eq!(
+        (ended.status, &*ended.stderr),
+        (
+            0,
+            "note: a maramba has no hubs, and so no lpu events; they are left out\n"
+        )
+    );
+    assert!(ended.stdout.contains("mem_reads") && !ended.stdout.contains("LPU"));
 }
 
 #[test]
