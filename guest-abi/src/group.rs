@@ -7,17 +7,18 @@ use core::fmt;
 pub struct ApiGroup(pub u64);
 
 impl ApiGroup {
-    /// The sun4v architecture itself. Always major version 1.
+    /// The sun4v architecture itself. Always major version 1 (sun4v specification, "API versioning").
     #[doc(alias = "HV_GRP_SUN4V")]
     #[doc(alias = "HSVC_GROUP_SUN4V")]
     pub const SUN4V: Self = Self(0);
 
-    /// The calls that every guest has.
+    /// The calls that every guest has (sun4v specification, "API versioning").
     #[doc(alias = "HV_GRP_CORE")]
     #[doc(alias = "HSVC_GROUP_CORE")]
     pub const CORE: Self = Self(1);
 
-    /// Victoria Falls performance counters: version 1.0 has registers 0-17, 1.1 has all 90.
+    /// Victoria Falls performance counters: version 1.0 has registers 0-17 (FWARC/2007/237), 1.1 has all 90
+    /// (FWARC/2007/529 section 3.2).
     #[doc(alias = "HV_GRP_VF_CPU")]
     #[doc(alias = "HSVC_GROUP_VFALLS_CPU")]
     pub const VFALLS: Self = Self(0x205);
@@ -42,10 +43,10 @@ impl Version {
     /// Not negotiated.
     pub const NONE: Self = Self::new(0, 0);
 
-    /// 1.0.
+    /// 1.0 (FWARC/2007/237).
     pub const V1_0: Self = Self::new(1, 0);
 
-    /// 1.1.
+    /// 1.1 (FWARC/2007/529 section 3.2).
     pub const V1_1: Self = Self::new(1, 1);
 
     /// `major.minor`.

@@ -16,7 +16,12 @@ macro_rules! statuses {
         /// Every status but success, from any hypervisor: one without a name here stays what it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum HvError {
-            $($(#[$doc])* #[doc(alias = $c_name)] $name,)*
+            $(
+                $(#[$doc])*
+                #[doc = concat!("(`", $c_name, "`, sun4v specification, \"error codes\")")]
+                #[doc(alias = $c_name)]
+                $name,
+            )*
             /// None of the above.
             Unknown(UnknownStatus),
         }

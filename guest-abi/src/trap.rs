@@ -4,10 +4,10 @@
 /// The two software traps by which a guest calls the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
-    /// `ta 0x80`: hypercalls of the API groups.
+    /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
     #[doc(alias = "FAST_TRAP")]
     Fast,
-    /// `ta 0xff`: the few calls that exist whatever has been negotiated.
+    /// `ta 0xff`: the few calls that exist whatever has been negotiated (same section).
     #[doc(alias = "CORE_TRAP")]
     Core,
 }
@@ -23,24 +23,32 @@ impl Trap {
 }
 
 /// Reads a performance register: PerfReg in %o0; status in %o0, value in %o1 (FWARC/2007/529 section 3.2.1).
+#[doc(alias = "HV_VFALLS_GETPERF")]
 pub const VFALLS_GET_PERFREG: u64 = 0x106;
 
 /// Writes a performance register: PerfReg in %o0, value in %o1; status in %o0 (FWARC/2007/529 section 3.2.2).
+#[doc(alias = "HV_VFALLS_SETPERF")]
 pub const VFALLS_SET_PERFREG: u64 = 0x107;
 
-/// CORE: negotiates an API group: group, major, minor; status, actual minor in %o1.
+/// CORE: negotiates an API group: group, major, minor; status, actual minor in %o1 (sun4v specification, "API
+/// versioning").
+#[doc(alias = "HV_CORE_SET_VER")]
 pub const API_SET_VERSION: u64 = 0;
 
-/// CORE: writes the character in %o0 to the guest's console; status.
+/// CORE: writes the character in %o0 to the guest's console; status (sun4v specification, "core services").
+#[doc(alias = "HV_CORE_PUTCHAR")]
 #[doc(alias = "API_PUTCHAR")]
 #[doc(alias = "cons_putchar")]
 pub const CONS_PUTCHAR: u64 = 1;
 
-/// CORE: stops the guest, with the code in %o0. Does not return.
+/// CORE: stops the guest, with the code in %o0. Does not return (sun4v specification, "core services").
+#[doc(alias = "HV_CORE_EXIT")]
 #[doc(alias = "API_EXIT")]
 pub const EXIT: u64 = 2;
 
-/// CORE: what a group is negotiated to: group; status, major in %o1, minor in %o2 (0.0 for never).
+/// CORE: what a group is negotiated to: group; status, major in %o1, minor in %o2, 0.0 for never (sun4v specification,
+/// "API versioning").
+#[doc(alias = "HV_CORE_GET_VER")]
 pub const API_GET_VERSION: u64 = 3;
 
 /// %o0 to %o5 at a trap. The function number is in %o5, arguments from %o0; a call answers with a status in
