@@ -9,4 +9,5 @@ mod interrupts;
 mod program;
 mod regs;
 mod sim;
+mod sim_bad_input;
 mod streams;
