@@ -12,6 +12,8 @@
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
 
+#[cfg(feature = "capi")]
+pub mod capi;
 mod clock;
 pub mod event;
 pub mod group;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, qemu, record, regs, sim, test};
+use xtask::cmd::{Mismatch, bench, call, header, qemu, record, regs, sim, test};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -33,6 +33,7 @@ enum Command {
     Test(test::Args),
     Bench(bench::Args),
     Qemu(qemu::Args),
+    Header(header::Args),
 }
 
 /// Bad input, and whatever else a command cannot do.
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Qemu(args) => qemu::run(args),
+        Command::Header(args) => header::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -49,6 +49,12 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
+    /// Counters that somebody else has negotiated, so far as the caller knows.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn assumed(hypercall: H, version: Version) -> Self {
+        Self { hypercall, version }
+    }
+
     /// The version that was granted.
     pub const fn version(&self) -> Version {
         self.version

@@ -28,6 +28,12 @@ impl UnitSet {
         self.0.count_ones() as usize
     }
 
+    /// The set as bits: unit n of [`Unit::ALL`] is bit n.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
     /// Whether no unit is in it.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -75,6 +81,24 @@ impl Present {
     /// Every unit that is present: all that did not answer EINVAL or ENOTSUPPORTED.
     pub const fn units(&self) -> UnitSet {
         self.all
+    }
+
+    /// Those that answered ENOACCESS.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn refused(&self) -> UnitSet {
+        self.refused
+    }
+
+    /// Those that answered EWOULDBLOCK.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn busy(&self) -> UnitSet {
+        self.busy
+    }
+
+    /// Those whose answer says nothing.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn unclear(&self) -> UnitSet {
+        self.unclear
     }
 
     /// What the probe of a unit found.

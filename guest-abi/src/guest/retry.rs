@@ -27,6 +27,15 @@ impl Tries {
         }
     }
 
+    /// Tries until the answer is another than EWOULDBLOCK, so often at most.
+    #[cfg(feature = "capi")]
+    pub(crate) fn retry(
+        self,
+        attempt: impl FnMut() -> Result<(), HvError>,
+    ) -> Result<(), RetryError> {
+        retry(self, spin, attempt).map(|answer| answer.value)
+    }
+
     /// How many.
     pub const fn number(self) -> u32 {
         self.0.get()

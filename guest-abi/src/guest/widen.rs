@@ -55,6 +55,18 @@ impl<const BITS: u32> Widened<BITS> {
         self.last = raw.into() & Self::MOST;
     }
 
+    /// Goes on with what was kept of a count.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn resumed(events: u64, last: u64) -> Self {
+        Self { events, last }
+    }
+
+    /// What the counter held when it was last read or written.
+    #[cfg(feature = "capi")]
+    pub(crate) const fn last(&self) -> u64 {
+        self.last
+    }
+
     /// The count as of the last update.
     pub const fn events(&self) -> u64 {
         self.events

@@ -1,0 +1,56 @@
+//! What the functions have in common.
+
+use super::sun4v_version;
+use crate::group::Version;
+use crate::guest::{Hypercall, PerfCounters, RetryError, Tries};
+use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
+use crate::register::{Counter, Unit};
+use crate::status::{EOK, HvError};
+
+pub(super) fn status(result: Result<(), HvError>) -> u64 {
+    result.map_or_else(HvError::number, |()| EOK)
+}
+
+/// Counters that need no version: what is asked for is answered by the hypervisor.
+pub(super) const fn counters<H: Hypercall>(route: H) -> PerfCounters<H> {
+    PerfCounters::assumed(route, Version::NONE)
+}
+
+pub(super) fn unit(number: u32) -> Option<Unit> {
+    Unit::ALL.get(number as usize).copied()
+}
+
+pub(super) fn counter(number: u32) -> Option<Counter> {
+    Counter::new(number as usize)
+}
+
+impl From<Version> for sun4v_version {
+    fn from(version: Version) -> Self {
+        Self {
+            major: version.major,
+            minor: version.minor,
+        }
+    }
+}
+
+pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
+    let tries = Tries::new(tries).unwrap_or(Tries::ONCE);
+    match tries.retry(|| HvError::check(attempt())) {
+        Ok(()) => EOK,
+        Err(RetryError::StillBlocked(_)) => HvError::WouldBlock.number(),
+        Err(RetryError::Failed(error)) => error.number(),
+    }
+}
+
+pub(super) const fn field(unit: Unit) -> fn(Counter) -> u64 {
+    match unit {
+        Unit::Dram(_) => DramPcr::field,
+        Unit::Lpu(_) => LpuPcr::field,
+        Unit::Gpd(_) => GpdPcr::field,
+        Unit::Asu(_) => AsuPcr::field,
+    }
+}
+
+pub(super) fn place(mask: u64, pcr: u64, event: u64) -> u64 {
+    pcr & !mask | event << mask.trailing_zeros() & mask
+}

@@ -1,0 +1,400 @@
+//! The functions. All pointers for results may be NULL: that result is then not handed over. On an error nothing is stored.
+#![allow(unsafe_code)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the header says it once, in its introduction"
+)]
+
+use super::common::{self, counters, field, place, retried, status};
+use super::{SUN4V_NO_REG, sun4v_count, sun4v_present, sun4v_transport, sun4v_version};
+use crate::group::{ApiGroup, Version};
+use crate::guest::{Core, DramCount, Hypercall, NegotiateError, PerfCounters, Rate, StrandCount};
+use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
+use crate::status::{EOK, HvError};
+use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+
+/// A transport as C knows it; `None` is the real trap.
+struct Route<'a>(Option<&'a sun4v_transport>);
+
+impl Route<'_> {
+    /// # Safety
+    /// The pointer is NULL or valid, as is the function in what it points to. Where it is NULL on SPARC V9, this is
+    /// privileged mode of a sun4v virtual machine.
+    const unsafe fn new(transport: *const sun4v_transport) -> Self {
+        // SAFETY: promised.
+        Self(unsafe { transport.as_ref() })
+    }
+}
+
+impl Hypercall for Route<'_> {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        let Some((made, context)) = self.0.and_then(|route| Some((route.trap?, route.context)))
+        else {
+            return real(trap, registers);
+        };
+        let mut words = registers.to_array();
+        // SAFETY: `Route::new` promises a function; it gets the context that it came with, and six words.
+        unsafe { made(context, trap.number().into(), words.as_mut_ptr()) };
+        *registers = words.into();
+    }
+}
+
+#[cfg(target_arch = "sparc64")]
+fn real(trap: Trap, registers: &mut Registers) {
+    // SAFETY: `Route::new` promises privileged mode; only calls of this crate are made.
+    let sun4v = unsafe { crate::guest::Sun4v::new() };
+    sun4v.trap(trap, registers);
+}
+
+#[cfg(not(target_arch = "sparc64"))]
+fn real(_: Trap, registers: &mut Registers) {
+    registers.o0 = HvError::BadTrap.number();
+}
+
+/// Hands a result over, and makes a status of it.
+///
+/// # Safety
+/// `to` is NULL, or a value can be written there.
+unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
+    match result {
+        Ok(value) => {
+            if !to.is_null() {
+                // SAFETY: not NULL, and promised.
+                unsafe { to.write(value) };
+            }
+            EOK
+        }
+        Err(error) => error.number(),
+    }
+}
+
+/// CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower.
+/// Major 0 gives the group up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_api_set_version(
+    transport: *const sun4v_transport,
+    group: u64,
+    major: u64,
+    minor: u64,
+    granted_minor: *mut u64,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let core = Core::new(unsafe { Route::new(transport) });
+    let version = core.api_set_version(ApiGroup(group), Version::new(major, minor));
+    // SAFETY: promised by the caller.
+    unsafe { answer(version.map(|version| version.minor), granted_minor) }
+}
+
+/// CORE: what an API group is negotiated to; 0.0 if it is not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_api_get_version(
+    transport: *const sun4v_transport,
+    group: u64,
+    version: *mut sun4v_version,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let core = Core::new(unsafe { Route::new(transport) });
+    let found = core.api_get_version(ApiGroup(group));
+    // SAFETY: promised by the caller.
+    unsafe { answer(found.map(Into::into), version) }
+}
+
+/// CORE: writes one character to the guest's console.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_cons_putchar(
+    transport: *const sun4v_transport,
+    character: u8,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    status(Core::new(unsafe { Route::new(transport) }).putchar(character))
+}
+
+/// CORE: stops the guest, with a code for whoever started it. Returns only if it is refused or simulated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_exit(transport: *const sun4v_transport, code: u64) -> u64 {
+    // SAFETY: promised by the caller.
+    status(Core::new(unsafe { Route::new(transport) }).exit(code))
+}
+
+/// Negotiates group 0x205, for the whole guest. EINVAL for major 0, without a call. If the hypervisor grants more than was
+/// asked for, the group is given up again, and the answer is ENOTSUPPORTED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_negotiate(
+    transport: *const sun4v_transport,
+    major: u64,
+    minor: u64,
+    granted: *mut sun4v_version,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let route = unsafe { Route::new(transport) };
+    let made = PerfCounters::negotiate(route, Version::new(major, minor));
+    // SAFETY: promised by the caller.
+    unsafe { negotiated(made, granted) }
+}
+
+/// Negotiates version 1.1 of group 0x205, and 1.0 where 1.1 is refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_negotiate_best(
+    transport: *const sun4v_transport,
+    granted: *mut sun4v_version,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let made = PerfCounters::negotiate_best(unsafe { Route::new(transport) });
+    // SAFETY: promised by the caller.
+    unsafe { negotiated(made, granted) }
+}
+
+/// # Safety
+/// As [`answer`].
+unsafe fn negotiated(
+    made: Result<PerfCounters<Route<'_>>, NegotiateError>,
+    granted: *mut sun4v_version,
+) -> u64 {
+    let version = made.map(|counters| counters.version().into());
+    let version = version.map_err(|error| match error {
+        NegotiateError::Refused(error) => error,
+        NegotiateError::MoreThanAsked(_) => HvError::NotSupported,
+        NegotiateError::MajorZero => HvError::Invalid,
+    });
+    // SAFETY: promised by the caller.
+    unsafe { answer(version, granted) }
+}
+
+/// Gives group 0x205 up, for the whole guest. Counters keep what they hold.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -> u64 {
+    // SAFETY: promised by the caller.
+    status(counters(unsafe { Route::new(transport) }).release())
+}
+
+/// Reads a performance register. EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
+/// machine does not have it, ENOACCESS if the guest may not, EWOULDBLOCK if its hub is taken at this moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_get(
+    transport: *const sun4v_transport,
+    reg: u64,
+    value: *mut u64,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let route = unsafe { Route::new(transport) };
+    let values = route.call(Trap::Fast, VFALLS_GET_PERFREG, [reg, 0, 0, 0, 0]);
+    // SAFETY: promised by the caller.
+    unsafe { answer(values.map(|[value, ..]| value), value) }
+}
+
+/// Writes a performance register; bits that it does not have are dropped. Answers as `sun4v_perf_get`; ENOACCESS also for
+/// HT without the right to it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_set(
+    transport: *const sun4v_transport,
+    reg: u64,
+    value: u64,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let route = unsafe { Route::new(transport) };
+    status(
+        route
+            .call(Trap::Fast, VFALLS_SET_PERFREG, [reg, value, 0, 0, 0])
+            .map(drop),
+    )
+}
+
+/// `sun4v_perf_get`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_get_retrying(
+    transport: *const sun4v_transport,
+    reg: u64,
+    tries: u32,
+    value: *mut u64,
+) -> u64 {
+    // SAFETY: promised by the caller, for the call.
+    retried(tries, || unsafe { sun4v_perf_get(transport, reg, value) })
+}
+
+/// `sun4v_perf_set`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_set_retrying(
+    transport: *const sun4v_transport,
+    reg: u64,
+    tries: u32,
+    value: u64,
+) -> u64 {
+    // SAFETY: promised by the caller, for the call.
+    retried(tries, || unsafe { sun4v_perf_set(transport, reg, value) })
+}
+
+/// Finds the units that are there, by reading the control register of each: 32 calls. EBADTRAP without negotiation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_probe(
+    transport: *const sun4v_transport,
+    present: *mut sun4v_present,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let route = unsafe { Route::new(transport) };
+    let version = match Core::new(&route).api_get_version(ApiGroup::VFALLS) {
+        Ok(version) if version.major == 0 => Err(HvError::BadTrap),
+        answer => answer,
+    };
+    let found = version.map(|_| {
+        let found = counters(route).probe();
+        sun4v_present {
+            units: found.units().bits(),
+            refused: found.refused().bits(),
+            busy: found.busy().bits(),
+            unclear: found.unclear().bits(),
+        }
+    });
+    // SAFETY: promised by the caller.
+    unsafe { answer(found, present) }
+}
+
+/// Which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_perf_config(
+    transport: *const sun4v_transport,
+    config: *mut u64,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let found = counters(unsafe { Route::new(transport) }).perf_config();
+    // SAFETY: promised by the caller.
+    unsafe { answer(found.map(|found| found.value()), config) }
+}
+
+/// Says which L2 misses all strands of the caller's node count. EINVAL for a value beyond 3, without a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_set_perf_config(
+    transport: *const sun4v_transport,
+    config: u64,
+) -> u64 {
+    if config > 3 {
+        return HvError::Invalid.number();
+    }
+    // SAFETY: promised by the caller.
+    unsafe { sun4v_perf_set(transport, 1, config) }
+}
+
+/// Has counter 0 or 1 of a unit count this event, and leaves the other's as it is: reads the control register and
+/// writes it. EINVAL for a unit or a counter that does not exist, without a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_unit_select(
+    transport: *const sun4v_transport,
+    unit: u32,
+    counter: u32,
+    event: u64,
+) -> u64 {
+    let reg = sun4v_unit_pcr(unit);
+    if reg == SUN4V_NO_REG || counter > 1 {
+        return HvError::Invalid.number();
+    }
+    let mut pcr = 0;
+    // SAFETY: promised by the caller; the result is a variable.
+    let status = unsafe { sun4v_perf_get(transport, reg, &raw mut pcr) };
+    if status != EOK {
+        return status;
+    }
+    let pcr = sun4v_unit_pcr_with(unit, pcr, counter, event);
+    // SAFETY: promised by the caller.
+    unsafe { sun4v_perf_set(transport, reg, pcr) }
+}
+
+/// The control register of a unit; SUN4V_NO_REG if there is no such unit.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_unit_pcr(unit: u32) -> u64 {
+    common::unit(unit).map_or(SUN4V_NO_REG, |unit| unit.pcr().id())
+}
+
+/// The register that counter 0 or 1 of a unit is in; SUN4V_NO_REG if there is no such unit or counter.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
+    match (common::unit(unit), common::counter(counter)) {
+        (Some(unit), Some(counter)) => unit.pic(counter).id(),
+        _ => SUN4V_NO_REG,
+    }
+}
+
+/// The value of a unit's control register with this event for counter 0 or 1, and all else as in `pcr`. Returns `pcr` for a
+/// unit or a counter that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
+    match (common::unit(unit), common::counter(counter)) {
+        (Some(unit), Some(counter)) => place(field(unit)(counter), pcr, event),
+        _ => pcr,
+    }
+}
+
+/// The event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64 {
+    match (common::unit(unit), common::counter(counter)) {
+        (Some(unit), Some(counter)) => {
+            let mask = field(unit)(counter);
+            (pcr & mask) >> mask.trailing_zeros()
+        }
+        _ => 0,
+    }
+}
+
+/// The strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all else as in `pcr`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
+    common::counter(counter).map_or(pcr, |counter| place(SparcPcr::field(counter), pcr, event))
+}
+
+/// A DRAM PIC with these counters, of 31 bits each.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
+    (u64::from(pic0) << 32 | u64::from(pic1)) & DramPic::WRITABLE
+}
+
+/// Counter 0 or 1 of a DRAM PIC; 0 for another.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_dram_pic_counter(pic: u64, counter: u32) -> u32 {
+    common::counter(counter).map_or(0, |counter| DramPic::from(pic).counter(counter))
+}
+
+/// Counter 0 or 1 of a SPARC PIC; 0 for another.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
+    common::counter(counter).map_or(0, |counter| SparcPic::from(pic).counter(counter))
+}
+
+/// Takes what a DRAM counter (31 bits) holds now, and returns the count: right if fewer than 2^31 events happened since the
+/// last call. 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
+    // SAFETY: promised by the caller.
+    let Some(count) = (unsafe { count.as_mut() }) else {
+        return 0;
+    };
+    let mut widened = DramCount::resumed(count.events, count.last);
+    let events = widened.update(raw);
+    (count.events, count.last) = (events, widened.last());
+    events
+}
+
+/// Takes what a counter of a strand's %pic (32 bits) holds now, and returns the count: right if fewer than 2^32 events
+/// happened since the last call. 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
+    // SAFETY: promised by the caller.
+    let Some(count) = (unsafe { count.as_mut() }) else {
+        return 0;
+    };
+    let mut widened = StrandCount::resumed(count.events, count.last);
+    let events = widened.update(raw);
+    (count.events, count.last) = (events, widened.last());
+    events
+}
+
+/// The longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`. 0 if
+/// one of them is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_dram_longest_interval(events: u32, ticks: u32) -> u64 {
+    Rate::new(events, ticks).map_or(0, DramCount::longest_interval)
+}
+
+/// The longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_strand_longest_interval(events: u32, ticks: u32) -> u64 {
+    Rate::new(events, ticks).map_or(0, StrandCount::longest_interval)
+}

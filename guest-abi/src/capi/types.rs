@@ -1,0 +1,48 @@
+//! What the functions take and fill in.
+
+use core::ffi::c_void;
+
+/// How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
+/// one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.
+#[repr(C)]
+pub struct sun4v_transport {
+    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and puts there what the
+    /// hypervisor left in them.
+    pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
+    /// Handed to `trap` as it is.
+    pub context: *mut c_void,
+}
+
+/// A version of an API group; 0.0 stands for "not negotiated".
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sun4v_version {
+    /// The major number.
+    pub major: u64,
+    /// The minor number.
+    pub minor: u64,
+}
+
+/// What the probe of all units found. Bit n of each is for unit n of `enum sun4v_unit`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sun4v_present {
+    /// The unit is there: its answer was neither EINVAL nor ENOTSUPPORTED.
+    pub units: u32,
+    /// There, but the guest may not use it: ENOACCESS.
+    pub refused: u32,
+    /// There, and its hub was taken at that moment: EWOULDBLOCK.
+    pub busy: u32,
+    /// Another status, which says nothing about the unit. illumos counts it as there.
+    pub unclear: u32,
+}
+
+/// A count of 64 bits, made from what a narrower counter holds. All zeros is the count of a counter that held 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sun4v_count {
+    /// The events since the counter was first read.
+    pub events: u64,
+    /// What the counter held when it was last read or written.
+    pub last: u64,
+}
