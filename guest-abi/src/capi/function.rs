@@ -5,13 +5,26 @@
     reason = "the header says it once, in its introduction"
 )]
 
+use core::ffi::c_void;
+
 use super::common::{self, counters, field, place, retried, status};
-use super::{SUN4V_NO_REG, sun4v_count, sun4v_present, sun4v_transport, sun4v_version};
+use super::{SUN4V_NO_REG, sun4v_count, sun4v_present, sun4v_version};
 use crate::group::{ApiGroup, Version};
 use crate::guest::{Core, DramCount, Hypercall, NegotiateError, PerfCounters, Rate, StrandCount};
 use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use crate::status::{EOK, HvError};
 use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+
+/// How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
+/// one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.
+#[repr(C)]
+pub struct sun4v_transport {
+    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and puts there what the
+    /// hypervisor left in them.
+    pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
+    /// Handed to `trap` as it is.
+    pub context: *mut c_void,
+}
 
 /// A transport as C knows it; `None` is the real trap.
 struct Route<'a>(Option<&'a sun4v_transport>);

@@ -1,18 +1,5 @@
 //! What the functions take and fill in.
 
-use core::ffi::c_void;
-
-/// How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
-/// one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.
-#[repr(C)]
-pub struct sun4v_transport {
-    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and puts there what the
-    /// hypervisor left in them.
-    pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
-    /// Handed to `trap` as it is.
-    pub context: *mut c_void,
-}
-
 /// A version of an API group; 0.0 stands for "not negotiated".
 #[repr(C)]
 #[derive(Clone, Copy)]

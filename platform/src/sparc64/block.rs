@@ -1,4 +1,5 @@
 //! What the veneers keep of a strand.
+#![allow(unsafe_code)]
 
 use core::cell::{Cell, UnsafeCell};
 
@@ -107,6 +108,20 @@ impl Default for StrandBlock {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Goes on in a function that does not return, on the strand's stack and with all register windows: for what comes after a
+/// panic or the end of a guest, whose windows are lost.
+///
+/// # Safety
+/// Called in hyperprivileged mode, on a strand whose [`StrandBlock`] is prepared. Nothing on the stack is used any more
+/// but what `argument` says.
+pub unsafe fn start_over(function: unsafe extern "C" fn(u64) -> !, argument: u64) -> ! {
+    unsafe extern "C" {
+        fn sun4v_abandon(function: unsafe extern "C" fn(u64) -> !, argument: u64) -> !;
+    }
+    // SAFETY: the caller promises what it needs.
+    unsafe { sun4v_abandon(function, argument) }
 }
 
 const _: () = assert!(WINDOWS >= 1 && WINDOWS <= super::NWINDOWS - 3);

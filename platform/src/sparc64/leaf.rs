@@ -6,6 +6,7 @@
 //! function leaves %o2 and %o3 alone, which the guest gets back: it is given them, and returns them in [`Return`].
 //!
 //! Leaf functions are in the section `.text.leaf`, so that the fault handler knows their addresses.
+#![allow(unsafe_code)]
 
 /// All is done.
 pub const DONE: u64 = 0;

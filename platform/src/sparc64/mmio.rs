@@ -1,4 +1,5 @@
 //! Device registers by physical address.
+#![allow(unsafe_code)]
 
 use guest_abi::StrandId;
 

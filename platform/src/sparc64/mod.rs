@@ -25,7 +25,6 @@
 //! An access on the leaf path that faults makes the leaf function refuse with [`leaf::FAULTED`]. [`Mmio::read`] and
 //! [`Mmio::write`](crate::Bus::write), which the general path uses, return [`AccessError::Fault`](crate::AccessError).
 //! See [`Mmio`].
-#![allow(unsafe_code)]
 
 mod block;
 mod boot;
@@ -38,7 +37,7 @@ mod mmio;
 mod strand;
 mod table;
 
-pub use block::{Call, StrandBlock};
+pub use block::{Call, StrandBlock, start_over};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 
@@ -61,20 +60,6 @@ pub const PSTATE: usize = 0x14;
 /// ASI_HYP_SCRATCHPAD, and the place in it where the address of the strand's [`StrandBlock`] is kept. Guests reach the
 /// other places but 0x28 through their own scratchpad on some machines.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);
-
-/// Goes on in a function that does not return, on the strand's stack and with all register windows: for what comes after a
-/// panic or the end of a guest, whose windows are lost.
-///
-/// # Safety
-/// Called in hyperprivileged mode, on a strand whose [`StrandBlock`] is prepared. Nothing on the stack is used any more
-/// but what `argument` says.
-pub unsafe fn start_over(function: unsafe extern "C" fn(u64) -> !, argument: u64) -> ! {
-    unsafe extern "C" {
-        fn sun4v_abandon(function: unsafe extern "C" fn(u64) -> !, argument: u64) -> !;
-    }
-    // SAFETY: the caller promises what it needs.
-    unsafe { sun4v_abandon(function, argument) }
-}
 
 /// The encoding of `wrhpr %gRS1, IMMEDIATE, REGISTER`, which assemblers do not know.
 #[doc(hidden)]

@@ -1,4 +1,5 @@
 //! The strand's own registers.
+#![allow(unsafe_code)]
 
 #[cfg(not(feature = "pcr-in-memory"))]
 use core::arch::asm;

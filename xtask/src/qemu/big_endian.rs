@@ -24,6 +24,8 @@ pub fn test() -> anyhow::Result<()> {
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
         // A backtrace takes the emulated program a minute.
         .env("RUST_BACKTRACE", "0")
+        // Emulated, a test of a second takes a minute without.
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "2")
         .args(["test", "--quiet", "--lib", "--tests"])
         .args(["--package", "guest-abi", "--package", "hv-core"])
         .args(["--package", "platform", "--features", "platform/models"])
