@@ -97,7 +97,10 @@ fn negotiation_from_every_prior_state() {
             }
         }
     }
-    println!("{} cases", comparison.cases);
+    tests::tell(format_args!(
+        "negotiation_from_every_prior_state: {} cases",
+        comparison.cases
+    ));
     assert!(comparison.cases >= 80_000);
 }
 
@@ -115,7 +118,10 @@ fn get_version_of_every_group_in_every_prior_state() {
             comparison.call(0, Trap::Core, [group, u64::MAX, 2, 3, 4, 3]);
         }
     }
-    println!("{} cases", comparison.cases);
+    tests::tell(format_args!(
+        "get_version_of_every_group_in_every_prior_state: {} cases",
+        comparison.cases
+    ));
     assert!(comparison.cases >= 8_000);
 }
 

@@ -101,7 +101,9 @@ fn every_register_on_a_broken_unit() {
             }
         }
     }
-    println!("{cases} cases");
+    tests::tell(format_args!(
+        "every_register_on_a_broken_unit: {cases} cases"
+    ));
     assert!(cases >= 100_000);
 }
 

@@ -208,7 +208,9 @@ fn random_sequences() {
         comparison.check_state();
         cases += comparison.cases;
     }
-    println!("{cases} cases; by status {statuses:?}");
+    tests::tell(format_args!(
+        "random_sequences: {cases} cases; by status {statuses:?}"
+    ));
     assert!(cases >= 300_000);
     // The sequences reach every status often, so that none is compared by accident only.
     for status in [0, 6, 7, 10, 13] {

@@ -154,7 +154,7 @@ fn every_register_in_every_world() {
         }
         cases += comparison.cases;
     });
-    println!("{cases} cases");
+    tests::tell(format_args!("every_register_in_every_world: {cases} cases"));
     assert!(cases >= 500_000);
 }
 
@@ -188,7 +188,9 @@ fn what_is_written_reads_back_masked() {
         comparison.check_state();
         cases += comparison.cases;
     }
-    println!("{cases} cases");
+    tests::tell(format_args!(
+        "what_is_written_reads_back_masked: {cases} cases"
+    ));
     assert!(cases >= 40_000);
 }
 
@@ -218,7 +220,7 @@ fn busy_hubs_in_every_world() {
         }
         cases += comparison.cases;
     });
-    println!("{cases} cases");
+    tests::tell(format_args!("busy_hubs_in_every_world: {cases} cases"));
     assert!(cases >= 100_000);
 }
 
@@ -256,6 +258,9 @@ fn every_function_number() {
         }
     }
     comparison.check_state();
-    println!("{} cases", comparison.cases);
+    tests::tell(format_args!(
+        "every_function_number: {} cases",
+        comparison.cases
+    ));
     assert!(comparison.cases >= 100_000);
 }

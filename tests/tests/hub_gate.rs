@@ -267,7 +267,7 @@ fn every_small_schedule() {
             both.alone(schedule[0], &schedule);
         });
     }
-    println!("{count} schedules");
+    tests::tell(format_args!("every_small_schedule: {count} schedules"));
     assert!(count >= 200_000);
 }
 

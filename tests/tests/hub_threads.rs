@@ -108,7 +108,9 @@ fn hammer(threads: u16, rounds: u64) {
             _ => None,
         });
     assert_eq!(last, Some(board.holds(Cell::Register(55))));
-    println!("{threads} threads: {done} accesses, {refusals} refusals");
+    tests::tell(format_args!(
+        "{threads} threads: {done} accesses, {refusals} refusals"
+    ));
 }
 
 #[test]
