@@ -1,0 +1,16 @@
+/* Checks that are counted, and say where they failed. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdint.h>
+
+extern unsigned checks, failed;
+
+void same(const char *file, int line, const char *what, uint64_t found, uint64_t expected);
+
+#define SAME(found, expected) same(__FILE__, __LINE__, #found, (uint64_t)(found), (uint64_t)(expected))
+
+void values(void);
+void calls(void);
+
+#endif
