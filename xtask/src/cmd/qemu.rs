@@ -13,6 +13,7 @@ use super::Mismatch;
 use super::machine::MachineArgs;
 use crate::output::OutputFile;
 use crate::qemu::build::{self, Devices};
+use crate::qemu::c_guest;
 use crate::qemu::elf::Elf;
 use crate::qemu::image;
 use crate::qemu::machine::{self, Boot, End};
@@ -24,7 +25,8 @@ use crate::qemu::toolchain::Toolchain;
 ///
 /// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: with models
 /// of the devices; as it is shipped, to count the instructions of each call; with devices that
-/// fault; and with a hypervisor that leaks, for the guest to find.
+/// fault; and with a hypervisor that leaks, for the guest to find. A guest written in C makes the same calls by the C
+/// interface of guest-abi.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10"
@@ -87,15 +89,17 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         }
         None => {
             let guest = build::guest(&toolchain)?;
-            for (devices, task) in [
-                (Devices::Models, 0),
-                (Devices::Mmio, 1),
-                (Devices::Faults, 2),
-                (Devices::Leaks, 3),
+            let in_c = c_guest::guest(&toolchain)?;
+            for (guest, devices, task) in [
+                (&guest, Devices::Models, 0),
+                (&in_c, Devices::Models, 0),
+                (&guest, Devices::Mmio, 1),
+                (&guest, Devices::Faults, 2),
+                (&guest, Devices::Leaks, 3),
             ] {
                 let hypervisor = build::hypervisor(&toolchain, devices)?;
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];
-                ends.push(boot(&hypervisor, &guest, &words, timeout, &mut report)?);
+                ends.push(boot(&hypervisor, guest, &words, timeout, &mut report)?);
                 if devices == Devices::Mmio {
                     let lines = report.budgets() + &look(&hypervisor)?;
                     io::stdout().write_all(lines.as_bytes())?;

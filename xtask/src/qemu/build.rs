@@ -1,5 +1,6 @@
 //! Builds the images under `tests/images`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl Devices {
     }
 }
 
-const TARGET: &str = "sparc64-unknown-none-sun4v";
+pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
 
 /// The directory of this repository.
 pub(super) fn root() -> &'static Path {
@@ -71,23 +72,31 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
+/// What makes cargo build for SPARC V9 without an operating system.
+pub(super) fn bare_metal() -> [OsString; 7] {
+    let target = root().join("tests/images").join(format!("{TARGET}.json"));
+    [
+        "-Zjson-target-spec".into(),
+        "-Zbuild-std=core,compiler_builtins".into(),
+        "-Zbuild-std-features=compiler-builtins-mem".into(),
+        "--target".into(),
+        target.into(),
+        "--target-dir".into(),
+        directory().into(),
+    ]
+}
+
 fn build(
     toolchain: &Toolchain,
     package: &str,
     variant: &str,
     features: &[&str],
 ) -> anyhow::Result<PathBuf> {
-    let images = root().join("tests/images");
     let status = toolchain
         .cargo()
-        .current_dir(&images)
+        .current_dir(root().join("tests/images"))
         .args(["build", "--quiet", "--release", "--package", package])
-        .args(["-Zjson-target-spec", "-Zbuild-std=core,compiler_builtins"])
-        .arg("-Zbuild-std-features=compiler-builtins-mem")
-        .arg("--target")
-        .arg(images.join(format!("{TARGET}.json")))
-        .arg("--target-dir")
-        .arg(directory())
+        .args(bare_metal())
         .args(features)
         .status()
         .context("the toolchain's cargo cannot be run")?;

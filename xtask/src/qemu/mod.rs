@@ -30,6 +30,7 @@
 
 pub mod big_endian;
 pub mod build;
+pub mod c_guest;
 pub mod console;
 pub mod elf;
 pub mod image;

@@ -1,0 +1,179 @@
+/* A guest in C that uses the service through sun4v_perf.h, by real traps. */
+#include "contract.h"
+#include "report.h"
+#include "sun4v_perf.h"
+
+/* The machine, from bit 16 on: the number of nodes, and bit 24 for one without hubs. */
+#define TASK (*(const volatile uint64_t *)0x87fffff8)
+
+static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
+
+static void negotiate(enum negotiated version)
+{
+    if (version == NOTHING)
+        check_same(version, sun4v_perf_release(NULL), 0);
+    else
+        check_same(version, sun4v_perf_negotiate(NULL, 1, version == VERSION_1_1, NULL), 0);
+}
+
+static void before_negotiation(void)
+{
+    uint64_t value = 0x5a;
+
+    check_begin("C guest, no calls before negotiation");
+    check_case(0, sun4v_perf_get(NULL, 0, &value), 7);
+    check_case(0, value, 0x5a);
+    check_case(0, sun4v_perf_set(NULL, 0, 1), 7);
+    check_case(0, sun4v_perf_probe(NULL, NULL), 7);
+    check_end();
+}
+
+static void negotiation(void)
+{
+    /* Major and minor; the status and the minor number that is granted. */
+    static const uint64_t asked[][4] = {
+        {1, 0, 0, 0},          {1, 1, 0, 1},  {1, 2, 0, 1}, {1, UINT64_MAX, 0, 1}, {2, 0, 13, 77},
+        {UINT64_MAX, 0, 13, 77}, {0, 0, 6, 77},
+    };
+    struct sun4v_version version;
+    uint64_t minor;
+    unsigned i;
+
+    check_begin("C guest, negotiation");
+    for (i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        version.minor = 77;
+        check_case(i, sun4v_perf_negotiate(NULL, asked[i][0], asked[i][1], &version), asked[i][2]);
+        check_case(i, version.minor, asked[i][3]);
+    }
+    check_case(1, sun4v_api_set_version(NULL, 0x206, 1, 0, &minor), 6);
+    check_case(2, sun4v_api_set_version(NULL, UINT64_C(0x100000205), 1, 0, &minor), 6);
+    check_case(3, sun4v_perf_negotiate_best(NULL, &version), 0);
+    check_case(3, version.minor, 1);
+    check_case(4, sun4v_api_get_version(NULL, SUN4V_GROUP_VFALLS, &version), 0);
+    check_case(4, version.major << 8 | version.minor, 0x101);
+    negotiate(NOTHING);
+    check_case(5, sun4v_api_get_version(NULL, SUN4V_GROUP_VFALLS, &version), 0);
+    check_case(5, version.major << 8 | version.minor, 0);
+    check_end();
+}
+
+static void probing(struct machine machine)
+{
+    struct sun4v_present present;
+    enum negotiated version;
+
+    check_begin("C guest, probe");
+    for (version = VERSION_1_0; version <= VERSION_1_1; version++) {
+        negotiate(version);
+        check_case(version, sun4v_perf_probe(NULL, &present), 0);
+        check_case(version, present.units, contract_units(machine, version));
+        check_case(version, present.refused, contract_refused(machine));
+        check_case(version, present.busy | present.unclear, 0);
+    }
+    check_end();
+}
+
+static void registers(struct machine machine)
+{
+    /* The last one leaves a register as it is at reset. */
+    static const uint64_t values[] = {UINT64_MAX, UINT64_C(0x123456789abcdef5), UINT64_C(0xaaaa5555aaaa5555), 0};
+    uint64_t id, value;
+    unsigned i;
+
+    check_begin("C guest, all 90 registers");
+    negotiate(VERSION_1_1);
+    for (id = 0; id < SUN4V_PERF_REGS; id++) {
+        if (contract_status(machine, VERSION_1_1, id) != 0)
+            continue;
+        for (i = 0; i < sizeof values / sizeof values[0]; i++) {
+            check_case(id, sun4v_perf_set_retrying(NULL, id, 3, values[i]), 0);
+            check_case(id, sun4v_perf_get_retrying(NULL, id, 3, &value), 0);
+            check_case(id, value, values[i] & contract_mask(id));
+        }
+    }
+    check_end();
+}
+
+static void call(struct machine machine, enum negotiated version, uint64_t id, uint64_t round)
+{
+    uint64_t status = contract_status(machine, version, id);
+    uint64_t written = id * UINT64_C(0x9e3779b97f4a7c15) ^ round;
+    uint64_t value = ~written;
+
+    check_case(id, sun4v_perf_set(NULL, id, written), status);
+    check_case(id, sun4v_perf_get(NULL, id, &value), status);
+    check_case(id, value, status == 0 ? written & contract_mask(id) : ~written);
+}
+
+static void sweep(struct machine machine)
+{
+    static const uint64_t far[] = {
+        255, 256, 1 << 15, 1 << 16, UINT64_C(1) << 31, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 2, UINT64_C(1) << 63,
+        UINT64_MAX,
+    };
+    uint64_t round, id;
+    unsigned v, i;
+
+    check_begin("C guest, calls as in the contract");
+    for (round = 0; round < 8; round++) {
+        for (v = 0; v < sizeof versions / sizeof versions[0]; v++) {
+            negotiate(versions[v]);
+            for (id = 0; id < 160; id++)
+                call(machine, versions[v], id, round);
+            for (i = 0; i < sizeof far / sizeof far[0]; i++)
+                call(machine, versions[v], far[i], round);
+        }
+    }
+    check_end();
+}
+
+/* Programs counters and reads them, as a driver does. */
+static void counters(struct machine machine)
+{
+    struct sun4v_count pic0 = {0, 0x7ffffff0}, pic1 = {0, 0};
+    uint64_t reg = sun4v_unit_pic(SUN4V_UNIT_NODE0_MCU1, 0);
+    uint64_t value = 0;
+
+    check_begin("C guest, programs and reads counters");
+    negotiate(VERSION_1_1);
+    check_same(1, sun4v_unit_select(NULL, SUN4V_UNIT_NODE0_MCU1, 0, SUN4V_DRAM_MEM_WRITES), 0);
+    check_same(2, sun4v_unit_select(NULL, SUN4V_UNIT_NODE0_MCU1, 1, SUN4V_DRAM_WB_BUF_HITS), 0);
+    check_same(3, sun4v_perf_get(NULL, SUN4V_REG_NODE0_MCU1_PCR, &value), 0);
+    check_same(4, value, 0x17);
+    check_same(5, sun4v_perf_set(NULL, SUN4V_REG_NODE0_MCU1_PCR, value & SUN4V_DRAM_PCR_CLEAR_PIC0), 0);
+    check_same(6, sun4v_perf_get(NULL, SUN4V_REG_NODE0_MCU1_PCR, &value), 0);
+    check_same(7, value, 0x07);
+    /* Counter 0 has wrapped. */
+    check_same(8, sun4v_perf_set(NULL, reg, sun4v_dram_pic(0x10, 0x7fffffff)), 0);
+    check_same(9, sun4v_perf_get(NULL, reg, &value), 0);
+    check_same(10, value, UINT64_C(0x000000107fffffff));
+    check_same(11, sun4v_dram_count(&pic0, sun4v_dram_pic_counter(value, 0)), 0x20);
+    check_same(12, sun4v_dram_count(&pic1, sun4v_dram_pic_counter(value, 1)), 0x7fffffff);
+
+    check_same(13, sun4v_set_perf_config(NULL, SUN4V_PERF_CONFIG_REMOTE), 0);
+    check_same(14, sun4v_perf_config(NULL, &value), 0);
+    check_same(15, value, 2);
+    check_same(16, sun4v_perf_set(NULL, 0, sun4v_sparc_pcr_with(SUN4V_SPARC_PCR_UT, 1, SUN4V_SPARC_L2_DMISS_LD)), 0);
+    check_same(17, sun4v_perf_get(NULL, 0, &value), 0);
+    check_same(18, value, 0x19000004);
+    if (machine.hubs) {
+        check_same(19, sun4v_unit_select(NULL, SUN4V_UNIT_ZAM2_LPU_C, 1, SUN4V_LPU_CYCLES_CACHE_HIT), 0);
+        check_same(20, sun4v_perf_get_retrying(NULL, SUN4V_REG_ZAM2_LPU_C_PCR, 2, &value), 0);
+        check_same(21, sun4v_unit_pcr_event(SUN4V_UNIT_ZAM2_LPU_C, value, 1), 0x25);
+    }
+    check_end();
+}
+
+void guest_main(void)
+{
+    uint64_t task = TASK;
+    struct machine machine = {task >> 16 & 0xff, (task >> 24 & 1) == 0};
+
+    before_negotiation();
+    negotiation();
+    probing(machine);
+    registers(machine);
+    sweep(machine);
+    counters(machine);
+    report_end();
+}

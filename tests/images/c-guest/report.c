@@ -1,0 +1,75 @@
+#include "report.h"
+
+#include <stdbool.h>
+
+#include "sun4v_perf.h"
+
+static const char *current;
+static bool current_failed;
+static uint64_t failed, cases;
+
+static void text(const char *text)
+{
+    for (; *text != '\0'; text++)
+        sun4v_cons_putchar(NULL, (uint8_t)*text);
+}
+
+static void number(uint64_t number, unsigned base)
+{
+    char digits[21];
+    char *digit = digits + sizeof digits - 1;
+
+    *digit = '\0';
+    do {
+        *--digit = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number != 0);
+    text(digit);
+}
+
+void check_begin(const char *name)
+{
+    current = name;
+    current_failed = false;
+}
+
+void check_same(uint64_t what, uint64_t found, uint64_t expected)
+{
+    if (found == expected || current_failed)
+        return;
+    current_failed = true;
+    text("check ");
+    text(current);
+    text(": FAILED, 0x");
+    number(what, 16);
+    text(": 0x");
+    number(found, 16);
+    text(", expected 0x");
+    number(expected, 16);
+    text("\n");
+}
+
+void check_case(uint64_t what, uint64_t found, uint64_t expected)
+{
+    cases++;
+    check_same(what, found, expected);
+}
+
+void check_end(void)
+{
+    if (current_failed) {
+        failed++;
+        return;
+    }
+    text("check ");
+    text(current);
+    text(": passed\n");
+}
+
+void report_end(void)
+{
+    text("cases: ");
+    number(cases, 10);
+    text("\n");
+    sun4v_exit(NULL, failed != 0);
+}

@@ -1,0 +1,78 @@
+//! Builds the guest in C, and the static library that it is linked with.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use super::build;
+use super::toolchain::Toolchain;
+use crate::tools;
+
+const SOURCES: [&str; 4] = ["entry.S", "guest.c", "contract.c", "report.c"];
+
+/// How a kernel is compiled. Nothing may use the FPU, or be at addresses beyond 32 bits.
+const FLAGS: [&str; 17] = [
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pedantic",
+    "-O2",
+    "-ffreestanding",
+    "-fno-pie",
+    "-fno-pic",
+    "-mcpu=v9",
+    "-mcmodel=medlow",
+    "-mno-fpu",
+    "-Wa,-Av9b",
+    "-nostdlib",
+    "-static",
+    "-no-pie",
+    "-Wl,--build-id=none,--gc-sections",
+];
+
+/// Builds guest-abi's C interface as a static library for SPARC V9 without an operating system.
+///
+/// # Errors
+/// It does not compile.
+pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    let mut command = toolchain.cargo();
+    command.current_dir(build::root().join("guest-abi"));
+    let status = command
+        .args(["rustc", "--quiet", "--profile", "image"])
+        .args(["--features", "capi", "--crate-type", "staticlib"])
+        .args(build::bare_metal())
+        .status()
+        .with_context(|| format!("{} cannot be run", toolchain.cargo.display()))?;
+    ensure!(status.success(), "guest-abi's C interface does not build");
+    Ok(build::directory()
+        .join(build::TARGET)
+        .join("image/libguest_abi.a"))
+}
+
+/// Builds the guest.
+///
+/// # Errors
+/// The compiler is missing and cannot be installed, or something does not compile.
+pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    let gcc = tools::require("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu")?;
+    let library = library(toolchain)?;
+    let images = build::root().join("tests/images");
+    let image = build::directory().join("guest-c.elf");
+    let status = Command::new(gcc)
+        .current_dir(images.join("c-guest"))
+        .args(FLAGS)
+        .arg("-I")
+        .arg(build::root().join("guest-abi/include"))
+        .arg("-T")
+        .arg(images.join("guest/image.ld"))
+        .args(SOURCES)
+        .arg(library)
+        .arg("-o")
+        .arg(&image)
+        .status()
+        .context("sparc64-linux-gnu-gcc cannot be run")?;
+    ensure!(status.success(), "the guest in C does not build");
+    Ok(image)
+}
