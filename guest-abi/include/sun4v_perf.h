@@ -774,6 +774,14 @@ extern "C" {
 #endif // __cplusplus
 
 /*
+ Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and puts there what the
+ hypervisor left in them. For another trap number, or for NULL, nothing is done. What the call does is the caller's affair.
+ */
+void sun4v_trap(const struct sun4v_transport *transport,
+                uint64_t trap_number,
+                uint64_t *regs);
+
+/*
  CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower.
  Major 0 gives the group up.
  */

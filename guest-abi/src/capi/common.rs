@@ -1,8 +1,8 @@
 //! What the functions have in common.
 
-use super::sun4v_version;
+use super::{sun4v_count, sun4v_version};
 use crate::group::Version;
-use crate::guest::{Hypercall, PerfCounters, RetryError, Tries};
+use crate::guest::{Hypercall, PerfCounters, RetryError, Tries, Widened};
 use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 use crate::register::{Counter, Unit};
 use crate::status::{EOK, HvError};
@@ -53,4 +53,17 @@ pub(super) const fn field(unit: Unit) -> fn(Counter) -> u64 {
 
 pub(super) fn place(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
+}
+
+pub(super) fn counted<const BITS: u32>(
+    count: Option<&mut sun4v_count>,
+    resumed: fn(u64, u64) -> Widened<BITS>,
+    raw: u32,
+) -> u64 {
+    count.map_or(0, |count| {
+        let mut widened = resumed(count.events, count.last);
+        count.events = widened.update(raw);
+        count.last = widened.last();
+        count.events
+    })
 }

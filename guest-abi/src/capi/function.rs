@@ -1,13 +1,9 @@
-//! The functions. All pointers for results may be NULL: that result is then not handed over. On an error nothing is stored.
+//! The functions.
 #![allow(unsafe_code)]
-#![allow(
-    clippy::missing_safety_doc,
-    reason = "the header says it once, in its introduction"
-)]
 
 use core::ffi::c_void;
 
-use super::common::{self, counters, field, place, retried, status};
+use super::common::{self, counted, counters, field, place, retried, status};
 use super::{SUN4V_NO_REG, sun4v_count, sun4v_present, sun4v_version};
 use crate::group::{ApiGroup, Version};
 use crate::guest::{Core, DramCount, Hypercall, NegotiateError, PerfCounters, Rate, StrandCount};
@@ -41,8 +37,8 @@ impl Route<'_> {
 
 impl Hypercall for Route<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
-        let Some((made, context)) = self.0.and_then(|route| Some((route.trap?, route.context)))
-        else {
+        let given = self.0.and_then(|route| Some((route.trap?, route.context)));
+        let Some((made, context)) = given else {
             return real(trap, registers);
         };
         let mut words = registers.to_array();
@@ -54,9 +50,8 @@ impl Hypercall for Route<'_> {
 
 #[cfg(target_arch = "sparc64")]
 fn real(trap: Trap, registers: &mut Registers) {
-    // SAFETY: `Route::new` promises privileged mode; only calls of this crate are made.
-    let sun4v = unsafe { crate::guest::Sun4v::new() };
-    sun4v.trap(trap, registers);
+    // SAFETY: `Route::new` promises privileged mode. Calls are those of this crate, or a caller's of `sun4v_trap`.
+    unsafe { crate::guest::Sun4v::new() }.trap(trap, registers);
 }
 
 #[cfg(not(target_arch = "sparc64"))]
@@ -78,6 +73,26 @@ unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
             EOK
         }
         Err(error) => error.number(),
+    }
+}
+
+/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and puts there what the
+/// hypervisor left in them. For another trap number, or for NULL, nothing is done. What the call does is the caller's affair.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_trap(
+    transport: *const sun4v_transport,
+    trap_number: u64,
+    regs: *mut u64,
+) {
+    // SAFETY: promised by the caller, `regs` as six words or NULL.
+    let (route, words) = unsafe { (Route::new(transport), regs.cast::<[u64; 6]>().as_mut()) };
+    let trap = [Trap::Fast, Trap::Core]
+        .into_iter()
+        .find(|trap| u64::from(trap.number()) == trap_number);
+    if let (Some(trap), Some(words)) = (trap, words) {
+        let mut registers = Registers::from(*words);
+        route.trap(trap, &mut registers);
+        *words = registers.to_array();
     }
 }
 
@@ -205,11 +220,8 @@ pub unsafe extern "C" fn sun4v_perf_set(
 ) -> u64 {
     // SAFETY: promised by the caller.
     let route = unsafe { Route::new(transport) };
-    status(
-        route
-            .call(Trap::Fast, VFALLS_SET_PERFREG, [reg, value, 0, 0, 0])
-            .map(drop),
-    )
+    let done = route.call(Trap::Fast, VFALLS_SET_PERFREG, [reg, value, 0, 0, 0]);
+    status(done.map(drop))
 }
 
 /// `sun4v_perf_get`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1.
@@ -376,13 +388,7 @@ pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    let Some(count) = (unsafe { count.as_mut() }) else {
-        return 0;
-    };
-    let mut widened = DramCount::resumed(count.events, count.last);
-    let events = widened.update(raw);
-    (count.events, count.last) = (events, widened.last());
-    events
+    counted(unsafe { count.as_mut() }, DramCount::resumed, raw)
 }
 
 /// Takes what a counter of a strand's %pic (32 bits) holds now, and returns the count: right if fewer than 2^32 events
@@ -390,13 +396,7 @@ pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    let Some(count) = (unsafe { count.as_mut() }) else {
-        return 0;
-    };
-    let mut widened = StrandCount::resumed(count.events, count.last);
-    let events = widened.update(raw);
-    (count.events, count.last) = (events, widened.last());
-    events
+    counted(unsafe { count.as_mut() }, StrandCount::resumed, raw)
 }
 
 /// The longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`. 0 if

@@ -4,10 +4,16 @@
 //! $ cargo rustc --package guest-abi --features capi --crate-type staticlib --profile image
 //! ```
 //!
+//! In another profile, for an operating system, the library brings std's panic handler, and needs libc.
+//!
 //! Freestanding: no libc, no allocation, no state, no panic that a caller could provoke. Every function may be called from
 //! any strand at any time. Names are those of the header.
 #![allow(non_camel_case_types, reason = "the names of the C header")]
 #![allow(clippy::enum_variant_names, reason = "C has no namespaces")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the introduction of the header says what every caller promises"
+)]
 
 mod common;
 mod event;
@@ -24,11 +30,12 @@ pub use number::*;
 pub use register::*;
 pub use types::*;
 
-// A static library has a panic handler. Where there is an operating system, std brings it, as it does for a test.
-#[cfg(not(target_os = "none"))]
+// A static library has a panic handler. Where panics abort (the profile `image`, and every target without an operating
+// system) it is this one; elsewhere, as in a test, it is that of std.
+#[cfg(not(panic = "abort"))]
 extern crate std;
 
-#[cfg(target_os = "none")]
+#[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {

@@ -138,6 +138,26 @@ static void probing(void)
     SAME(script.sum, 0x205 + 72 + 4 * (18 + 21 + 24 + 27 + 30 + 33) + 6 * 108);
 }
 
+static void raw(void)
+{
+    struct script script = {{0}, {0x77}, 0, 0, {0}, 0};
+    struct sun4v_transport transport = {play, NULL};
+    uint64_t regs[6] = {1, 2, 3, 4, 5, 0x106};
+
+    transport.context = &script;
+    sun4v_trap(&transport, 0x80, regs);
+    SAME(script.trap_number, 0x80);
+    SAME(script.regs[4], 5);
+    SAME(regs[0], 0);
+    SAME(regs[1], 0x77);
+    SAME(regs[4], 5);
+    sun4v_trap(&transport, 0x81, regs);
+    sun4v_trap(&transport, 0xff, NULL);
+    SAME(script.made, 1);
+    sun4v_trap(NULL, 0xff, regs);
+    SAME(regs[0], SUN4V_EBADTRAP);
+}
+
 static void nowhere(void)
 {
     struct sun4v_transport transport = {NULL, NULL};
@@ -156,5 +176,6 @@ void calls(void)
     registers();
     selection();
     probing();
+    raw();
     nowhere();
 }

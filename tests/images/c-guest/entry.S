@@ -3,6 +3,8 @@
  */
 #define BIAS 2047
 
+        .section .note.GNU-stack, "", @progbits
+
         .register %g2, #scratch
         .register %g3, #scratch
 

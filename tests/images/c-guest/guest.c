@@ -3,7 +3,7 @@
 #include "report.h"
 #include "sun4v_perf.h"
 
-/* The machine, from bit 16 on: the number of nodes, and bit 24 for one without hubs. */
+/* The machine, from bit 16 on: the number of nodes (0 for four), and bit 24 for one without hubs. */
 #define TASK (*(const volatile uint64_t *)0x87fffff8)
 
 static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
@@ -127,6 +127,75 @@ static void sweep(struct machine machine)
     check_end();
 }
 
+/* What a call leaves in %o0 to %o5. */
+static void trap(uint64_t number, const uint64_t call[6], uint64_t status, uint64_t value)
+{
+    uint64_t regs[6];
+    unsigned i;
+
+    for (i = 0; i < 6; i++)
+        regs[i] = call[i];
+    sun4v_trap(NULL, number, regs);
+    check_case(call[5], regs[0], status);
+    check_case(call[5], regs[1], value);
+    for (i = 2; i < 6; i++)
+        check_case(call[5], regs[i], call[i]);
+}
+
+static void numbers(void)
+{
+    static const uint64_t far[] = {
+        1 << 12, 1 << 16, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 0x106, (UINT64_C(1) << 63) + 0x107, UINT64_MAX,
+    };
+    const unsigned count = sizeof far / sizeof far[0];
+    uint64_t function, pcr = 0x5;
+    unsigned i;
+
+    check_begin("C guest, registers preserved and function numbers beyond the tables");
+    negotiate(VERSION_1_1);
+    check_same(0, sun4v_perf_set(NULL, 0, pcr), 0);
+    for (i = 0; i < 0x400 + count; i++) {
+        function = i < 0x400 ? i : far[i - 0x400];
+        const uint64_t call[] = {0, 0x5a, UINT64_C(0x1234567800000002), 3, 4, function};
+
+        if (function == 0x106 || function == 0x107)
+            trap(0x80, call, 0, function == 0x106 ? pcr : 0x5a);
+        else
+            trap(0x80, call, 7, 0x5a);
+        if (function == 0x107)
+            check_same(0, sun4v_perf_set(NULL, 0, 0), 0);
+        if (function > 3)
+            trap(0xff, call, 7, 0x5a);
+    }
+    check_end();
+}
+
+/* Calls on both paths of the hypervisor at every depth; locals live in the register windows. */
+__attribute__((noinline)) static uint64_t deep(uint64_t depth)
+{
+    uint64_t a = depth * 3, b = depth ^ 0x5a, below = 0;
+
+    /* The compiler is not to know what they hold. */
+    __asm__("" : "+r"(a), "+r"(b));
+    check_same(depth, sun4v_perf_get(NULL, 90, NULL), 6);
+    if (depth != 0)
+        below = deep(depth - 1);
+    check_same(depth, sun4v_perf_get(NULL, 2, NULL), 0);
+    check_same(depth, sun4v_api_get_version(NULL, 0x205, NULL), 0);
+    check_same(depth, a, depth * 3);
+    check_same(depth, b, depth ^ 0x5a);
+    return below + a + b;
+}
+
+static void recursion(void)
+{
+    check_begin("C guest, 20 calls deep");
+    negotiate(VERSION_1_1);
+    /* Three times the sum of 1 to 20, and each of 0 to 20 exclusive-or 0x5a. */
+    check_same(20, deep(20), 630 + 1772);
+    check_end();
+}
+
 /* Programs counters and reads them, as a driver does. */
 static void counters(struct machine machine)
 {
@@ -169,11 +238,15 @@ void guest_main(void)
     uint64_t task = TASK;
     struct machine machine = {task >> 16 & 0xff, (task >> 24 & 1) == 0};
 
+    if (machine.nodes == 0)
+        machine.nodes = 4;
     before_negotiation();
     negotiation();
     probing(machine);
     registers(machine);
     sweep(machine);
+    numbers();
+    recursion();
     counters(machine);
     report_end();
 }
