@@ -40,16 +40,28 @@ const STEPS: [Step; 8] = [
         },
     },
     Step {
-        name: "cargo clippy --workspace --all-targets, without warnings",
+        name: "cargo clippy --workspace --all-targets --all-features, without warnings",
         run: || {
             component("clippy", "clippy")?;
-            let clippy = ["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"];
+            let clippy = [
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--all-features",
+                "--",
+                "-Dwarnings",
+            ];
             cargo_passes(&clippy, None)
         },
     },
     Step {
-        name: "cargo doc --workspace --no-deps, without warnings",
-        run: || cargo_passes(&["doc", "--workspace", "--no-deps"], Some("-Dwarnings")),
+        name: "cargo doc --workspace --no-deps --all-features, without warnings",
+        run: || {
+            cargo_passes(
+                &["doc", "--workspace", "--no-deps", "--all-features"],
+                Some("-Dwarnings"),
+            )
+        },
     },
     Step {
         name: "cargo test --workspace",

@@ -93,8 +93,8 @@ fn every_step_is_taken() {
     );
     let fixed = [
         "cargo fmt --all --check []",
-        "cargo clippy --workspace --all-targets -- -Dwarnings []",
-        "cargo doc --workspace --no-deps [-Dwarnings]",
+        "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
+        "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
     ];
     assert_eq!(log[..4], fixed);
@@ -119,9 +119,12 @@ fn the_first_failure_ends_it() {
         ("'fmt --all'*", "cargo fmt --all --check"),
         (
             "'clippy --w'*",
-            "cargo clippy --workspace --all-targets, without warnings",
+            "cargo clippy --workspace --all-targets --all-features, without warnings",
         ),
-        ("doc*", "cargo doc --workspace --no-deps, without warnings"),
+        (
+            "doc*",
+            "cargo doc --workspace --no-deps --all-features, without warnings",
+        ),
         ("test*", "cargo test --workspace"),
     ]
     .into_iter()
@@ -148,7 +151,7 @@ fn a_call_beyond_its_budget_fails() {
 
 #[test]
 fn missing_components_are_installed_or_named() {
-    let missing = "cargo clippy --workspace --all-targets, without warnings: cargo clippy is missing; \
+    let missing = "cargo clippy --workspace --all-targets --all-features, without warnings: cargo clippy is missing; \
                    install it with: rustup component add clippy\n";
     for (name, rustup) in [
         ("no-rustup", None),
