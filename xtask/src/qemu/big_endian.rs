@@ -1,5 +1,7 @@
 //! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
 
+use std::path::Path;
+
 use anyhow::{Context, ensure};
 
 use super::build::{directory, root};
@@ -8,15 +10,23 @@ use crate::tools;
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";
 
+/// Where Debian keeps the C library of the target.
+const LIBRARY: &str = "/usr/sparc64-linux-gnu";
+
 /// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
 ///
 /// # Errors
 /// A test fails, or something is missing that cannot be installed.
 pub fn test() -> anyhow::Result<()> {
     let linker = tools::require("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu")?;
+    // The compiler's package only recommends it.
+    tools::require_file(
+        Path::new(LIBRARY).join("lib/crt1.o").as_path(),
+        "libc6-dev-sparc64-cross",
+    )?;
     let emulator = tools::require("qemu-sparc64", "qemu-user")?;
     let toolchain = Toolchain::find()?;
-    let runner = format!("{} -L /usr/sparc64-linux-gnu", emulator.display());
+    let runner = format!("{} -L {LIBRARY}", emulator.display());
     let status = toolchain
         .cargo()
         .current_dir(root())
