@@ -3,7 +3,7 @@
 //! It loads orders, indexes them by customer, answers queries (a few customers ask for most), sorts a day's
 //! orders by price, follows the delivery chain in the order of dispatch, and turns a sales table. A few
 //! functions do nearly all the work, with different habits: streaming, hashing, sorting, pointer chasing
-//! and large strides. Its data, some six megabytes, do not fit a 4 MB cache.
+//! and large strides. Its data, some five megabytes, do not fit a 4 MB cache.
 //!
 //! Deterministic, no input. See README.md for how it was built and recorded.
 
