@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
-    /// Only these registers, by name
+    /// Only these registers, by name or number
     #[arg(value_name = "NAME", value_parser = register)]
     names: Vec<PerfReg>,
 }
@@ -43,7 +43,9 @@ enum Format {
 }
 
 fn register(text: &str) -> anyhow::Result<PerfReg> {
-    PerfReg::from_name(text)
+    let numbered = text.parse().ok().and_then(PerfReg::new);
+    numbered
+        .or_else(|| PerfReg::from_name(text))
         .ok_or_else(|| anyhow!(unknown("register", text, PerfReg::all().map(PerfReg::name))))
 }
 

@@ -134,3 +134,13 @@ fn csv_and_table_show_the_same() {
         3
     );
 }
+
+#[test]
+fn registers_by_name_or_number() {
+    let ids = |names: &[&str]| -> Vec<Value> {
+        let list = registers(names);
+        list.iter().map(|register| register["id"].clone()).collect()
+    };
+    assert_eq!(ids(&["62", "l2_perf_config", "0"]), [0, 1, 62]);
+    xtask(&["regs", "90"]).badly("there is no register '90'");
+}
