@@ -8,6 +8,7 @@
 //! - [`register`]: the 90 performance registers, their names and what they are.
 //! - [`layout`], [`event`]: what is in them.
 //! - [`guest`]: the calls, and what a guest makes of them.
+//! - [`sampling`]: counters that interrupt when they overflow.
 #![no_std]
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
@@ -20,6 +21,7 @@ pub mod group;
 pub mod guest;
 pub mod layout;
 pub mod register;
+pub mod sampling;
 pub mod status;
 pub mod strand;
 pub mod trap;
