@@ -5,6 +5,7 @@ use bitfield_struct::bitfield;
 use super::{EventSelect, ReservedEvent};
 use crate::event::SparcEvent;
 use crate::register::Counter;
+use crate::sampling::{CounterSet, ModeSet, SparcMode};
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
 #[bitfield(u64)]
@@ -101,6 +102,56 @@ impl SparcPcr {
             Counter::Pic0 => self.with_class0(select.class()).with_mask0(select.mask()),
             Counter::Pic1 => self.with_class1(select.class()).with_mask1(select.mask()),
         }
+    }
+}
+
+/// What sampling makes of the register.
+impl SparcPcr {
+    /// The counters that have overflowed: OV.
+    pub const fn overflows(self) -> CounterSet {
+        CounterSet::when(self.overflow0(), Counter::Pic0)
+            .union(CounterSet::when(self.overflow1(), Counter::Pic1))
+    }
+
+    /// The register with these OV bits.
+    #[must_use]
+    pub const fn with_overflows(self, counters: CounterSet) -> Self {
+        self.with_overflow0(counters.contains(Counter::Pic0))
+            .with_overflow1(counters.contains(Counter::Pic1))
+    }
+
+    /// The counters that trap when they overflow: TOE.
+    pub const fn traps(self) -> CounterSet {
+        CounterSet::when(self.trap_on_overflow0(), Counter::Pic0)
+            .union(CounterSet::when(self.trap_on_overflow1(), Counter::Pic1))
+    }
+
+    /// The register with these TOE bits.
+    #[must_use]
+    pub const fn with_traps(self, counters: CounterSet) -> Self {
+        self.with_trap_on_overflow0(counters.contains(Counter::Pic0))
+            .with_trap_on_overflow1(counters.contains(Counter::Pic1))
+    }
+
+    /// The counters that have overflowed and trap when they do.
+    pub const fn trapping(self) -> CounterSet {
+        self.overflows().intersection(self.traps())
+    }
+
+    /// The register that counts in these modes: UT, ST and HT.
+    #[must_use]
+    pub fn with_modes(self, modes: ModeSet<SparcMode>) -> Self {
+        self.with_user(modes.contains(SparcMode::User))
+            .with_system(modes.contains(SparcMode::Privileged))
+            .with_hypervisor(modes.contains(SparcMode::Hyperprivileged))
+    }
+
+    /// What to write to clear the OV bits of these counters and of no other, even one that overflows meanwhile.
+    #[must_use]
+    pub const fn acknowledging(self, counters: CounterSet) -> Self {
+        self.with_overflows(self.overflows().without(counters))
+            .with_hold_overflow0(!counters.contains(Counter::Pic0))
+            .with_hold_overflow1(!counters.contains(Counter::Pic1))
     }
 }
 

@@ -60,6 +60,12 @@ impl CounterSet {
         Self(self.0 | other.0)
     }
 
+    /// Those that are in both.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Those that are in this one and not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {

@@ -59,7 +59,7 @@ pub trait CounterUnit {
     /// What a counter holds.
     fn read(&self, counter: Counter) -> u32;
 
-    /// Writes a counter. The other one is not touched, and loses no event.
+    /// Writes a counter, while it is stopped: a unit that has both in one register could lose an event of the other.
     fn write(&mut self, counter: Counter, value: u32);
 
     /// The counters that ask for the interrupt: overflowed, not acknowledged, and programmed to interrupt.

@@ -3,29 +3,56 @@
 use guest_abi::Counter;
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::{EventSelect, SparcPcr, SparcPic};
-
-/// The privilege that a strand runs with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Counted if the PCR has UT.
-    #[default]
-    User,
-    /// Counted if the PCR has ST.
-    Privileged,
-    /// Counted if the PCR has HT.
-    Hyperprivileged,
-}
+use guest_abi::sampling::{CounterSet, SparcMode};
 
 /// What a counter counts in the present mode: the MASK of each event class. All but one are 0, or all.
 type Counted = [u8; 16];
 
+/// How early an overflow trap comes: the OV bit is set, and the trap taken, at the first event that leaves the counter
+/// at most so many events before its wrap. Hardware does this with 0 to 16, as it happens to work best for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Early(u8);
+
+impl Early {
+    /// Not before the wrap.
+    pub const EXACT: Self = Self(0);
+
+    /// At -16 to -1.
+    pub const MOST: Self = Self(16);
+
+    /// Up to so many events before the wrap; `None` beyond 16.
+    pub const fn new(events: u8) -> Option<Self> {
+        if events <= Self::MOST.0 {
+            Some(Self(events))
+        } else {
+            None
+        }
+    }
+
+    /// The highest count at which there is no trap yet.
+    const fn quiet(self) -> u32 {
+        u32::MAX - self.0 as u32
+    }
+}
+
 /// %pcr and %pic of one strand. At reset both are 0, and the strand runs in user mode.
+///
+/// OVn is set when counter n wraps; with TOEn already as [`Early`] says. The trap is a level: it is pending as long as
+/// an OV bit is set together with its TOE bit. Setting OV by a write is like an overflow.
+///
+/// A write with HOLDOVn leaves an OVn that the counter has set as it is: so a handler that clears one OV bit cannot
+/// lose the other. HOLDOV reads back as written.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    mode: Mode,
+    /// The highest value of a counter at which it does not overflow early.
+    quiet: [u32; 2],
+    /// The OV bits that counters have set.
+    raised: CounterSet,
+    early: Early,
+    mode: SparcMode,
 }
 
 impl StrandUnit {
@@ -35,18 +62,44 @@ impl StrandUnit {
             pcr: SparcPcr::new(),
             pic: [0; 2],
             counted: [[0; 16]; 2],
-            mode: Mode::User,
+            quiet: [u32::MAX; 2],
+            raised: CounterSet::NONE,
+            early: Early::EXACT,
+            mode: SparcMode::User,
         }
     }
 
-    /// %pcr. OV bits show the wraps since they were last written as 0.
+    /// %pcr. OV bits show the overflows since they were last written as 0.
     pub fn pcr(&self) -> u64 {
         self.pcr.into_bits()
     }
 
-    /// Writes %pcr. Bits 63:62 and 31:0 are kept.
+    /// Writes %pcr, as hyperprivileged code does. Bits 63:62 and 31:0 are kept.
     pub fn set_pcr(&mut self, value: u64) {
-        self.pcr = SparcPcr::from_bits(value & SparcPcr::WRITABLE);
+        let pcr = SparcPcr::from_bits(value & SparcPcr::WRITABLE);
+        let held = CounterSet::when(pcr.hold_overflow0(), Counter::Pic0)
+            | CounterSet::when(pcr.hold_overflow1(), Counter::Pic1);
+        let kept = self.raised.intersection(held);
+        let overflows = pcr.overflows() | kept;
+        self.raised = self.raised.intersection(overflows);
+        self.pcr = pcr.with_overflows(overflows);
+        self.select();
+    }
+
+    /// Writes %pcr, as privileged code does: HT stays as it was.
+    pub fn set_pcr_privileged(&mut self, value: u64) {
+        let ht = self.pcr() & SparcPcr::HT;
+        self.set_pcr(value & !SparcPcr::HT | ht);
+    }
+
+    /// Whether the overflow trap is pending.
+    pub fn trap_pending(&self) -> bool {
+        !self.pcr.trapping().is_empty()
+    }
+
+    /// From now on overflow traps come so early.
+    pub fn set_early(&mut self, early: Early) {
+        self.early = early;
         self.select();
     }
 
@@ -63,12 +116,12 @@ impl StrandUnit {
     }
 
     /// The privilege that the strand runs with.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> SparcMode {
         self.mode
     }
 
     /// The strand changes its privilege.
-    pub fn set_mode(&mut self, mode: Mode) {
+    pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
         self.select();
     }
@@ -85,22 +138,25 @@ impl StrandUnit {
         let (sum0, wrapped0) = pic0.overflowing_add(u32::from(hit0) * n);
         let (sum1, wrapped1) = pic1.overflowing_add(u32::from(hit1) * n);
         (*pic0, *pic1) = (sum0, sum1);
-        if wrapped0 | wrapped1 {
-            self.overflow(wrapped0, wrapped1);
+        let [quiet0, quiet1] = self.quiet;
+        let (over0, over1) = (wrapped0 | (sum0 > quiet0), wrapped1 | (sum1 > quiet1));
+        if (over0 & hit0) | (over1 & hit1) {
+            let over0 = CounterSet::when(over0 & hit0, Counter::Pic0);
+            self.overflow(over0 | CounterSet::when(over1 & hit1, Counter::Pic1));
         }
     }
 
     #[cold]
-    fn overflow(&mut self, wrapped0: bool, wrapped1: bool) {
-        self.pcr.set_overflow0(self.pcr.overflow0() | wrapped0);
-        self.pcr.set_overflow1(self.pcr.overflow1() | wrapped1);
+    fn overflow(&mut self, counters: CounterSet) {
+        self.raised = self.raised | counters;
+        self.pcr = self.pcr.with_overflows(self.pcr.overflows() | counters);
     }
 
     fn select(&mut self) {
         let counting = match self.mode {
-            Mode::User => self.pcr.user(),
-            Mode::Privileged => self.pcr.system(),
-            Mode::Hyperprivileged => self.pcr.hypervisor(),
+            SparcMode::User => self.pcr.user(),
+            SparcMode::Privileged => self.pcr.system(),
+            SparcMode::Hyperprivileged => self.pcr.hypervisor(),
         };
         self.counted = [Counter::Pic0, Counter::Pic1].map(|counter| {
             let select = self.pcr.select(counter);
@@ -112,6 +168,14 @@ impl StrandUnit {
                 *mask = select.mask();
             }
             counted
+        });
+        let traps = self.pcr.traps();
+        self.quiet = [Counter::Pic0, Counter::Pic1].map(|counter| {
+            if traps.contains(counter) {
+                self.early.quiet()
+            } else {
+                u32::MAX
+            }
         });
     }
 }
@@ -183,9 +247,9 @@ mod tests {
     #[test]
     fn counts_in_the_modes_that_the_pcr_names() {
         for (mode, bit) in [
-            (Mode::User, 1 << 2),
-            (Mode::Privileged, 1 << 1),
-            (Mode::Hyperprivileged, 1 << 3),
+            (SparcMode::User, 1 << 2),
+            (SparcMode::Privileged, 1 << 1),
+            (SparcMode::Hyperprivileged, 1 << 3),
         ] {
             let mut unit = StrandUnit::new();
             unit.set_mode(mode);
@@ -203,10 +267,10 @@ mod tests {
     fn a_change_of_mode_takes_effect_at_once() {
         let mut unit = StrandUnit::new();
         unit.set_pcr(counting(0x208, 0x208));
-        unit.set_mode(Mode::Privileged);
+        unit.set_mode(SparcMode::Privileged);
         unit.count(SparcEvent::Loads, 1);
         assert_eq!(unit.pic(), 0);
-        unit.set_mode(Mode::User);
+        unit.set_mode(SparcMode::User);
         unit.count(SparcEvent::Loads, 1);
         assert_eq!(unit.pic(), 0x0000_0001_0000_0001);
     }

@@ -1,0 +1,103 @@
+//! The four instructions that move performance registers: MTC0 and MFC0 of register 25, told apart by bits 5:0.
+
+use guest_abi::Counter;
+
+/// MFPS, MFPC, MTPS or MTPC, with its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PerformanceMove {
+    /// From or to the performance register.
+    pub direction: Direction,
+    /// Control register or counter.
+    pub register: RegisterKind,
+    /// Which of the two.
+    pub counter: Counter,
+    rt: u8,
+}
+
+/// Which way a move goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// MFPS, MFPC: into the general register.
+    From,
+    /// MTPS, MTPC: out of the general register.
+    To,
+}
+
+/// What of a counter is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegisterKind {
+    /// MFPS, MTPS: the control register ("event specifier").
+    Control,
+    /// MFPC, MTPC: the counter.
+    Counter,
+}
+
+impl PerformanceMove {
+    /// Opcode COP0, and register 25 in bits 15:11.
+    const BASE: u32 = 0x4000_c800;
+    /// All bits but rt (20:16) and the number of the counter (5:1).
+    const OPCODE_MASK: u32 = 0xffe0_ffc1;
+    /// MTC0, not MFC0.
+    const TO: u32 = 0x0080_0000;
+    /// Counter, not control register.
+    const IS_COUNTER: u32 = 1;
+
+    /// A move between this performance register and general register `rt`; `None` if that is beyond 31.
+    pub const fn new(
+        direction: Direction,
+        register: RegisterKind,
+        counter: Counter,
+        rt: u8,
+    ) -> Option<Self> {
+        if rt < 32 {
+            Some(Self {
+                direction,
+                register,
+                counter,
+                rt,
+            })
+        } else {
+            None
+        }
+    }
+
+    /// The number of the general register, 0 to 31.
+    pub const fn rt(self) -> usize {
+        self.rt as usize
+    }
+
+    /// The instruction word.
+    pub const fn encode(self) -> u32 {
+        let to = match self.direction {
+            Direction::From => 0,
+            Direction::To => Self::TO,
+        };
+        let kind = match self.register {
+            RegisterKind::Control => 0,
+            RegisterKind::Counter => Self::IS_COUNTER,
+        };
+        Self::BASE | to | (self.rt as u32) << 16 | (self.counter as u32) << 1 | kind
+    }
+
+    /// The move of this instruction word; `None` for any other instruction, and for counters beyond 1.
+    pub const fn decode(word: u32) -> Option<Self> {
+        let opcode = word & Self::OPCODE_MASK;
+        if opcode & !(Self::TO | Self::IS_COUNTER) != Self::BASE {
+            return None;
+        }
+        let direction = if opcode & Self::TO == 0 {
+            Direction::From
+        } else {
+            Direction::To
+        };
+        let register = if opcode & Self::IS_COUNTER == 0 {
+            RegisterKind::Control
+        } else {
+            RegisterKind::Counter
+        };
+        match Counter::new((word >> 1 & 0x1f) as usize) {
+            Some(counter) => Self::new(direction, register, counter, (word >> 16 & 0x1f) as u8),
+            None => None,
+        }
+    }
+}

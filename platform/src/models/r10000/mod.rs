@@ -1,0 +1,16 @@
+//! The performance counters of the MIPS R10000, CP0 register 25 (R10000 Microprocessor User's Manual, section 14.20).
+//!
+//! No sun4v machine has them. They are here because they overflow in another way than a strand's: a second unit that
+//! what drives counters is tried on.
+
+mod cycle;
+mod event;
+mod instruction;
+mod register;
+mod unit;
+
+pub use cycle::{Branch, Cycle, Operation};
+pub use event::R10000Event;
+pub use instruction::{Direction, PerformanceMove, RegisterKind};
+pub use register::{Control, Ksu, R10000Mode, Status};
+pub use unit::R10000;

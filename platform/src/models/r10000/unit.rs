@@ -1,0 +1,175 @@
+//! The counters, their control registers, and the interrupt that they share with Compare.
+
+use core::convert::Infallible;
+
+use guest_abi::Counter;
+use guest_abi::sampling::{CounterSet, CounterUnit, Program};
+
+use super::cycle::Cycle;
+use super::event::R10000Event;
+use super::instruction::{Direction, PerformanceMove, RegisterKind};
+use super::register::{Control, R10000Mode, Status};
+
+/// Bit 31 of a counter: it has overflowed.
+const OVERFLOW: u32 = 1 << 31;
+
+/// One counter and its control register.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pair {
+    control: Control,
+    count: u32,
+}
+
+impl Pair {
+    fn overflowed(&self) -> bool {
+        self.control.interrupt() && self.count & OVERFLOW != 0
+    }
+}
+
+/// Two counters with their control registers, and the pending Compare interrupt. All are 0 at first.
+#[derive(Clone, Debug, Default)]
+pub struct R10000 {
+    pairs: [Pair; 2],
+    compare: bool,
+}
+
+impl R10000 {
+    /// A unit that counts nothing.
+    pub const fn new() -> Self {
+        let pair = Pair {
+            control: Control::new(0),
+            count: 0,
+        };
+        Self {
+            pairs: [pair; 2],
+            compare: false,
+        }
+    }
+
+    /// One cycle passes at this Status, and all this happens in it. A counter may go on by several events at once, and
+    /// past its overflow.
+    pub fn step(&mut self, status: Status, cycle: &Cycle) {
+        let Some(mode) = status.mode() else { return };
+        for counter in Counter::ALL {
+            let pair = self.pair_mut(*counter);
+            if !pair.control.counts_in(mode) {
+                continue;
+            }
+            if let Some(event) = R10000Event::of(*counter, pair.control.event()) {
+                pair.count = pair.count.wrapping_add(cycle.count(event));
+            }
+        }
+    }
+
+    /// IP\[7\], a level: Compare, or bit 31 of a counter whose interrupt is enabled. IM\[7\] masks it.
+    pub fn ip7(&self) -> bool {
+        self.compare || !self.overflowed().is_empty()
+    }
+
+    /// Count has come to equal Compare.
+    pub fn match_compare(&mut self) {
+        self.compare = true;
+    }
+
+    /// Compare is written: its own part of IP\[7\] is clear then.
+    pub fn write_compare(&mut self) {
+        self.compare = false;
+    }
+
+    /// A control register.
+    pub const fn control(&self, counter: Counter) -> Control {
+        self.pair(counter).control
+    }
+
+    /// Writes a control register.
+    pub fn set_control(&mut self, counter: Counter, control: Control) {
+        self.pair_mut(counter).control = control;
+    }
+
+    /// Executes a move between a performance register and `general`, which are registers 0 to 31. As with other moves
+    /// of 32-bit registers, bits 31:0 are written, and a read extends the sign. Register 0 stays 0.
+    pub fn execute(&mut self, instruction: PerformanceMove, general: &mut [u64; 32]) {
+        let pair = self.pair_mut(instruction.counter);
+        let Some(rt) = general.get_mut(instruction.rt()) else {
+            return;
+        };
+        match (instruction.direction, instruction.register) {
+            (Direction::To, RegisterKind::Control) => pair.control = Control::new(*rt as u32),
+            (Direction::To, RegisterKind::Counter) => pair.count = *rt as u32,
+            (Direction::From, _) if instruction.rt() == 0 => {}
+            (Direction::From, RegisterKind::Control) => *rt = pair.control.value().into(),
+            (Direction::From, RegisterKind::Counter) => *rt = pair.count as i32 as u64,
+        }
+    }
+
+    const fn pair(&self, counter: Counter) -> &Pair {
+        let [pair0, pair1] = &self.pairs;
+        match counter {
+            Counter::Pic0 => pair0,
+            Counter::Pic1 => pair1,
+        }
+    }
+
+    fn pair_mut(&mut self, counter: Counter) -> &mut Pair {
+        let [pair0, pair1] = &mut self.pairs;
+        match counter {
+            Counter::Pic0 => pair0,
+            Counter::Pic1 => pair1,
+        }
+    }
+}
+
+impl CounterUnit for R10000 {
+    type Event = R10000Event;
+    type Mode = R10000Mode;
+    type Refusal = Infallible;
+
+    const OVERFLOWS_AT: u32 = OVERFLOW;
+    const EARLY: u32 = 0;
+
+    fn events() -> impl Iterator<Item = R10000Event> {
+        R10000Event::ALL.iter().copied()
+    }
+
+    fn start(&mut self, program: &Program<R10000Event, R10000Mode>) -> Result<(), Infallible> {
+        for counter in Counter::ALL {
+            let control = match program.events.event(*counter) {
+                Some(event) => Control::counting(event.number(), program.modes),
+                None => Control::default(),
+            };
+            let interrupt = program.interrupts.contains(*counter);
+            self.set_control(*counter, control.with_interrupt(interrupt));
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        for pair in &mut self.pairs {
+            pair.control = pair.control.stopped();
+        }
+    }
+
+    fn read(&self, counter: Counter) -> u32 {
+        self.pair(counter).count
+    }
+
+    fn write(&mut self, counter: Counter, value: u32) {
+        self.pair_mut(counter).count = value;
+    }
+
+    fn overflowed(&self) -> CounterSet {
+        let [pair0, pair1] = &self.pairs;
+        CounterSet::when(pair0.overflowed(), Counter::Pic0)
+            | CounterSet::when(pair1.overflowed(), Counter::Pic1)
+    }
+
+    fn acknowledge(&mut self, counters: CounterSet) {
+        for counter in counters.iter() {
+            self.pair_mut(counter).count &= !OVERFLOW;
+        }
+    }
+
+    fn timer_pending(&self) -> bool {
+        self.compare
+    }
+}
