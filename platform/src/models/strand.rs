@@ -133,7 +133,11 @@ impl StrandUnit {
         let code = event.code();
         let (class, bit) = (usize::from(code >> 8 & 0xf), code as u8);
         let [counted0, counted1] = &self.counted;
-        let (hit0, hit1) = (counted0[class] & bit != 0, counted1[class] & bit != 0);
+        let any = n != 0;
+        let (hit0, hit1) = (
+            any & (counted0[class] & bit != 0),
+            any & (counted1[class] & bit != 0),
+        );
         let [pic0, pic1] = &mut self.pic;
         let (sum0, wrapped0) = pic0.overflowing_add(u32::from(hit0) * n);
         let (sum1, wrapped1) = pic1.overflowing_add(u32::from(hit1) * n);

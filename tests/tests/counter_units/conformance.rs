@@ -1,0 +1,348 @@
+//! What holds for every counter unit, by the trait alone.
+
+use guest_abi::Counter::{self, Pic0, Pic1};
+use guest_abi::sampling::{
+    Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, UnitEvent, UnitMode,
+};
+
+/// A unit with something around it that makes events happen.
+pub(crate) trait Machine: CounterUnit {
+    /// The count, as a number of more than 32 bits, at which a counter overflows.
+    const TOP: u64;
+
+    /// A unit after reset. It may count in all modes, and its interrupt is as exact as it can be.
+    fn reset() -> Self;
+
+    /// All this happens in one step, in this mode.
+    fn happen(&mut self, mode: Self::Mode, events: &[(Self::Event, u32)]);
+
+    /// How much a counter with this event has to count then: from the specification of the unit.
+    fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
+
+    /// Whether the interrupt is asserted.
+    fn interrupted(&self) -> bool;
+}
+
+type Of<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
+
+/// Every mode; both counters interrupt.
+fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> {
+    Program {
+        events: Assignment::new(pic0, pic1).expect("events on their counters"),
+        modes: ModeSet::ALL,
+        interrupts: CounterSet::BOTH,
+    }
+}
+
+fn first<M: Machine>(counter: Counter) -> M::Event {
+    M::events()
+        .find(|event| event.on(counter) && M::counted(*event, &[(*event, 1)]) == 1)
+        .expect("an event that one thing makes happen once")
+}
+
+/// Each counter counts an event of its own, in every mode.
+fn started<M: Machine>() -> M {
+    let mut unit = M::reset();
+    let events = program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)));
+    unit.start(&events).expect("all modes are allowed");
+    unit
+}
+
+/// The event of a counter happens `n` times at once, and nothing that the other one counts.
+fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
+    let other = match counter {
+        Pic0 => Pic1,
+        Pic1 => Pic0,
+    };
+    let before = unit.read(other);
+    unit.happen(M::Mode::ALL[0], &[(first::<M>(counter), n)]);
+    if first::<M>(Pic0) == first::<M>(Pic1) {
+        unit.write(other, before);
+    }
+    assert_eq!(unit.read(other), before, "only {counter:?} counts");
+}
+
+fn only(counter: Counter) -> CounterSet {
+    CounterSet::only(counter)
+}
+
+pub(crate) fn starts_silent<M: Machine>() {
+    let mut unit = M::reset();
+    for mode in M::Mode::ALL {
+        for event in M::events() {
+            unit.happen(*mode, &[(event, 1)]);
+        }
+    }
+    assert_eq!((unit.read(Pic0), unit.read(Pic1)), (0, 0));
+    assert_eq!(unit.overflowed(), CounterSet::NONE);
+    assert!(!unit.interrupted() && !unit.timer_pending());
+}
+
+pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
+    assert_eq!(M::WIDTH, 32);
+    assert_eq!(u64::from(M::OVERFLOWS_AT), M::TOP % (1 << 32));
+    assert!(M::EARLY <= 16);
+    assert!(M::events().all(|event| !event.counters().is_empty()));
+}
+
+/// Every event, on every counter that it fits, for every set of modes, in every mode.
+pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
+    let mut cases = 0;
+    for event in M::events() {
+        for counter in event.counters().iter() {
+            for modes in ModeSet::<M::Mode>::every() {
+                let (pic0, pic1) = match counter {
+                    Pic0 => (Some(event), None),
+                    Pic1 => (None, Some(event)),
+                };
+                let mut unit = M::reset();
+                let program = Program {
+                    modes,
+                    ..program::<M>(pic0, pic1)
+                };
+                unit.start(&program).expect("all modes are allowed");
+                unit.write(counter, 1000);
+                let mut expected = 1000;
+                for mode in M::Mode::ALL {
+                    let happened = [(event, 5)];
+                    unit.happen(*mode, &happened);
+                    if modes.contains(*mode) {
+                        expected += M::counted(event, &happened);
+                    }
+                    let case = format!("{event:?} on {counter:?} for {modes:?} in {mode:?}");
+                    assert_eq!(unit.read(counter), expected, "{case}");
+                    cases += 1;
+                }
+            }
+        }
+    }
+    assert!(cases >= M::events().count() * M::Mode::ALL.len() * (1 << M::Mode::ALL.len()));
+}
+
+/// Every pair of events: one is selected, the other happens.
+pub(crate) fn counts_nothing_else<M: Machine>() {
+    for selected in M::events() {
+        for happens in M::events() {
+            let mut unit = M::reset();
+            let assignment = Assignment::one(selected).expect("a counter for every event");
+            let counter = assignment.counters().iter().next().expect("one counter");
+            unit.start(&Program {
+                events: assignment,
+                modes: ModeSet::ALL,
+                interrupts: CounterSet::NONE,
+            })
+            .expect("all modes are allowed");
+            let happened = [(happens, 7)];
+            unit.happen(M::Mode::ALL[0], &happened);
+            let expected = M::counted(selected, &happened);
+            assert_eq!(unit.read(counter), expected, "{selected:?}, {happens:?}");
+        }
+    }
+}
+
+/// Every pair of events on the two counters, both in one step.
+pub(crate) fn counts_two_events_at_once<M: Machine>() {
+    for event0 in M::events().filter(|event| event.on(Pic0)) {
+        for event1 in M::events().filter(|event| event.on(Pic1)) {
+            let mut unit = M::reset();
+            unit.start(&program::<M>(Some(event0), Some(event1)))
+                .expect("all modes are allowed");
+            let happened = [(event0, 3), (event1, 4)];
+            unit.happen(M::Mode::ALL[0], &happened);
+            let expected = [event0, event1].map(|event| M::counted(event, &happened));
+            let read = [unit.read(Pic0), unit.read(Pic1)];
+            assert_eq!(read, expected, "{event0:?} and {event1:?}");
+        }
+    }
+}
+
+pub(crate) fn overflows_after_its_period<M: Machine>() {
+    for events in [
+        1_u32,
+        2,
+        3,
+        15,
+        16,
+        17,
+        1000,
+        1 << 30,
+        (1 << 31) - 1,
+        1 << 31,
+    ] {
+        for counter in Counter::ALL.iter().copied() {
+            let mut unit = started::<M>();
+            let period = Period::new(events).expect("a period");
+            unit.preload(counter, period);
+            let preloaded = M::TOP - u64::from(events);
+            assert_eq!(u64::from(unit.read(counter)), preloaded);
+            let still = i64::from(unit.past_overflow(counter));
+            assert_eq!(still, -i64::from(events));
+
+            happen(&mut unit, counter, events - 1);
+            assert_eq!(
+                unit.overflowed(),
+                CounterSet::NONE,
+                "one of {events} missing"
+            );
+            assert!(!unit.interrupted());
+            happen(&mut unit, counter, 1);
+            assert_eq!(unit.overflowed(), only(counter), "after {events}");
+            assert!(unit.interrupted());
+            assert_eq!(unit.past_overflow(counter), 0);
+        }
+    }
+}
+
+pub(crate) fn counts_on_after_the_overflow<M: Machine>() {
+    for counter in Counter::ALL.iter().copied() {
+        let mut unit = started::<M>();
+        unit.preload(counter, Period::SHORTEST);
+        for past in 0..5 {
+            happen(&mut unit, counter, 1);
+            assert_eq!(unit.past_overflow(counter), past);
+            assert_eq!(unit.overflowed(), only(counter));
+        }
+        happen(&mut unit, counter, i32::MAX as u32 - 4);
+        assert_eq!(unit.past_overflow(counter), i32::MAX);
+        assert_eq!(unit.overflowed(), only(counter));
+    }
+}
+
+pub(crate) fn shows_the_overshoot_of_a_step<M: Machine>() {
+    for counter in Counter::ALL.iter().copied() {
+        let mut unit = started::<M>();
+        unit.preload(counter, Period::new(100).expect("a period"));
+        happen(&mut unit, counter, 104);
+        assert_eq!(unit.overflowed(), only(counter));
+        assert_eq!(unit.past_overflow(counter), 4);
+    }
+}
+
+/// Every set of counters that overflow, for every set that interrupts.
+pub(crate) fn only_those_that_interrupt_ask<M: Machine>() {
+    let sets = || [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH].into_iter();
+    for interrupts in sets() {
+        for overflow in sets() {
+            let mut unit = M::reset();
+            let program = Program {
+                interrupts,
+                ..program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
+            };
+            unit.start(&program).expect("all modes are allowed");
+            for counter in overflow.iter() {
+                unit.preload(counter, Period::SHORTEST);
+            }
+            let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
+            unit.happen(M::Mode::ALL[0], &happened);
+            let asks = interrupts.intersection(overflow);
+            assert_eq!(unit.overflowed(), asks, "{overflow:?} of {interrupts:?}");
+            assert_eq!(unit.interrupted(), !asks.is_empty());
+        }
+    }
+}
+
+/// Both have overflowed; every set is acknowledged.
+pub(crate) fn acknowledges_what_it_is_told<M: Machine>() {
+    for told in [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH] {
+        let mut unit = started::<M>();
+        unit.preload(Pic0, Period::SHORTEST);
+        unit.preload(Pic1, Period::SHORTEST);
+        let happened = [(first::<M>(Pic0), 4), (first::<M>(Pic1), 9)];
+        unit.happen(M::Mode::ALL[0], &happened);
+        let past = [Pic0, Pic1].map(|counter| unit.past_overflow(counter) as u32);
+        assert!(past.iter().all(|past| *past >= 3));
+
+        unit.acknowledge(told);
+        assert_eq!(unit.overflowed(), CounterSet::BOTH.without(told));
+        assert_eq!(unit.interrupted(), told != CounterSet::BOTH);
+        let low = [Pic0, Pic1].map(|counter| unit.read(counter) & 0x7fff_ffff);
+        assert_eq!(low, past, "the overshoot stays, {told:?} acknowledged");
+
+        for counter in told.iter() {
+            unit.preload(counter, Period::SHORTEST);
+            assert!(!unit.overflowed().contains(counter));
+            happen(&mut unit, counter, 1);
+            assert!(unit.overflowed().contains(counter), "it overflows again");
+        }
+    }
+}
+
+pub(crate) fn stops_and_goes_on<M: Machine>() {
+    let mut unit = started::<M>();
+    let events = program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)));
+    let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
+    unit.preload(Pic0, Period::SHORTEST);
+    unit.happen(M::Mode::ALL[0], &happened);
+    let held = [unit.read(Pic0), unit.read(Pic1)];
+
+    unit.stop();
+    for mode in M::Mode::ALL {
+        unit.happen(*mode, &happened);
+    }
+    assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
+    assert_eq!(unit.overflowed(), only(Pic0), "still asks");
+    assert!(unit.interrupted());
+
+    unit.start(&events).expect("all modes are allowed");
+    assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
+    assert_eq!(unit.overflowed(), only(Pic0), "still asks");
+    unit.acknowledge(only(Pic0));
+    assert!(!unit.interrupted());
+    let before = [unit.read(Pic0), unit.read(Pic1)];
+    unit.happen(M::Mode::ALL[0], &happened);
+    let counted = [first::<M>(Pic0), first::<M>(Pic1)].map(|event| M::counted(event, &happened));
+    let after = [before[0] + counted[0], before[1] + counted[1]];
+    assert_eq!([unit.read(Pic0), unit.read(Pic1)], after);
+}
+
+pub(crate) fn writes_one_counter<M: Machine>() {
+    for value in [0, 1, 0x7fff_fffe, 0x7fff_ffff, 0x1234_5678] {
+        let mut unit = started::<M>();
+        unit.write(Pic0, value);
+        assert_eq!((unit.read(Pic0), unit.read(Pic1)), (value, 0));
+        unit.write(Pic1, 77);
+        assert_eq!((unit.read(Pic0), unit.read(Pic1)), (value, 77));
+        assert_eq!(unit.overflowed(), CounterSet::NONE);
+    }
+}
+
+/// A write comes just before, and just after, the event that makes the counter overflow.
+pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
+    for counter in Counter::ALL.iter().copied() {
+        let mut unit = started::<M>();
+        unit.preload(counter, Period::SHORTEST);
+        unit.preload(counter, Period::new(2).expect("a period"));
+        happen(&mut unit, counter, 1);
+        assert_eq!(unit.overflowed(), CounterSet::NONE, "written just before");
+
+        unit.preload(counter, Period::SHORTEST);
+        happen(&mut unit, counter, 1);
+        unit.acknowledge(only(counter));
+        unit.preload(counter, Period::new(2).expect("a period"));
+        assert_eq!(unit.overflowed(), CounterSet::NONE, "written just after");
+        happen(&mut unit, counter, 2);
+        assert_eq!(unit.overflowed(), only(counter));
+        assert_eq!(unit.past_overflow(counter), 0);
+    }
+}
+
+/// One test for each function, for one machine.
+macro_rules! suite {
+    ($name:ident, $machine:ty) => {
+        mod $name {
+            $crate::conformance::suite!(
+                @ $machine: starts_silent, has_two_counters_of_32_bits, counts_its_event_in_its_modes, counts_nothing_else,
+                counts_two_events_at_once, overflows_after_its_period, counts_on_after_the_overflow,
+                shows_the_overshoot_of_a_step, only_those_that_interrupt_ask, acknowledges_what_it_is_told,
+                stops_and_goes_on, writes_one_counter, writes_at_the_moment_of_overflow
+            );
+        }
+    };
+    (@ $machine:ty: $($test:ident),*) => {
+        $(#[test]
+        fn $test() {
+            $crate::conformance::$test::<$machine>();
+        })*
+    };
+}
+pub(crate) use suite;

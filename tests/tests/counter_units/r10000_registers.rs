@@ -1,0 +1,105 @@
+//! Every value of a control register, in every state of the processor.
+
+use guest_abi::Counter::{self, Pic0, Pic1};
+use guest_abi::sampling::CounterUnit;
+use platform::models::R10000;
+use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
+
+/// In one cycle, event number n of counter 0 happens n + 1 times, that of counter 1 n + 101 times. The cycle itself is one of
+/// those.
+fn cycle() -> Cycle {
+    R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
+        let (first, number) = match event.counter() {
+            Pic0 => (1, u32::from(event.number())),
+            Pic1 => (101, u32::from(event.number())),
+        };
+        let passed = u32::from(number == 0);
+        cycle.and(*event, first + number - passed)
+    })
+}
+
+/// 512 values of each control register, 3 modes, EXL, ERL: what is counted, and what reads back. Bits beyond 8 change
+/// nothing.
+#[test]
+fn every_control_value_in_every_state() {
+    let cycle = cycle();
+    let mut cases = 0;
+    for value in 0..512_u32 {
+        for reserved in [0, 0xffff_fe00] {
+            for ksu in [Ksu::Kernel, Ksu::Supervisor, Ksu::User] {
+                for (exl, erl) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let event = value >> 5;
+                    let enabled = match (exl, erl, ksu) {
+                        (_, true, _) => false,
+                        (true, false, _) => value & 1 != 0,
+                        (false, false, Ksu::Kernel) => value & 2 != 0,
+                        (false, false, Ksu::Supervisor) => value & 4 != 0,
+                        (false, false, Ksu::User) => value & 8 != 0,
+                    };
+                    for (counter, other, first) in [(Pic0, Pic1, 1), (Pic1, Pic0, 101)] {
+                        let mut unit = R10000::new();
+                        unit.set_control(counter, Control::new(value | reserved));
+                        unit.step(Status { ksu, exl, erl }, &cycle);
+                        let expected = if enabled { first + event } else { 0 };
+                        let case = format!("{counter:?} {value:#x} {ksu:?} EXL {exl} ERL {erl}");
+                        assert_eq!(unit.read(counter), expected, "{case}");
+                        assert_eq!(unit.read(other), 0, "{case}");
+                        assert_eq!(unit.control(counter).value(), value, "{case}");
+                        assert_eq!(unit.control(other).value(), 0, "{case}");
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(cases, 512 * 2 * 3 * 4 * 2);
+}
+
+/// 512 values of each control register with bit 31 set or not: IP[7] is IE and bit 31, counting or not.
+#[test]
+fn every_control_value_interrupts_by_its_ie() {
+    for value in 0..512_u32 {
+        for (counter, count) in [
+            (Counter::Pic0, 0x7fff_ffff_u32),
+            (Counter::Pic0, 0x8000_0000),
+            (Counter::Pic1, 0x7fff_ffff),
+            (Counter::Pic1, 0xffff_ffff),
+        ] {
+            let mut unit = R10000::new();
+            unit.set_control(counter, Control::new(value));
+            unit.write(counter, count);
+            let expected = value & 0x10 != 0 && count >= 0x8000_0000;
+            assert_eq!(unit.ip7(), expected, "{counter:?} {value:#x} {count:#x}");
+            unit.stop();
+            assert_eq!(unit.ip7(), expected, "stopped: {counter:?} {value:#x}");
+        }
+    }
+}
+
+/// Every pair of values: each register is its own.
+#[test]
+fn every_pair_of_control_values() {
+    let cycle = cycle();
+    let counts = |value: u32, first| {
+        if value & 8 != 0 {
+            first + (value >> 5)
+        } else {
+            0
+        }
+    };
+    let user = Status {
+        ksu: Ksu::User,
+        exl: false,
+        erl: false,
+    };
+    for value0 in 0..512 {
+        for value1 in 0..512 {
+            let mut unit = R10000::new();
+            unit.set_control(Pic0, Control::new(value0));
+            unit.set_control(Pic1, Control::new(value1));
+            unit.step(user, &cycle);
+            let read = (unit.read(Pic0), unit.read(Pic1));
+            assert_eq!(read, (counts(value0, 1), counts(value1, 101)));
+        }
+    }
+}
