@@ -15,6 +15,7 @@
 pub mod access;
 pub mod address;
 pub mod machine;
+pub mod md;
 #[cfg(feature = "models")]
 pub mod models;
 #[cfg(target_arch = "sparc64")]

@@ -1,0 +1,266 @@
+//! From bytes to elements.
+
+use super::error::{Defect, MdError};
+use super::node::{Node, Property, Value};
+
+/// The size of the header and of an element, in bytes.
+const ELEMENT: usize = 16;
+
+/// The tags of elements.
+mod tag {
+    pub(super) const LIST_END: u8 = 0;
+    pub(super) const NOTHING: u8 = 0x20;
+    pub(super) const NODE: u8 = b'N';
+    pub(super) const NODE_END: u8 = b'E';
+    pub(super) const ARC: u8 = b'a';
+    pub(super) const NUMBER: u8 = b'v';
+    pub(super) const STRING: u8 = b's';
+    pub(super) const DATA: u8 = b'd';
+}
+
+/// A machine description that has been checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Md<'a> {
+    /// Those before the end of the list.
+    elements: &'a [[u8; ELEMENT]],
+    names: &'a [u8],
+    data: &'a [u8],
+}
+
+/// What an element is.
+pub(super) enum Element<'a> {
+    Nothing,
+    Node { next: u64 },
+    NodeEnd,
+    Property(Property<'a>),
+}
+
+/// An element as it stands in memory.
+#[derive(Clone, Copy)]
+struct Raw {
+    tag: u8,
+    name_length: u8,
+    reserved: u16,
+    name_offset: u32,
+    value: u64,
+}
+
+impl Raw {
+    const fn new(bytes: [u8; ELEMENT]) -> Self {
+        let bits = u128::from_be_bytes(bytes);
+        Self {
+            tag: (bits >> 120) as u8,
+            name_length: (bits >> 112) as u8,
+            reserved: (bits >> 96) as u16,
+            name_offset: (bits >> 64) as u32,
+            value: bits as u64,
+        }
+    }
+}
+
+/// Where an element is, from the first byte of the description.
+pub(super) const fn offset(index: usize) -> usize {
+    ELEMENT.saturating_add(index.saturating_mul(ELEMENT))
+}
+
+impl<'a> Md<'a> {
+    /// Checks that `bytes` begin with a machine description. What follows it is not looked at.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, MdError> {
+        let header_error = |offset, what| MdError { offset, what };
+        let (header, rest) = bytes
+            .split_first_chunk::<ELEMENT>()
+            .ok_or(header_error(0, Defect::NoHeader))?;
+        let header = u128::from_be_bytes(*header);
+        let (major, minor) = ((header >> 112) as u16, (header >> 96) as u16);
+        if major != 1 {
+            return Err(header_error(0, Defect::Version(major, minor)));
+        }
+        let [nodes, names, data] = [(header >> 64) as u32, (header >> 32) as u32, header as u32];
+        if !(nodes as usize).is_multiple_of(ELEMENT) {
+            return Err(header_error(4, Defect::NodeBlockSize(nodes)));
+        }
+        let block = |rest: &'a [u8], size: u32, field| {
+            rest.split_at_checked(size as usize)
+                .ok_or(header_error(field, Defect::BlockSize(size)))
+        };
+        let (node_block, rest) = block(rest, nodes, 4)?;
+        let (names, rest) = block(rest, names, 8)?;
+        let (data, _) = block(rest, data, 12)?;
+        let (elements, _) = node_block.as_chunks::<ELEMENT>();
+        let elements = elements
+            .iter()
+            .position(|element| Raw::new(*element).tag == tag::LIST_END)
+            .and_then(|end| elements.get(..end))
+            .ok_or(header_error(4, Defect::NoListEnd))?;
+        let md = Self {
+            elements,
+            names,
+            data,
+        };
+        md.check()?;
+        Ok(md)
+    }
+
+    /// Nodes that begin, hold properties, end, and name the next one; between them nothing.
+    fn check(self) -> Result<(), MdError> {
+        /// Where the scan is.
+        enum At {
+            Before,
+            In {
+                node: usize,
+                next: u64,
+            },
+            /// Behind a node that ended at the element `end`.
+            Behind {
+                node: usize,
+                end: usize,
+                next: u64,
+            },
+        }
+        let error = |index, what| MdError {
+            offset: offset(index),
+            what,
+        };
+        // What a node calls the next one is behind its own end; what is skipped may lie in between.
+        let names_next = |at: &At, found: usize| match *at {
+            At::Behind { node, end, next } if next <= end as u64 || next > found as u64 => {
+                Err(error(node, Defect::NextNode(found)))
+            }
+            _ => Ok(()),
+        };
+        let mut at = At::Before;
+        for index in 0..self.elements.len() {
+            let element = self.element(index).map_err(|what| error(index, what))?;
+            at = match (element, at) {
+                (Element::Nothing, at) => at,
+                (Element::Node { .. }, At::In { .. }) => {
+                    return Err(error(index, Defect::NodeInNode));
+                }
+                (Element::Node { next, .. }, at) => {
+                    names_next(&at, index)?;
+                    At::In { node: index, next }
+                }
+                (Element::NodeEnd, At::In { node, next }) => At::Behind {
+                    node,
+                    end: index,
+                    next,
+                },
+                (Element::Property(_), at @ At::In { .. }) => at,
+                (Element::NodeEnd | Element::Property(_), _) => {
+                    return Err(error(index, Defect::OutsideNode));
+                }
+            };
+        }
+        match at {
+            At::In { node, .. } => Err(error(node, Defect::NodeOpen)),
+            at => names_next(&at, self.elements.len()),
+        }
+    }
+
+    /// The element with this index; nothing if it is not there.
+    pub(super) fn element(self, index: usize) -> Result<Element<'a>, Defect> {
+        let Some(raw) = self.raw(index) else {
+            return Ok(Element::Nothing);
+        };
+        match raw.tag {
+            tag::NOTHING => return Ok(Element::Nothing),
+            tag::NODE_END => return Ok(Element::NodeEnd),
+            tag::NODE | tag::ARC | tag::NUMBER | tag::STRING | tag::DATA => {}
+            unknown => return Err(Defect::Tag(unknown)),
+        }
+        if raw.reserved != 0 {
+            return Err(Defect::Reserved);
+        }
+        let name = self.name(raw)?;
+        let value = match raw.tag {
+            tag::NODE => return Ok(Element::Node { next: raw.value }),
+            tag::ARC => Value::Arc(self.target(raw)?),
+            tag::NUMBER => Value::Number(raw.value),
+            tag::STRING => Value::String(self.string(raw)?),
+            _ => Value::Data(self.data(raw)?),
+        };
+        Ok(Element::Property(Property::new(name, value, index)))
+    }
+
+    fn raw(self, index: usize) -> Option<Raw> {
+        self.elements.get(index).copied().map(Raw::new)
+    }
+
+    fn name(self, raw: Raw) -> Result<&'a str, Defect> {
+        let length = u32::from(raw.name_length) + 1;
+        let name = part(self.names, raw.name_offset, length).ok_or(Defect::NameOutside)?;
+        let name = until_nul(name).ok_or(Defect::NameLength)?;
+        core::str::from_utf8(name).map_err(|_| Defect::NameText)
+    }
+
+    fn string(self, raw: Raw) -> Result<&'a str, Defect> {
+        let string = until_nul(self.data(raw)?).ok_or(Defect::StringLength)?;
+        core::str::from_utf8(string).map_err(|_| Defect::StringText)
+    }
+
+    fn data(self, raw: Raw) -> Result<&'a [u8], Defect> {
+        let (length, offset) = ((raw.value >> 32) as u32, raw.value as u32);
+        part(self.data, offset, length).ok_or(Defect::DataOutside)
+    }
+
+    fn target(self, raw: Raw) -> Result<Node<'a>, Defect> {
+        usize::try_from(raw.value)
+            .ok()
+            .and_then(|index| self.node(index))
+            .ok_or(Defect::ArcTarget(raw.value))
+    }
+
+    /// The node that begins at this element; `None` if none does.
+    pub fn node(self, index: usize) -> Option<Node<'a>> {
+        let raw = self.raw(index)?;
+        (raw.tag == tag::NODE).then_some(Node::new(self, index))
+    }
+
+    /// The name of the node that begins at this element.
+    pub(super) fn node_name(self, index: usize) -> &'a str {
+        self.raw(index)
+            .and_then(|raw| self.name(raw).ok())
+            .unwrap_or_default()
+    }
+
+    /// All nodes, in their order.
+    pub fn nodes(self) -> impl Iterator<Item = Node<'a>> {
+        (0..self.elements.len()).filter_map(move |index| self.node(index))
+    }
+
+    /// The nodes with this name, in their order.
+    pub fn nodes_named(self, name: &str) -> impl Iterator<Item = Node<'a>> {
+        self.nodes().filter(move |node| node.name() == name)
+    }
+
+    /// The first node with this name.
+    pub fn node_named(self, name: &str) -> Option<Node<'a>> {
+        self.nodes_named(name).next()
+    }
+
+    /// How many elements there are before the end of the list.
+    pub(super) fn elements(self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether both are the same bytes in memory.
+    pub(super) fn is(self, other: Self) -> bool {
+        core::ptr::eq(self.elements, other.elements)
+    }
+}
+
+/// `length` bytes of a block from `offset` on.
+fn part(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
+    block.get(offset as usize..)?.get(..length as usize)
+}
+
+/// The bytes before a NUL that is the last byte and the only one.
+fn until_nul(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.split_last() {
+        Some((0, text)) if !text.contains(&0) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! Looking up nodes and properties.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use super::Build;
+use crate::md::{Md, Node, NodeError, Problem};
+
+/// A root with two units and a note; a unit has everything twice but its id.
+fn description() -> Vec<u8> {
+    let mut build = Build::default();
+    build.node("root", |root| {
+        root.arc("fwd", 5);
+        root.arc("fwd", 13);
+        root.arc("fwd", 15);
+    });
+    build.node("unit", |unit| {
+        unit.number("id", 4);
+        unit.number("twice", 1);
+        unit.string("twice", "1");
+        unit.string("name", "a");
+        unit.arc("back", 0);
+        unit.arc("fwd", 5);
+    });
+    build.node("unit", |_| {});
+    build.node("note", |note| note.string("text", ""));
+    build.bytes()
+}
+
+fn error<'a>(node: Node<'a>, offset: usize, problem: Problem<'a>) -> NodeError<'a> {
+    NodeError {
+        node: node.name(),
+        offset,
+        problem,
+    }
+}
+
+#[test]
+fn nodes_by_name() {
+    let bytes = description();
+    let md = Md::new(&bytes).unwrap();
+    let indices = |name| md.nodes_named(name).map(Node::index).collect::<Vec<_>>();
+    assert_eq!(indices("unit"), [5, 13]);
+    assert_eq!(indices("note"), [15]);
+    assert_eq!(indices("uni"), []);
+    assert_eq!(md.node_named("unit").unwrap().index(), 5);
+    assert_eq!(md.node_named("other"), None);
+}
+
+#[test]
+fn nodes_by_arc() {
+    let bytes = description();
+    let md = Md::new(&bytes).unwrap();
+    let root = md.root().unwrap();
+    let unit = md.node(5).unwrap();
+    assert!(root.arcs("fwd").map(Node::index).eq([5, 13, 15]));
+    assert!(root.children("unit").map(Node::index).eq([5, 13]));
+    assert_eq!(root.arcs("back").count(), 0);
+    assert!(unit.arcs("back").eq([root]));
+    assert_eq!(root.child("note"), Ok(md.node(15)));
+    assert_eq!(root.child("other"), Ok(None));
+    assert_eq!(
+        root.child("unit"),
+        Err(error(root, 0x10, Problem::NodeTwice("unit")))
+    );
+    assert_eq!(md.under_root("note"), Ok(md.node(15)));
+    // It belongs to itself, which nothing follows for ever.
+    assert_eq!(unit.child("unit"), Ok(Some(unit)));
+}
+
+#[test]
+fn properties() {
+    let bytes = description();
+    let md = Md::new(&bytes).unwrap();
+    let unit = md.node(5).unwrap();
+    let note = md.node(15).unwrap();
+    assert_eq!(unit.number("id"), Ok(Some(4)));
+    assert_eq!(unit.needed_number("id"), Ok(4));
+    assert_eq!(unit.number("none"), Ok(None));
+    assert_eq!(unit.string("name"), Ok(Some("a")));
+    assert_eq!(unit.string("none"), Ok(None));
+    assert_eq!(note.string("text"), Ok(Some("")));
+    assert_eq!(
+        unit.number("name"),
+        Err(error(unit, 0xa0, Problem::NoNumber("name")))
+    );
+    assert_eq!(
+        unit.number("back"),
+        Err(error(unit, 0xb0, Problem::NoNumber("back")))
+    );
+    assert_eq!(
+        unit.string("id"),
+        Err(error(unit, 0x70, Problem::NoString("id")))
+    );
+    for lookup in [
+        unit.number("twice").map(drop),
+        unit.string("twice").map(drop),
+    ] {
+        assert_eq!(
+            lookup,
+            Err(error(unit, 0x90, Problem::PropertyTwice("twice")))
+        );
+    }
+    assert_eq!(
+        note.needed_number("id"),
+        Err(error(note, 0x100, Problem::Missing("id")))
+    );
+}
+
+#[test]
+fn the_root_comes_first() {
+    let mut build = Build::default();
+    build.node("unit", |unit| unit.arc("fwd", 3));
+    build.node("root", |_| {});
+    let bytes = build.bytes();
+    let md = Md::new(&bytes).unwrap();
+    assert_eq!(md.root(), None);
+    assert_eq!(md.under_root("unit"), Ok(None));
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let bytes = description();
+    let md = Md::new(&bytes).unwrap();
+    assert_eq!(
+        std::format!("{}", md.node(5).unwrap().string("id").unwrap_err()),
+        "offset 0x70: node unit: property id is not a string"
+    );
+    assert_eq!(
+        std::format!("{}", Md::new(&bytes[..20]).unwrap_err()),
+        "offset 0x4: a block of 304 bytes, which are not all there"
+    );
+}
