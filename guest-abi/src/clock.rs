@@ -1,5 +1,9 @@
 //! Time, as far as counters need it.
 
+mod source;
+
+pub use source::{ClockSource, Description, Hazards, Scope, Width};
+
 /// A clock that never goes back.
 ///
 /// It has a constant rate, and 64 bits: it does not wrap in the life of a machine. On sun4v this is %stick.

@@ -7,6 +7,7 @@
 //! - [`trap`], [`group`], [`status`]: numbers that cross the trap, both ways.
 //! - [`register`]: the 90 performance registers, their names and what they are.
 //! - [`layout`], [`event`]: what is in them.
+//! - [`clock`]: time, and the counters that tell it.
 //! - [`guest`]: the calls, and what a guest makes of them.
 //! - [`sampling`]: counters that interrupt when they overflow.
 #![no_std]
@@ -15,7 +16,7 @@
 
 #[cfg(feature = "capi")]
 pub mod capi;
-mod clock;
+pub mod clock;
 pub mod event;
 pub mod group;
 pub mod guest;
