@@ -1,103 +1,85 @@
-//! Changes between calls. In a hypervisor that is built for it a guest makes them by a call of its own.
+//! The call by which a guest changes its machine, and who it is. Only a hypervisor that is built for tests has it.
 
-use guest_abi::Registers;
-use hv_core::{Caller, Embedder, GuestId, Hypervisor};
-use perfctr_service::{PerfCounterService, Unit};
-use platform::models::{Devices, FaultyUnit};
+use guest_abi::{Hub, Node, PerfReg, Registers, StrandId};
+use perfctr_service::Unit;
 
-use crate::scenario::strand;
+use crate::{Cell, Change, Configuration};
 
-/// The function number of a change, which is none of the specification.
+/// Its function number, which is none of the specification.
 pub const FUNCTION: u64 = 0x5eed_c0de;
 
-/// A change.
+/// What it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Calls come from this guest, and from its strand on this node.
-    Caller(u64, u64),
-    /// A unit faults from now on.
-    Fault(u64),
-    /// A unit works again and is in service.
-    Mend(u64),
-    /// A guest starts again.
-    Reset(u64),
-    /// An access to a hub takes so long.
-    HubCycles(u64),
+    /// Another machine is switched on: nothing is left of this one.
+    PowerOn(Configuration),
+    /// Calls come from this strand.
+    Caller(StrandId),
+    /// A change of the machine.
+    Change(Change),
+    /// %o1 is what [`System::state`](crate::System::state) says.
+    State,
+    /// The hypervisor calls itself as often as this says, and then runs out of register windows.
+    Recurse(u64),
 }
 
 impl Control {
     /// The registers of the call.
     pub fn registers(self) -> Registers {
-        let (kind, a, b) = match self {
-            Self::Caller(guest, node) => (0, guest, node),
-            Self::Fault(unit) => (1, unit, 0),
-            Self::Mend(unit) => (2, unit, 0),
-            Self::Reset(guest) => (3, guest, 0),
-            Self::HubCycles(cycles) => (4, cycles, 0),
+        let [kind, a, b] = match self {
+            Self::PowerOn(configuration) => {
+                let [a, b, c, d] = configuration.to_words();
+                return Registers::call(FUNCTION, [0, a, b, c, d]);
+            }
+            Self::Caller(strand) => [1, strand.index() as u64, 0],
+            Self::State => [2, 0, 0],
+            Self::Recurse(depth) => [3, depth, 0],
+            Self::Change(change) => match change {
+                Change::Reset(guest) => [4, guest as u64, 0],
+                Change::Busy(hub, busy) => [5, hub.index() as u64, u64::from(busy)],
+                Change::Break(unit) => [6, number(unit), 0],
+                Change::BreakBanks(node, from) => [7, node.index() as u64, from as u64],
+                Change::Repair => [8, 0, 0],
+                Change::Return(unit) => [9, number(unit), 0],
+                Change::Mend => [10, 0, 0],
+                Change::Put(Cell::L2(node, bank), value) => {
+                    [11, (node.index() << 8 | bank) as u64, value]
+                }
+                Change::Put(Cell::Register(register), value) => [12, register.id(), value],
+            },
         };
         Registers::call(FUNCTION, [kind, a, b, 0, 0])
     }
 
-    /// The change that a call asks for.
+    /// What a call asks for, if it is one of these.
     pub fn from_registers(registers: &Registers) -> Option<Self> {
-        let (a, b) = (registers.o1, registers.o2);
-        match registers.o0 {
-            0 => Some(Self::Caller(a, b)),
-            1 => Some(Self::Fault(a)),
-            2 => Some(Self::Mend(a)),
-            3 => Some(Self::Reset(a)),
-            4 => Some(Self::HubCycles(a)),
-            _ => None,
+        let [kind, a, b, c, d, function] = registers.to_array();
+        if function != FUNCTION {
+            return None;
         }
+        let index = a as usize;
+        Some(match kind {
+            0 => Self::PowerOn(Configuration::from_words([a, b, c, d])?),
+            1 => Self::Caller(StrandId::new(index)?),
+            2 => Self::State,
+            3 => Self::Recurse(a),
+            4 => Self::Change(Change::Reset(index)),
+            5 => Self::Change(Change::Busy(Hub::new(index)?, b != 0)),
+            6 => Self::Change(Change::Break(Unit::all().nth(index)?)),
+            7 => Self::Change(Change::BreakBanks(Node::new(index)?, b as usize)),
+            8 => Self::Change(Change::Repair),
+            9 => Self::Change(Change::Return(Unit::all().nth(index)?)),
+            10 => Self::Change(Change::Mend),
+            11 => {
+                let cell = Cell::L2(Node::new(index >> 8)?, index & 0xff);
+                Self::Change(Change::Put(cell, b))
+            }
+            12 => Self::Change(Change::Put(Cell::Register(PerfReg::new(a)?), b)),
+            _ => return None,
+        })
     }
 }
 
-type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
-
-/// Makes a change.
-#[inline(never)]
-pub fn apply<E: Embedder>(
-    control: Control,
-    hypervisor: &Hypervisor<(Service<'_>,), E>,
-    caller: &mut Caller,
-) {
-    let (service,) = hypervisor.services();
-    let devices = *service.bus();
-    match control {
-        Control::Caller(guest, node) => {
-            let node = node as usize % devices.machine().nodes();
-            let number = guest as usize;
-            if let (Some(guest), Some(strand)) = (GuestId::new(number), strand(number, node)) {
-                *caller = Caller { guest, strand };
-            }
-        }
-        Control::Fault(number) => {
-            if let Some(unit) = Unit::all().nth(number as usize) {
-                devices.set_faulty(faulty(unit), true);
-            }
-        }
-        Control::Mend(number) => {
-            if let Some(unit) = Unit::all().nth(number as usize) {
-                devices.set_faulty(faulty(unit), false);
-                service.return_to_service(unit);
-            }
-        }
-        Control::Reset(guest) => {
-            if let Some(guest) = GuestId::new(guest as usize) {
-                hypervisor.reset_guest(guest);
-            }
-        }
-        Control::HubCycles(cycles) => {
-            devices.set_hub_access_cycles(cycles);
-            devices.set_time(devices.now() + 1000);
-        }
-    }
-}
-
-fn faulty(unit: Unit) -> FaultyUnit {
-    match unit {
-        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
-        Unit::Hub(hub) => FaultyUnit::Hub(hub),
-        Unit::L2(node) => FaultyUnit::L2(node),
-    }
+fn number(unit: Unit) -> u64 {
+    Unit::all().take_while(|other| *other != unit).count() as u64
 }

@@ -1,49 +1,98 @@
-//! Calls at random, and changes of the machine between them, made alike by a guest in QEMU and by a program on the host:
-//! what they answer must be the same.
+//! The contract sweep: calls, and changes of the machine between them, that a [`System`] serves.
+//!
+//! The tests on the host make them of the service beside the reference model, which compares every call. A guest in QEMU
+//! makes them by real traps, and must get the same answers: it and the host each boil them down to one number
+//! ([`digest`]) and, where that differs, [`tell`] more.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod configuration;
 pub mod control;
-mod random;
-pub mod scenario;
+pub mod digest;
+pub mod modelled;
+pub mod parts;
+pub mod state;
+pub mod tell;
 
-use guest_abi::{Registers, Trap};
+use guest_abi::{Hub, Node, PerfReg, StrandId, Trap};
+use perfctr_service::Unit;
 
-use control::Control;
-use random::Random;
+pub use configuration::Configuration;
 
-/// Where calls go, and changes.
+/// Where calls go, and changes. It has just been switched on.
 pub trait System {
-    /// Makes a call.
-    fn trap(&mut self, trap: Trap, registers: &mut Registers);
+    /// Makes a call from a strand of a guest: %o0 to %o5 before it; the same afterwards.
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6];
 
-    /// Changes the machine, or who calls.
-    fn control(&mut self, control: Control);
+    /// Changes something.
+    fn change(&mut self, change: Change);
+
+    /// All that can be seen of the machine, in one number: see [`state`].
+    fn state(&mut self) -> u64;
 }
 
-/// How many calls a block has.
-pub const BLOCK: usize = 500;
+/// A change between calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The guest of this number starts again.
+    Reset(usize),
+    /// From now on a hub answers every access with "busy", or none.
+    Busy(Hub, bool),
+    /// From now on all devices of a unit fault.
+    Break(Unit),
+    /// From now on the L2 control registers of a node fault, from this bank (0 to 7) on.
+    BreakBanks(Node, usize),
+    /// All hardware works again, and every hub is free. What is out of service stays so.
+    Repair,
+    /// A unit returns to service.
+    Return(Unit),
+    /// All hardware works again, and every unit returns to service.
+    Mend,
+    /// The hardware puts a value into a register.
+    Put(Cell, u64),
+}
 
-/// How many blocks a scenario has.
-pub const BLOCKS: usize = 6;
+/// A device register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// The L2 control register of a node's bank, 0 to 7.
+    L2(Node, usize),
+    /// A DRAM or hub register.
+    Register(PerfReg),
+}
 
-/// Makes the calls of a scenario; after each block says what has been answered so far, in one number.
-pub fn run(scenario: u64, system: &mut impl System, mut block: impl FnMut(usize, u64)) {
-    let mut random = Random::new(scenario);
-    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
-    for number in 0..BLOCKS {
-        for _ in 0..BLOCK {
-            if random.one_in(12) {
-                system.control(random.control());
-            }
-            let (trap, mut registers) = random.call();
-            system.trap(trap, &mut registers);
-            for value in registers.to_array() {
-                digest = (digest ^ value)
-                    .wrapping_mul(0x100_0000_01b3)
-                    .rotate_left(23);
-            }
-        }
-        block(number, digest);
+impl Cell {
+    /// Every one that the largest machine has.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let banks = Node::ALL
+            .iter()
+            .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
+        // Registers 0 and 1 are the strand's own, and the banks.
+        banks.chain(PerfReg::all().skip(2).map(Self::Register))
+    }
+}
+
+/// One part of the sweep: machines, and what is called on each.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// What it is about.
+    pub name: &'static str,
+    /// Configurations have numbers below this.
+    pub limit: usize,
+    /// The configuration of a number, if there is one.
+    pub configuration: fn(usize) -> Option<Configuration>,
+    /// What is called there.
+    pub run: fn(usize, &Configuration, &mut dyn System),
+}
+
+impl Part {
+    /// All configurations, and their numbers.
+    pub fn configurations(&self) -> impl Iterator<Item = (usize, Configuration)> {
+        let Self {
+            limit,
+            configuration,
+            ..
+        } = *self;
+        (0..limit).filter_map(move |number| Some((number, configuration(number)?)))
     }
 }

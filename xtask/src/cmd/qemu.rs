@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::sweep::scenario;
+use ::sweep::tell::Detail;
 use anyhow::{Context, ensure};
 use platform::{Machine, Model};
 
@@ -26,7 +26,8 @@ use crate::qemu::toolchain::Toolchain;
 /// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: with models
 /// of the devices; as it is shipped, to count the instructions of each call; with devices that
 /// fault; and with a hypervisor that leaks, for the guest to find. A guest written in C makes the same calls by the C
-/// interface of guest-abi.
+/// interface of guest-abi. Then the guest makes all calls of the contract sweep, on every machine and with every grant,
+/// and must be answered as the host.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10"
@@ -56,8 +57,6 @@ pub struct Args {
 const MACHINE: u64 = 0x3ff_fff8;
 /// Where the hypervisor looks for the guest's entry.
 const ENTRY: u64 = 0x3ff_fff0;
-/// Where the hypervisor looks for the scenario of the sweep.
-const SCENARIO: u64 = 0x3ff_ffe8;
 /// Where the guest that checks looks for what it is to do.
 const TASK: u64 = 0x87ff_fff8;
 
@@ -90,6 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         None => {
             let guest = build::guest(&toolchain)?;
             let in_c = c_guest::guest(&toolchain)?;
+            let control = build::hypervisor(&toolchain, Devices::Control)?;
             for (guest, devices, task) in [
                 (&guest, Devices::Models, 0),
                 (&in_c, Devices::Models, 0),
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];
                 ends.push(boot(&hypervisor, guest, &words, timeout, &mut report)?);
                 if devices == Devices::Mmio {
-                    let lines = report.budgets() + &look(&hypervisor)?;
+                    let lines = report.budgets() + &look(&hypervisor, &control)?;
                     io::stdout().write_all(lines.as_bytes())?;
                     report.add(&lines);
                 }
@@ -109,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         }
     }
     if swept {
-        ends.extend(compare(&toolchain, timeout, &mut report)?);
+        ends.push(compare(&toolchain, timeout, &mut report)?);
     }
     if let Some(mut output) = output {
         serde_json::to_writer_pretty(&mut output, &report)?;
@@ -127,34 +127,25 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// Runs the sweep, and compares it with what the host answers.
-fn compare(
-    toolchain: &Toolchain,
-    timeout: Duration,
-    report: &mut Report,
-) -> anyhow::Result<Vec<End>> {
+fn compare(toolchain: &Toolchain, timeout: Duration, report: &mut Report) -> anyhow::Result<End> {
     let guest = build::guest(toolchain)?;
     let hypervisor = build::hypervisor(toolchain, Devices::Control)?;
-    let mut ends = Vec::new();
-    let mut lines = String::new();
-    for number in 0..scenario::COUNT {
-        let words = [
-            (MACHINE, word(scenario::machine(number)?)),
-            (SCENARIO, number),
-            (TASK, 4 | number << 32),
-        ];
-        ends.push(boot(&hypervisor, &guest, &words, timeout, report)?);
-        let expected = sweep::expected(number)?;
-        let wrong = expected
-            .iter()
-            .find(|line| !report.console.lines().any(|written| written == **line));
-        let wrong = wrong.map(|line| format!("the host has {line}"));
-        let name = format!("scenario {number} as on the host");
-        lines.push_str(&Report::line(&name, wrong.as_deref()));
-        lines.push_str(&format!("cases: {}\n", sweep::calls()));
-    }
+    let words = |detail: Detail| [(TASK, 4 | detail.to_word() << 32)];
+    let before = report.console.len();
+    let end = boot(&hypervisor, &guest, &words(Detail::Parts), timeout, report)?;
+    let lines = sweep::compare(&report.console[before..], |detail| {
+        let boot = Boot {
+            hypervisor: &hypervisor,
+            guest: &guest,
+            words: &words(detail),
+            timeout,
+        };
+        let (console, _) = machine::run(&boot, &mut io::sink())?;
+        Ok(String::from_utf8_lossy(&console).into_owned())
+    })?;
     io::stdout().write_all(lines.as_bytes())?;
     report.add(&lines);
-    Ok(ends)
+    Ok(end)
 }
 
 fn boot(
@@ -201,11 +192,13 @@ fn entry(path: &Path) -> anyhow::Result<u64> {
     Ok(Elf::new(&file).with_context(name)?.entry())
 }
 
-/// What can be seen of the shipped image without running it, line by line.
-fn look(path: &Path) -> anyhow::Result<String> {
+/// What can be seen of the shipped image without running it, line by line. That the test control would be seen is seen
+/// of the image that has it.
+fn look(path: &Path, control: &Path) -> anyhow::Result<String> {
     let name = || path.display().to_string();
-    let file = fs::read(path).with_context(name)?;
+    let (file, other) = (fs::read(path).with_context(name)?, fs::read(control)?);
     let elf = Elf::new(&file).with_context(name)?;
+    let hidden = !image::has_control(&Elf::new(&other)?)?;
     let mut lines = format!(
         "image: {} bytes of instructions, {} of constants\n",
         elf.size(".text"),
@@ -214,5 +207,9 @@ fn look(path: &Path) -> anyhow::Result<String> {
     for (name, wrong) in image::check(&elf).with_context(name)? {
         lines.push_str(&Report::line(name, wrong.as_deref()));
     }
+    lines.push_str(&Report::line(
+        "test control is seen in the image that has it",
+        hidden.then_some("it is not"),
+    ));
     Ok(lines)
 }

@@ -2,21 +2,19 @@
 
 use anyhow::Context;
 
-use super::elf::Elf;
+use super::elf::{Elf, Symbol};
 
 /// A check of the image, and what is wrong, if something is.
 pub type Finding = (&'static str, Option<String>);
 
 /// What Rust's panics, and its allocator, are made of.
-const UNWANTED: [&str; 7] = [
+const UNWANTED: [&str; 6] = [
     "panicking",
     "panic_fmt",
     "panic_bounds_check",
     "rust_begin_unwind",
     "unwrap_failed",
     "__rust_alloc",
-    // The guest's control of its machine, which is for tests.
-    "5sweep",
 ];
 
 /// Leaf functions that give %o2 and %o3 back by not touching them, too, if their device access traps.
@@ -61,8 +59,12 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         .find(|symbol| UNWANTED.iter().any(|name| symbol.name.contains(name)));
     Ok(vec![
         (
-            "image without panic machinery, allocation and test control",
+            "image without panic machinery and allocation",
             unwanted.map(|symbol| format!("it has {}", symbol.name)),
+        ),
+        (
+            "image without test control",
+            control(&symbols, &instructions),
         ),
         (
             "image without floating point",
@@ -82,6 +84,26 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
                 .find(|(address, code)| kept(address) && matches!(target(*code), Some(10 | 11)))),
         ),
     ])
+}
+
+/// Where an image lets its guest control the machine, which only one that is built for tests does: by its names, and by
+/// the function number of the call.
+///
+/// # Errors
+/// The file is broken.
+pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
+    Ok(control(&elf.symbols()?, &elf.instructions()?).is_some())
+}
+
+fn control(symbols: &[Symbol<'_>], instructions: &[(u64, u32)]) -> Option<String> {
+    let symbol = symbols.iter().find(|symbol| symbol.name.contains("5sweep"));
+    let upper = (sweep::control::FUNCTION >> 10) as u32;
+    let number = instructions
+        .iter()
+        .find(|(_, code)| op(*code) == 0 && code >> 22 & 7 == 4 && code & 0x3f_ffff == upper);
+    symbol
+        .map(|symbol| format!("it has {}", symbol.name))
+        .or(number.map(|(address, _)| format!("its function number is at {address:#x}")))
 }
 
 const fn op(code: u32) -> u32 {
@@ -141,6 +163,22 @@ mod tests {
         assert!(is_float(0x85a0_0841) && is_float(0xc100_2000) && is_float(0x1180_0002));
         // ldx [%o4 + 8], %o1; cas [%o5], %g0, %g2; prefetch
         assert!(!is_float(0xd25b_2008) && !is_float(0xc5e3_5000) && !is_float(0xc36a_2000));
+    }
+
+    #[test]
+    fn control_is_found() {
+        let named = |name| Symbol { name, address: 4 };
+        // sethi %hi(0x5eedc0de), %g2; the same of another number
+        let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
+        assert_eq!(control(&[named("_RNvNtC4leaf3get")], &[other]), None);
+        assert_eq!(
+            control(&[named("_RNvNtC5sweep5apply")], &[]).unwrap(),
+            "it has _RNvNtC5sweep5apply"
+        );
+        assert_eq!(
+            control(&[], &[other, number]).unwrap(),
+            "its function number is at 0x4"
+        );
     }
 
     #[test]

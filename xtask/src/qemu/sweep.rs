@@ -1,77 +1,85 @@
-//! The sweep on the host: what the guest must have been answered.
+//! The sweep on the host, and where a guest's answers differ from it.
 
-use anyhow::Context;
-use guest_abi::{Registers, StrandId, Trap};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor};
-use perfctr_service::PerfCounterService;
-use platform::models::Devices;
-use sweep::control::{Control, apply};
-use sweep::{BLOCK, BLOCKS, System, scenario};
+use sweep::tell::{Detail, Machines, tell};
+use sweep::{Configuration, System, modelled, parts};
 
-/// No guest of the sweep writes to the console.
-struct NoConsole;
+use super::report::Report;
 
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), guest_abi::HvError> {
-        Ok(())
+/// Machines of models, with guests that fit them.
+struct Host;
+
+impl Machines for Host {
+    fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
+        modelled::with(configuration, work).expect("guests that fit the machine");
     }
 }
 
-struct Host<'a> {
-    hypervisor: &'a Hypervisor<(PerfCounterService<&'a Devices, &'a Devices>,), NoConsole>,
-    caller: Caller,
-}
-
-impl System for Host<'_> {
-    fn trap(&mut self, trap: Trap, registers: &mut Registers) {
-        let strand = self.hypervisor.strand(self.caller);
-        match trap {
-            Trap::Fast => strand.fast_trap(registers),
-            // The sweep does not call exit.
-            Trap::Core => {
-                let _ = strand.core_trap(registers);
-            }
-        }
-    }
-
-    fn control(&mut self, control: Control) {
-        apply(control, self.hypervisor, &mut self.caller);
-    }
-}
-
-/// How many calls a scenario has.
+/// What the guest must tell.
 #[must_use]
-pub const fn calls() -> usize {
-    BLOCK * BLOCKS
+pub fn expected(detail: Detail) -> Vec<String> {
+    let mut lines = Vec::new();
+    tell(detail, &mut Host, &mut |line| lines.push(line.to_string()));
+    lines
 }
 
-/// The lines that the guest must have written for a scenario.
+/// Compares what a guest has told of the parts with the host: a line for each part, and one for its number of calls.
+/// Where a part differs, `ask` has the guest tell more.
 ///
 /// # Errors
-/// There is no such scenario.
-pub fn expected(number: u64) -> anyhow::Result<Vec<String>> {
-    let mut lines = Vec::new();
-    with_host(number, |mut host| {
-        sweep::run(number, &mut host, |block, digest| {
-            lines.push(format!("digest {number}.{block}: {digest:016x}"));
-        });
-    })?;
+/// Those of `ask`.
+pub fn compare(
+    console: &str,
+    mut ask: impl FnMut(Detail) -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    let mut lines = String::new();
+    for (number, (part, expected)) in parts::ALL.iter().zip(expected(Detail::Parts)).enumerate() {
+        let wrong = if console.lines().any(|line| line == expected) {
+            None
+        } else {
+            Some(locate(number, &mut ask)?)
+        };
+        let name = format!("sweep as on the host, {}", part.name);
+        lines.push_str(&Report::line(&name, wrong.as_deref()));
+        lines.push_str(&format!("cases: {}\n", calls(&expected)));
+    }
     Ok(lines)
 }
 
-/// Starts the machine of a scenario.
-fn with_host(number: u64, work: impl FnOnce(Host<'_>)) -> anyhow::Result<()> {
-    let devices = Devices::new(scenario::machine(number)?);
-    let guests = scenario::guests(number);
-    let service = PerfCounterService::new(devices.machine(), &devices, &devices, &guests)?;
-    let hypervisor = Hypervisor::new((service,), NoConsole);
-    let first = GuestId::new(0).zip(StrandId::new(0));
-    let (guest, strand) = first.context("there is a guest 0 and a strand 0")?;
-    work(Host {
-        hypervisor: &hypervisor,
-        caller: Caller { guest, strand },
-    });
-    Ok(())
+/// The number of calls in the line of a part.
+fn calls(line: &str) -> u64 {
+    let number = line
+        .rsplit_once(": ")
+        .and_then(|(_, digest)| digest.split(' ').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The first call of a part that is answered differently.
+fn locate(
+    part: usize,
+    ask: &mut impl FnMut(Detail) -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    let detail = Detail::Configurations(part);
+    let Some((place, difference)) = first_difference(&ask(detail)?, &expected(detail)) else {
+        return Ok("another digest, but the same for each configuration".into());
+    };
+    let Some((number, configuration)) = parts::ALL[part].configurations().nth(place) else {
+        return Ok(difference);
+    };
+    let detail = Detail::Calls(part, number);
+    let found = first_difference(&ask(detail)?, &expected(detail));
+    let (call, difference) = found.unwrap_or((0, difference));
+    Ok(format!(
+        "configuration {number} ({configuration}), event {call}: {difference}"
+    ))
+}
+
+/// The first line that is not as expected: its number, and what is there.
+fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
+    let mut lines = console.lines();
+    expected.iter().enumerate().find_map(|(number, expected)| {
+        let found = lines.next().unwrap_or("nothing more");
+        (found != expected).then(|| (number, format!("{found}; the host has {expected}")))
+    })
 }
 
 #[cfg(test)]
@@ -80,33 +88,72 @@ mod tests {
 
     use super::*;
 
-    /// Counts how calls end.
-    struct Counting<S>(S, BTreeMap<u64, usize>);
-
-    impl<S: System> System for Counting<S> {
-        fn trap(&mut self, trap: Trap, registers: &mut Registers) {
-            self.0.trap(trap, registers);
-            *self.1.entry(registers.o0).or_default() += 1;
+    #[test]
+    fn every_status_is_met_often() {
+        let mut counts = BTreeMap::<String, usize>::new();
+        let random = parts::ALL.len() - 1;
+        for (number, _) in parts::ALL[random].configurations() {
+            for line in expected(Detail::Calls(random, number)) {
+                if let Some((_, answer)) = line.split_once(": answered ") {
+                    let status = answer.split(' ').next().unwrap().to_string();
+                    *counts.entry(status).or_default() += 1;
+                }
+            }
         }
-
-        fn control(&mut self, control: Control) {
-            self.0.control(control);
-        }
+        // EOK, EINVAL, EBADTRAP, EWOULDBLOCK, ENOACCESS, ENOTSUPPORTED; no other.
+        assert!(
+            counts.keys().eq(&["0", "6", "7", "9", "a", "d"]),
+            "{counts:?}"
+        );
+        assert!(counts.values().all(|count| *count >= 100), "{counts:?}");
     }
 
     #[test]
-    fn every_status_is_met_often() {
-        let mut counts = BTreeMap::new();
-        for number in 0..scenario::COUNT {
-            with_host(number, |host| {
-                let mut counting = Counting(host, std::mem::take(&mut counts));
-                sweep::run(number, &mut counting, |_, _| {});
-                counts = counting.1;
-            })
-            .unwrap();
-        }
-        // EOK, EINVAL, EBADTRAP, EWOULDBLOCK, ENOACCESS, ENOTSUPPORTED; no other.
-        assert!(counts.keys().eq(&[0, 6, 7, 9, 10, 13]), "{counts:?}");
-        assert!(counts.values().all(|count| *count >= 100), "{counts:?}");
+    fn the_first_difference_is_found() {
+        // A part with few calls, and a guest that answers all but one of them as the host does.
+        let part = parts::ALL.len() - 2;
+        let mut ask = |detail| {
+            let mut lines = expected(detail);
+            match detail {
+                Detail::Parts => unreachable!("the caller knows that part {part} differs"),
+                Detail::Configurations(of) => {
+                    assert_eq!(of, part);
+                    lines[3].push('0');
+                    lines[5].push('0');
+                }
+                Detail::Calls(of, on) => {
+                    assert_eq!((of, on), (part, 3));
+                    lines[7].push('0');
+                    lines.truncate(9);
+                }
+            }
+            Ok(lines.join("\n"))
+        };
+        let right = &expected(Detail::Calls(part, 3))[7];
+        assert_eq!(
+            locate(part, &mut ask).unwrap(),
+            format!(
+                "configuration 3 (batoka with 2 nodes, guest (global) on 0 64, guest (none) on 5), event 7: \
+                 {right}0; the host has {right}"
+            )
+        );
+    }
+
+    #[test]
+    fn a_guest_that_tells_less_differs() {
+        let lines = ["one", "two"].map(String::from);
+        assert_eq!(first_difference("one\ntwo\n", &lines), None);
+        assert_eq!(
+            first_difference("one\n", &lines),
+            Some((1, "nothing more; the host has two".into()))
+        );
+    }
+
+    #[test]
+    fn calls_are_read_from_a_line() {
+        assert_eq!(
+            calls("sweep, one: two: 1560648 calls, digest 03e6"),
+            1_560_648
+        );
     }
 }

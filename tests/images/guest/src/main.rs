@@ -16,12 +16,13 @@ mod swept;
 use core::fmt::Write;
 
 use guest_abi::guest::{Core, Sun4v};
+use sweep::tell::Detail;
 
 use contract::Machine;
 use report::Report;
 
 /// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs. From
-/// bit 32 on the scenario of the sweep.
+/// bit 32 on how much of the sweep is told.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
@@ -48,7 +49,8 @@ extern "C" fn main() -> ! {
         }
         2 => faults::run(&mut report, machine),
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
-        _ => swept::run(&mut report, task >> 32),
+        4 => swept::run(&mut report, Detail::from_word(task >> 32)),
+        _ => swept::exhaust(&mut report),
     }
     report.end()
 }

@@ -1,6 +1,6 @@
 //! Results, as lines on the console.
 
-use core::fmt::{Debug, Write};
+use core::fmt::{Arguments, Debug, Write};
 
 use guest_abi::guest::{Core, Sun4v};
 
@@ -40,9 +40,8 @@ impl Report {
         let _ = writeln!(self.console, "count {name}: {number}");
     }
 
-    /// What calls of a sweep have answered so far.
-    pub fn digest(&mut self, scenario: u64, block: usize, digest: u64) {
-        let _ = writeln!(self.console, "digest {scenario}.{block}: {digest:016x}");
+    pub fn line(&mut self, line: Arguments<'_>) {
+        let _ = writeln!(self.console, "{line}");
     }
 
     /// Ends the guest.

@@ -1,48 +1,142 @@
-//! The guest's control of its own machine, for the sweep; in no image that is shipped.
+//! The guest's control of its machine and of who it is, for the sweep; in no image that is shipped.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
+use core::hint::black_box;
+use core::mem::MaybeUninit;
 
-use guest_abi::{Registers, StrandId};
-use hv_core::{After, Caller, GuestId};
+use guest_abi::{Hub, Registers, StrandId};
+use hv_core::{After, Caller, Hypervisor};
+use perfctr_service::PerfCounterService;
+use platform::models::Devices;
 use platform::sparc64::{Call, start_over};
-use sweep::control::{Control, FUNCTION, apply};
+use sweep::control::{Control, FUNCTION};
+use sweep::modelled::{Modelled, Service, caller};
+use sweep::{Configuration, System};
 
-/// Who calls, as the guest wishes.
-struct Calling(Cell<Option<Caller>>);
+use crate::console::Escaped;
+
+/// Room for a value that is replaced while the image runs.
+struct Room<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.
-unsafe impl Sync for Calling {}
+unsafe impl<T> Sync for Room<T> {}
 
-static CALLING: Calling = Calling(Cell::new(None));
+impl<T> Room<T> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(MaybeUninit::uninit()))
+    }
 
-/// Serves every trap of this image. `false` before it is set up.
+    /// Puts a value in place of the one before, which is not dropped.
+    ///
+    /// # Safety
+    /// Nobody uses what an earlier call returned any more.
+    unsafe fn put(&'static self, value: T) -> &'static T {
+        // SAFETY: the caller promises that this is the only reference.
+        unsafe { (*self.0.get()).write(value) }
+    }
+}
+
+/// The machine that the guest has switched on.
+#[derive(Clone, Copy)]
+struct Running {
+    hypervisor: &'static Hypervisor<(Service<'static>,), Escaped>,
+    configuration: Configuration,
+    busy: [bool; Hub::ALL.len()],
+}
+
+/// What is kept from trap to trap.
+struct Kept<T>(Cell<Option<T>>);
+
+// SAFETY: the image runs on one strand.
+unsafe impl<T> Sync for Kept<T> {}
+
+static DEVICES: Room<Devices> = Room::new();
+static HYPERVISOR: Room<Hypervisor<(Service<'static>,), Escaped>> = Room::new();
+static RUNNING: Kept<Running> = Kept(Cell::new(None));
+static CALLER: Kept<(&Hypervisor<(Service<'static>,), Escaped>, Caller)> = Kept(Cell::new(None));
+
+/// Serves a trap: changes of the machine, and every trap once the guest has switched one on and said who it is. `false`
+/// if it is for others to serve.
 pub fn trap(registers: &mut Registers, call: u64) -> bool {
-    let Some(hypervisor) = crate::HYPERVISOR.get() else {
+    let call = Call::from_number(call);
+    if call != Call::Core && registers.o5 == FUNCTION {
+        if let Some(control) = Control::from_registers(registers) {
+            registers.o1 = apply(control).unwrap_or(registers.o1);
+            registers.o0 = 0;
+        }
+        return true;
+    }
+    let Some((hypervisor, caller)) = CALLER.0.get() else {
         return false;
     };
-    let first = GuestId::new(0).zip(StrandId::new(0));
-    let Some(mut caller) = CALLING
-        .0
-        .get()
-        .or(first.map(|(guest, strand)| Caller { guest, strand }))
-    else {
-        return false;
-    };
-    match Call::from_number(call) {
-        Call::Core => {
-            if let After::Exit(code) = hypervisor.strand(caller).core_trap(registers) {
-                // SAFETY: as at the end of any guest.
-                unsafe { start_over(crate::guest_ended, code) }
-            }
-        }
-        _ if registers.o5 == FUNCTION => {
-            if let Some(control) = Control::from_registers(registers) {
-                apply(control, hypervisor, &mut caller);
-                CALLING.0.set(Some(caller));
-                registers.o0 = 0;
-            }
-        }
-        _ => hypervisor.strand(caller).fast_trap(registers),
+    let strand = hypervisor.strand(caller);
+    if call != Call::Core {
+        strand.fast_trap(registers);
+    } else if let After::Exit(code) = strand.core_trap(registers) {
+        // SAFETY: as at the end of any guest.
+        unsafe { start_over(crate::guest_ended, code) }
     }
     true
+}
+
+/// What the call returns in %o1, if anything.
+fn apply(control: Control) -> Option<u64> {
+    match control {
+        Control::PowerOn(configuration) => power_on(configuration),
+        Control::Caller(strand) => be(strand),
+        Control::Recurse(depth) => return Some(recurse(depth)),
+        Control::State => return RUNNING.0.get().map(|running| modelled(running).state()),
+        Control::Change(change) => {
+            if let Some(running) = RUNNING.0.get() {
+                let mut machine = modelled(running);
+                machine.change(change);
+                let busy = machine.busy;
+                RUNNING.0.set(Some(Running { busy, ..running }));
+            }
+        }
+    }
+    None
+}
+
+fn modelled(running: Running) -> Modelled<'static, Escaped> {
+    Modelled {
+        hypervisor: running.hypervisor,
+        configuration: running.configuration,
+        busy: running.busy,
+    }
+}
+
+fn power_on(configuration: Configuration) {
+    CALLER.0.set(None);
+    RUNNING.0.set(None);
+    let Configuration { machine, guests } = configuration;
+    // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
+    let devices = unsafe { DEVICES.put(Devices::new(machine)) };
+    if let Ok(service) = PerfCounterService::new(machine, devices, devices, &guests) {
+        // SAFETY: as above.
+        let hypervisor = unsafe { HYPERVISOR.put(Hypervisor::new((service,), Escaped)) };
+        RUNNING.0.set(Some(Running {
+            hypervisor,
+            configuration,
+            busy: [false; Hub::ALL.len()],
+        }));
+    }
+}
+
+fn be(strand: StrandId) {
+    let running = RUNNING.0.get();
+    CALLER.0.set(
+        running.and_then(|running| {
+            Some((running.hypervisor, caller(&running.configuration, strand)?))
+        }),
+    );
+}
+
+/// Needs one register window more than a call of one level less.
+#[inline(never)]
+fn recurse(depth: u64) -> u64 {
+    match black_box(depth) {
+        0 => 0,
+        depth => black_box(recurse(depth - 1)) + 1,
+    }
 }

@@ -20,9 +20,7 @@ use core::panic::PanicInfo;
 
 use guest_abi::StrandId;
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
-use perfctr_service::PerfCounterService;
-#[cfg(not(feature = "control"))]
-use perfctr_service::{Grant, GuestConfig};
+use perfctr_service::{Grant, GuestConfig, PerfCounterService};
 use platform::sparc64::{Call, StrandBlock, start_over};
 
 use board::{Board, Registers};
@@ -58,14 +56,11 @@ extern "C" fn main() -> u64 {
     let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
         ended(console::NOT_STARTED)
     };
-    #[cfg(not(feature = "control"))]
     let guests = [GuestConfig {
         strands: [strand].into_iter().collect(),
         grant: Grant::ALL,
         compatible: false,
     }];
-    #[cfg(feature = "control")]
-    let guests = sweep::scenario::guests(parameters.scenario);
     let (bus, registers) = board::new(parameters.machine, &BLOCK);
     let service = match PerfCounterService::new(parameters.machine, bus, registers, &guests) {
         Ok(service) => service,
@@ -110,6 +105,10 @@ extern "C" fn trap(block: &StrandBlock, call: u64) {
     }
 }
 
+/// Trap types of a `save` for which there is no window left: see [`platform::sparc64`].
+const SPILL_OTHER: u64 = 0xa0;
+const SPILL_OTHER_END: u64 = 0xbf;
+
 /// A trap that is no hypercall: in the hypervisor, a defect; in the guest, one that privileged code cannot take.
 extern "C" fn fatal(tt: u64, tpc: u64, tl: u64) -> ! {
     let whose = if parameters::is_ours(tpc) {
@@ -117,8 +116,12 @@ extern "C" fn fatal(tt: u64, tpc: u64, tl: u64) -> ! {
     } else {
         "guest"
     };
+    let what = match tt {
+        SPILL_OTHER..=SPILL_OTHER_END if whose == "hypervisor" => ", out of register windows",
+        _ => "",
+    };
     // Nobody reads a console that does not work.
-    let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}");
+    let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}{what}");
     ended(console::TRAPPED)
 }
 

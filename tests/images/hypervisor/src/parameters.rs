@@ -8,16 +8,10 @@ const MACHINE: *const u64 = 0x3ff_fff8 as *const u64;
 /// Where the guest begins: 0 for the first byte of the partition's memory.
 const ENTRY: *const u64 = 0x3ff_fff0 as *const u64;
 
-#[cfg(feature = "control")]
-/// The scenario of the sweep.
-const SCENARIO: *const u64 = 0x3ff_ffe8 as *const u64;
-
 const PARTITION: u64 = 0x8000_0000;
 
 pub struct Parameters {
     pub machine: Machine,
-    #[cfg(feature = "control")]
-    pub scenario: u64,
     pub entry: u64,
 }
 
@@ -37,9 +31,6 @@ pub fn read() -> Parameters {
         machine: Machine::new(model, nodes)
             .or(Machine::new(model, model.max_nodes()))
             .unwrap_or_else(|_| crate::ended(crate::console::NOT_STARTED)),
-        // SAFETY: as above.
-        #[cfg(feature = "control")]
-        scenario: unsafe { SCENARIO.read_volatile() },
         entry: if entry == 0 { PARTITION } else { entry },
     }
 }

@@ -1,0 +1,162 @@
+//! The sweep, with the reference model and the machine under test side by side.
+
+use guest_abi::{StrandId, Trap};
+use perfctr_service::{StrandRight, Unit};
+use platform::Model;
+use sweep::digest::{Digest, Watched};
+use sweep::{Cell, Change, Configuration, Part, System, modelled, state};
+
+use crate::comparison::{self, Comparison};
+use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, StrandGrant, World};
+
+/// Makes all calls of a part, and compares each; returns how many that were. The models of the devices must come to the
+/// same.
+///
+/// # Panics
+/// At any difference.
+pub fn compare(part: &Part) -> u64 {
+    let mut cases = 0;
+    for (number, configuration) in part.configurations() {
+        let world = world(&configuration);
+        let board = comparison::board(&world);
+        let mut comparison = Comparison::new(world, &board);
+        let compared = digest(part, number, &configuration, &mut comparison);
+        comparison.check_state();
+        cases += comparison.cases;
+        let modelled = modelled::with(&configuration, |system| {
+            digest(part, number, &configuration, system)
+        });
+        assert_eq!(modelled, Ok(compared), "{}: {configuration}", part.name);
+    }
+    crate::tell(format_args!("{}: {cases} cases", part.name));
+    cases
+}
+
+fn digest(
+    part: &Part,
+    number: usize,
+    configuration: &Configuration,
+    system: &mut dyn System,
+) -> Digest {
+    let mut digest = Digest::EMPTY;
+    let mut each = |event: &_| digest.add(event);
+    let mut watched = Watched {
+        system,
+        each: &mut each,
+    };
+    (part.run)(number, configuration, &mut watched);
+    digest
+}
+
+/// A configuration as the reference model is told of it.
+pub fn world(configuration: &Configuration) -> World {
+    let machine = match configuration.machine.model() {
+        Model::Maramba => Machine::Maramba,
+        Model::Batoka => Machine::Batoka,
+    };
+    let nodes = configuration.machine.nodes();
+    let disabled = (0..2 * nodes)
+        .map(|channel| (channel / 2, channel % 2))
+        .filter(|(node, mcu)| {
+            let (node, mcu) = (guest_abi::Node::ALL[*node], guest_abi::Mcu::ALL[*mcu]);
+            !configuration.machine.has_channel(node, mcu)
+        })
+        .collect::<Vec<_>>();
+    let guests = configuration.guests.iter().map(|guest| {
+        let grant = Grant {
+            strand: match guest.grant.strand {
+                StrandRight::None => StrandGrant::None,
+                StrandRight::Strand => StrandGrant::Strand,
+                StrandRight::HtStrand => StrandGrant::HtStrand,
+            },
+            global: guest.grant.global,
+        };
+        Guest {
+            compat: guest.compatible,
+            ..Guest::new(guest.strands.iter().map(number_of), grant)
+        }
+    });
+    World::new(machine, nodes, &disabled, guests.collect()).expect("guests that fit")
+}
+
+fn number_of(strand: StrandId) -> u16 {
+    strand.index() as u16
+}
+
+fn unit_of(unit: Unit) -> oracle::Unit {
+    match unit {
+        Unit::Mcu(node, mcu) => oracle::Unit::Mcu {
+            node: node.index(),
+            mcu: mcu.index(),
+        },
+        Unit::Hub(hub) => oracle::Unit::Hub(hub.index()),
+        Unit::L2(node) => oracle::Unit::L2 { node: node.index() },
+    }
+}
+
+fn cell_of(cell: Cell) -> oracle::Cell {
+    match cell {
+        Cell::L2(node, bank) => oracle::Cell::L2 {
+            node: node.index(),
+            bank,
+        },
+        Cell::Register(register) => oracle::Cell::Register(register.id()),
+    }
+}
+
+impl System for Comparison<'_> {
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        let trap = match trap {
+            Trap::Fast => oracle::Trap::Fast,
+            Trap::Core => oracle::Trap::Core,
+        };
+        Comparison::call(self, number_of(strand), trap, registers).regs
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Reset(guest) => self.reset_guest(guest),
+            Change::Busy(hub, true) => self.set_hub(hub.index(), HubCondition::Busy),
+            Change::Busy(hub, false) => self.set_hub(hub.index(), HubCondition::Free),
+            Change::Break(unit) => {
+                for cell in unit_of(unit).cells() {
+                    self.break_cell(cell, Fault::Always);
+                }
+            }
+            Change::BreakBanks(node, from) => {
+                for bank in from..8 {
+                    self.break_cell(cell_of(Cell::L2(node, bank)), Fault::Always);
+                }
+            }
+            Change::Repair => {
+                self.world.faults.clear();
+                self.world.hubs = Default::default();
+                self.machine.board().mend();
+            }
+            Change::Return(unit) => {
+                self.world.out_of_service.remove(&unit_of(unit));
+                self.machine.service().return_to_service(unit);
+            }
+            Change::Mend => self.mend(),
+            Change::Put(cell, value) => self.put(cell_of(cell), value),
+        }
+    }
+
+    /// As the reference model has it. The machine under test must be in the same state.
+    fn state(&mut self) -> u64 {
+        self.check_state();
+        let world = &self.world;
+        let answers = |cell: oracle::Cell| match oracle::Unit::of(cell) {
+            oracle::Unit::Hub(hub) => world.hubs[hub] == HubCondition::Free,
+            _ => true,
+        };
+        state::digest(
+            |cell| {
+                let cell = cell_of(cell);
+                (answers(cell) && !world.faults.contains_key(&cell)).then(|| world.holds(cell))
+            },
+            |strand| world.pcr_of(number_of(strand)),
+            |unit| world.out_of_service.contains(&unit_of(unit)),
+        )
+    }
+}

@@ -1,0 +1,103 @@
+//! What a system answers, in one number or call by call.
+
+use core::fmt;
+
+use guest_abi::{StrandId, Trap};
+
+use crate::{Change, System};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A call: its strand, its trap, %o0 to %o5 before it and afterwards.
+    Call(StrandId, Trap, [u64; 6], [u64; 6]),
+    /// A look at the whole machine.
+    State(u64),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(strand, trap, before, after) => {
+                write!(f, "strand {strand}, {trap:?} call")?;
+                before
+                    .iter()
+                    .try_for_each(|value| write!(f, " {value:x}"))?;
+                f.write_str(": answered")?;
+                after.iter().try_for_each(|value| write!(f, " {value:x}"))
+            }
+            Self::State(state) => write!(f, "state: {state:016x}"),
+        }
+    }
+}
+
+/// All that happened, in one number, and how many calls that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// The number.
+    pub value: u64,
+    /// The calls.
+    pub calls: u64,
+}
+
+impl Digest {
+    /// Nothing happened.
+    pub const EMPTY: Self = Self {
+        value: 0xcbf2_9ce4_8422_2325,
+        calls: 0,
+    };
+
+    /// And then this.
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::Call(.., after) => {
+                after.iter().for_each(|value| self.fold(*value));
+                self.calls += 1;
+            }
+            Event::State(state) => self.fold(*state),
+        }
+    }
+
+    fn fold(&mut self, value: u64) {
+        self.value = fold(self.value, value);
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} calls, digest {:016x}", self.calls, self.value)
+    }
+}
+
+/// One step of a digest, which no order and no change of two values leaves alike.
+pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
+    (digest ^ value)
+        .wrapping_mul(0x100_0000_01b3)
+        .rotate_left(23)
+}
+
+/// A system, and who is told what it answers.
+pub struct Watched<'a> {
+    /// The system.
+    pub system: &'a mut dyn System,
+    /// Is told.
+    pub each: &'a mut dyn FnMut(&Event),
+}
+
+impl System for Watched<'_> {
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        let after = self.system.call(strand, trap, registers);
+        (self.each)(&Event::Call(strand, trap, registers, after));
+        after
+    }
+
+    fn change(&mut self, change: Change) {
+        self.system.change(change);
+    }
+
+    fn state(&mut self) -> u64 {
+        let state = self.system.state();
+        (self.each)(&Event::State(state));
+        state
+    }
+}

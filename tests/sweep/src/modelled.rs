@@ -1,0 +1,193 @@
+//! The service on models of the devices: the system of the hypervisor image, and the same on the host.
+
+use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Registers, StrandId, Trap};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use perfctr_service::{ConfigError, PerfCounterService, Unit};
+use platform::StrandRegisters;
+use platform::models::{Devices, FaultyUnit};
+
+use crate::{Cell, Change, Configuration, System, state};
+
+/// The service.
+pub type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
+
+/// How long an access to a hub takes that never ends.
+const LONG: u64 = 1 << 40;
+
+/// A machine of models, with what the sweep does to it.
+pub struct Modelled<'a, E> {
+    /// The hypervisor.
+    pub hypervisor: &'a Hypervisor<(Service<'a>,), E>,
+    /// The machine and its guests, as it was switched on.
+    pub configuration: Configuration,
+    /// The hubs that are busy.
+    pub busy: [bool; Hub::ALL.len()],
+}
+
+impl<E: Embedder> Modelled<'_, E> {
+    fn service(&self) -> &Service<'_> {
+        &self.hypervisor.services().0
+    }
+
+    fn devices(&self) -> &Devices {
+        self.service().bus()
+    }
+
+    /// Ends all accesses to hubs, and begins one to each that is busy.
+    fn occupy_hubs(&self) {
+        let devices = self.devices();
+        let now = devices.now() + LONG;
+        devices.set_time(now);
+        for (hub, busy) in Hub::ALL.iter().zip(self.busy) {
+            let mut hub = devices.hub(*hub);
+            if busy {
+                hub.set_access_cycles(LONG);
+                // If it faults it is not busy, either.
+                let _ = hub.read(HubUnit::LpuA, HubRole::Pcr, now);
+                hub.set_access_cycles(0);
+            }
+        }
+    }
+
+    fn repair(&mut self) {
+        for unit in Unit::all() {
+            self.devices().set_faulty(faulty(unit), false);
+        }
+        self.busy = [false; Hub::ALL.len()];
+        self.occupy_hubs();
+    }
+
+    fn put(&self, cell: Cell, value: u64) {
+        let devices = self.devices();
+        // What faults or is busy is not put; the sweep does not.
+        let _ = match cell {
+            Cell::L2(node, bank) => devices.l2(node).write(bank, value),
+            Cell::Register(register) => match register.kind() {
+                Kind::Dram { node, mcu, role } => {
+                    devices.memory_controller(node, mcu).write(role, value)
+                }
+                Kind::Hub { hub, unit, role } => {
+                    let mut hub = devices.hub(hub);
+                    hub.write(unit, role, value, devices.now())
+                }
+                Kind::Strand | Kind::L2 => Ok(()),
+            },
+        };
+    }
+
+    fn holds(&self, cell: Cell) -> Option<u64> {
+        let devices = self.devices();
+        let held = match cell {
+            Cell::L2(node, bank) => devices.l2(node).read(bank),
+            Cell::Register(register) => match register.kind() {
+                Kind::Dram { node, mcu, role } => devices.memory_controller(node, mcu).read(role),
+                Kind::Hub { hub, unit, role } => {
+                    let mut hub = devices.hub(hub);
+                    hub.read(unit, role, devices.now())
+                }
+                Kind::Strand | Kind::L2 => return None,
+            },
+        };
+        held.ok()
+    }
+}
+
+impl<E: Embedder> System for Modelled<'_, E> {
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        let mut registers = Registers::from(registers);
+        if let Some(caller) = caller(&self.configuration, strand) {
+            let strand = self.hypervisor.strand(caller);
+            match trap {
+                Trap::Fast => strand.fast_trap(&mut registers),
+                // The sweep does not call exit.
+                Trap::Core => {
+                    let _ = strand.core_trap(&mut registers);
+                }
+            }
+        }
+        registers.to_array()
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Reset(guest) => {
+                if let Some(guest) = GuestId::new(guest) {
+                    self.hypervisor.reset_guest(guest);
+                }
+            }
+            Change::Busy(hub, busy) => {
+                self.busy[hub.index()] = busy;
+                self.occupy_hubs();
+            }
+            Change::Break(unit) => self.devices().set_faulty(faulty(unit), true),
+            Change::BreakBanks(node, from) => self
+                .devices()
+                .set_faulty(FaultyUnit::L2FromBank(node, from), true),
+            Change::Repair => self.repair(),
+            Change::Return(unit) => self.service().return_to_service(unit),
+            Change::Mend => {
+                self.repair();
+                for unit in Unit::all() {
+                    if self.service().is_out_of_service(unit) {
+                        self.service().return_to_service(unit);
+                    }
+                }
+            }
+            Change::Put(cell, value) => self.put(cell, value),
+        }
+    }
+
+    fn state(&mut self) -> u64 {
+        state::digest(
+            |cell| self.holds(cell),
+            |strand| self.devices().pcr(strand),
+            |unit| self.service().is_out_of_service(unit),
+        )
+    }
+}
+
+/// Who calls from a strand.
+pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
+    let guest = GuestId::new(configuration.guest_of(strand)?)?;
+    Some(Caller { guest, strand })
+}
+
+fn faulty(unit: Unit) -> FaultyUnit {
+    match unit {
+        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
+        Unit::Hub(hub) => FaultyUnit::Hub(hub),
+        Unit::L2(node) => FaultyUnit::L2(node),
+    }
+}
+
+/// A console that nobody reads: the sweep does not write to it.
+struct NoConsole;
+
+impl Embedder for NoConsole {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Ok(())
+    }
+}
+
+/// Switches a machine on, and lets `work` use it.
+///
+/// # Errors
+/// The guests do not fit the machine.
+pub fn with<T>(
+    configuration: &Configuration,
+    work: impl FnOnce(&mut dyn System) -> T,
+) -> Result<T, ConfigError> {
+    let devices = Devices::new(configuration.machine);
+    let service = PerfCounterService::new(
+        configuration.machine,
+        &devices,
+        &devices,
+        &configuration.guests,
+    )?;
+    let hypervisor = Hypervisor::new((service,), NoConsole);
+    Ok(work(&mut Modelled {
+        hypervisor: &hypervisor,
+        configuration: *configuration,
+        busy: [false; Hub::ALL.len()],
+    }))
+}

@@ -1,0 +1,195 @@
+//! Devices that fault: every register of every unit, what is left, and who sees it.
+
+use guest_abi::{Hub, Kind, Node, PerfReg};
+use perfctr_service::{Grant, GuestConfig, StrandRight, Unit, write_mask};
+use platform::{Machine, Model};
+
+use super::{strand, worlds};
+use crate::configuration::guest;
+use crate::{Cell, Change, Configuration, Part, System};
+
+/// Every register on a broken unit, read and written: the unit is out of service then, and the others are not.
+pub const BROKEN_UNITS: Part = Part {
+    name: "every register on a broken unit",
+    limit: WORLDS.len() * RIGHTS.len() * 2,
+    configuration: |number| {
+        let (number, minor) = (number / 2, number % 2);
+        let (number, right) = (number / RIGHTS.len(), number % RIGHTS.len());
+        let (model, nodes) = WORLDS[number];
+        world(model, nodes, RIGHTS[right], minor == 0)
+    },
+    run: broken_units,
+};
+
+/// A guest that is reset while a hub is out of service sees none of the hubs until it is reset again.
+pub const ALL_OR_NOTHING: Part = Part {
+    name: "hubs all or nothing from reset to reset",
+    limit: 2 * Hub::ALL.len(),
+    configuration: |number| world(Model::Batoka, 2, GLOBAL, number % 2 == 0),
+    run: all_or_nothing,
+};
+
+/// A unit returns to service while others are out: those stay out.
+pub const ONE_BY_ONE: Part = Part {
+    name: "units return to service one by one",
+    limit: 1,
+    configuration: |_| world(Model::Batoka, 4, Grant::ALL, false),
+    run: one_by_one,
+};
+
+/// A set of PERF_CONFIG that fails at any bank leaves every bank as it was.
+pub const HALF_AN_L2: Part = Part {
+    name: "sets of an L2 that fail at any bank",
+    limit: BANKS.len(),
+    configuration: |_| world(Model::Batoka, 2, GLOBAL, false),
+    run: half_an_l2,
+};
+
+const WORLDS: [(Model, usize); 4] = [
+    (Model::Maramba, 1),
+    (Model::Maramba, 2),
+    (Model::Batoka, 1),
+    (Model::Batoka, 4),
+];
+
+const GLOBAL: Grant = worlds::grant(StrandRight::None, true);
+
+const RIGHTS: [Grant; 3] = [
+    Grant::NONE,
+    worlds::grant(StrandRight::HtStrand, false),
+    GLOBAL,
+];
+
+/// The strand of the guest that may do nothing.
+const NEIGHBOUR: usize = 5;
+
+/// A guest on the first strand of every node, and a neighbour without rights.
+fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<Configuration> {
+    let tested = GuestConfig {
+        compatible,
+        ..guest((0..nodes).map(|node| 64 * node), grant)
+    };
+    let machine = Machine::new(model, nodes).ok()?;
+    Some(Configuration::new(
+        machine,
+        [tested, guest([NEIGHBOUR], Grant::NONE)],
+    ))
+}
+
+/// Contents for every register that the machine has.
+fn fill(machine: Machine, system: &mut dyn System) {
+    for (number, cell) in Cell::all().enumerate() {
+        let value = 0x1f_e123_0000 + number as u64;
+        match cell {
+            Cell::L2(node, _) if machine.has_node(node) => system.change(Change::Put(cell, value)),
+            Cell::Register(register) if machine.has_register(register) => {
+                system.change(Change::Put(cell, value & write_mask(register)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn start(configuration: &Configuration, system: &mut dyn System, minor: u64) {
+    (0..2).for_each(|guest| system.start(configuration, guest, Some(minor)));
+}
+
+/// Every register once, from every strand of both guests.
+fn look(configuration: &Configuration, system: &mut dyn System) {
+    let guests = configuration.guests.iter();
+    for strand in guests.flat_map(|guest| guest.strands.iter()) {
+        (0..91).for_each(|id| system.get(strand, id));
+    }
+    system.state();
+}
+
+fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn System) {
+    let last = 64 * (configuration.machine.nodes() - 1);
+    start(configuration, system, number as u64 % 2);
+    for register in PerfReg::all().skip(1) {
+        let id = register.id();
+        for (write, caller) in [(false, 0), (true, last)] {
+            fill(configuration.machine, system);
+            let caller = strand(caller);
+            let unit = match register.kind() {
+                Kind::Dram { node, mcu, .. } => Unit::Mcu(node, mcu),
+                Kind::Hub { hub, .. } => Unit::Hub(hub),
+                Kind::Strand | Kind::L2 => Unit::L2(caller.node()),
+            };
+            system.change(Change::Break(unit));
+            if write {
+                system.set(caller, id, 1);
+            } else {
+                system.get(caller, id);
+            }
+            // The hardware is well again, but the unit stays out of service; the others work on.
+            system.change(Change::Repair);
+            for other in [1, 2, 3, 6, 8, id, 18, 35, 36, 89] {
+                system.get(strand(0), other);
+                system.set(caller, other, 2);
+                system.get(strand(NEIGHBOUR), other);
+            }
+            system.state();
+            system.change(Change::Mend);
+        }
+    }
+}
+
+fn all_or_nothing(number: usize, configuration: &Configuration, system: &mut dyn System) {
+    let (minor, hub) = (number as u64 % 2, Hub::ALL[number / 2]);
+    start(configuration, system, minor);
+    system.change(Change::Break(Unit::Hub(hub)));
+    system.set(strand(0), 20 + 18 * hub.index() as u64, 7);
+    look(configuration, system);
+    start(configuration, system, minor);
+    look(configuration, system);
+    system.negotiate(strand(64), [super::PERF_COUNTERS, 1, 1]);
+    look(configuration, system);
+    system.change(Change::Mend);
+    look(configuration, system);
+    start(configuration, system, minor);
+    look(configuration, system);
+}
+
+fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) {
+    start(configuration, system, 1);
+    for unit in Unit::all() {
+        system.change(Change::Break(unit));
+    }
+    look(configuration, system);
+    system.change(Change::Repair);
+    for unit in Unit::all() {
+        system.change(Change::Return(unit));
+        look(configuration, system);
+    }
+}
+
+/// Contents of the eight L2 control registers of node 1: PERF_CONFIG 2, and other bits that differ from bank to bank.
+const BANKS: [u64; 8] = [
+    0x20_0000_0000,
+    0x20_0000_0001,
+    0x21_fe00_0002,
+    0x20_001f_8003,
+    0xffff_ffef_ffff_ffff,
+    0x20_0000_7ff8,
+    0x8000_0020_0000_0006,
+    0x20_0000_0007,
+];
+
+fn half_an_l2(from: usize, configuration: &Configuration, system: &mut dyn System) {
+    start(configuration, system, 1);
+    for value in 0..4 {
+        for (bank, value) in BANKS.into_iter().enumerate() {
+            system.change(Change::Put(Cell::L2(Node::Node1, bank), value));
+        }
+        system.change(Change::BreakBanks(Node::Node1, from));
+        system.set(strand(64), 1, value);
+        system.state();
+        system.change(Change::Repair);
+        system.get(strand(64), 1);
+        system.get(strand(0), 1);
+        system.state();
+        system.change(Change::Mend);
+        system.get(strand(64), 1);
+    }
+}

@@ -1,0 +1,35 @@
+//! Hubs that are busy.
+
+use guest_abi::Hub;
+
+use super::{VERSIONS, worlds};
+use crate::{Change, Configuration, Part, System};
+
+/// Every register in every world while all hubs are busy, and one of each hub when it is free again.
+pub const BUSY: Part = Part {
+    name: "busy hubs in every world",
+    limit: worlds::LIMIT,
+    configuration: worlds::world,
+    run: busy,
+};
+
+fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
+    for version in VERSIONS {
+        system.start(configuration, worlds::TESTED, version);
+        for strand in configuration.guests[worlds::TESTED].strands.iter() {
+            for hub in Hub::ALL {
+                system.change(Change::Busy(*hub, true));
+            }
+            for id in (0..92).chain([255, 1 << 32 | 18, u64::MAX]) {
+                system.get(strand, id);
+                system.set(strand, id, 0xabc);
+            }
+            for hub in Hub::ALL {
+                system.change(Change::Busy(*hub, false));
+                // The refused strand is served, so that nobody else is refused on its behalf.
+                system.get(strand, 18 + 18 * hub.index() as u64);
+            }
+            system.state();
+        }
+    }
+}

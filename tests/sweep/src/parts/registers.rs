@@ -1,0 +1,138 @@
+//! Get and set of every register number.
+
+use guest_abi::StrandId;
+use perfctr_service::Grant;
+
+use super::{PERF_COUNTERS, VERSIONS, worlds};
+use crate::configuration::guest;
+use crate::{Cell, Change, Configuration, Part, System};
+
+/// Every register in every world: all values are written, and the last one read.
+pub const EVERY_REGISTER: Part = Part {
+    name: "every register in every world",
+    limit: worlds::LIMIT,
+    configuration: worlds::world,
+    run: every_register,
+};
+
+/// What is written reads back, masked, from every strand that may: each set is followed by a get.
+pub const READ_BACK: Part = Part {
+    name: "what is written reads back",
+    limit: worlds::MACHINES.len(),
+    configuration: |number| {
+        let machine = worlds::machine(number)?;
+        let strands = (0..machine.nodes()).map(|node| 64 * node + 3);
+        Some(Configuration::new(machine, [guest(strands, Grant::ALL)]))
+    },
+    run: read_back,
+};
+
+/// Ids that look like a register if not all 64 bits are compared, and the ends of the range.
+const EDGES: [u64; 24] = [
+    0x100 + 2,
+    0x100 + 89,
+    0x400,
+    0x1_0000,
+    0x1_0002,
+    0x8000_0000,
+    0x8000_0002,
+    0xffff_ffff,
+    1 << 32,
+    1 << 32 | 1,
+    1 << 32 | 2,
+    1 << 32 | 17,
+    1 << 32 | 18,
+    1 << 32 | 89,
+    1 << 40 | 2,
+    1 << 56 | 2,
+    1 << 62 | 18,
+    1 << 63,
+    1 << 63 | 1,
+    1 << 63 | 2,
+    1 << 63 | 89,
+    u64::MAX - 89,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+/// The fields of a register, by the layouts: each is written alone and left out alone.
+fn fields(id: u64) -> &'static [u64] {
+    match id {
+        0 => &[
+            1 << 63,
+            1 << 62,
+            0x3fff_ffff << 32,
+            1 << 31,
+            0xf << 27,
+            0xff << 19,
+            1 << 18,
+            0xf << 14,
+            0xff << 6,
+            1 << 5,
+            1 << 4,
+            1 << 3,
+            1 << 2,
+            1 << 1,
+            1,
+        ],
+        1 => &[0b01, 0b10, 0b100, 0xff << 25, 0b11 << 36],
+        2..=17 if id.is_multiple_of(2) => &[0x0f, 0xf0, 0x100, 1 << 32],
+        2..=17 => &[0x7fff_ffff, 1 << 31, 0x7fff_ffff << 32, 1 << 63],
+        // Every third register of a hub is a PCR: ports A to D, then GPD and ASU.
+        18..=89 if id.is_multiple_of(3) => match (id - 18) % 18 / 3 {
+            0..=3 => &[0xff, 0xff << 8, 0xffff << 16, 0xffff_ffff << 32],
+            _ => &[0xf, 0xf << 4, 0xf << 8, 0xf << 12, 0xffff_ffff << 16],
+        },
+        _ => &[0xffff_ffff, 0xffff_ffff << 32],
+    }
+}
+
+fn values(id: u64) -> impl Iterator<Item = u64> {
+    let fields = fields(id).iter();
+    let alone_and_left_out = fields.flat_map(|field| [*field, !field]);
+    [0, u64::MAX, 1 << 3, 0x5555_5555_5555_5555]
+        .into_iter()
+        .chain(alone_and_left_out)
+}
+
+fn every_register(_: usize, configuration: &Configuration, system: &mut dyn System) {
+    for version in VERSIONS {
+        system.start(configuration, worlds::TESTED, version);
+        for strand in configuration.guests[worlds::TESTED].strands.iter() {
+            for id in 0..90 {
+                values(id).for_each(|value| system.set(strand, id, value));
+                system.get(strand, id);
+            }
+            for id in (90..256).chain(EDGES) {
+                system.get(strand, id);
+                system.set(strand, id, 1);
+            }
+            system.state();
+        }
+    }
+}
+
+fn read_back(_: usize, configuration: &Configuration, system: &mut dyn System) {
+    for cell in Cell::all() {
+        if let Cell::L2(node, bank) = cell
+            && configuration.machine.has_node(node)
+        {
+            let other_bits = !(0b11 << 36) & 0x0123_4567_89ab_cdef_u64.rotate_left(bank as u32);
+            system.change(Change::Put(cell, other_bits));
+        }
+    }
+    let strands = || configuration.guests[0].strands.iter();
+    let first: Option<StrandId> = strands().next();
+    first
+        .into_iter()
+        .for_each(|strand| system.negotiate(strand, [PERF_COUNTERS, 1, 1]));
+    for id in 0..90 {
+        for value in values(id) {
+            for writer in strands() {
+                system.set(writer, id, value);
+                strands().for_each(|reader| system.get(reader, id));
+            }
+        }
+    }
+    system.state();
+}

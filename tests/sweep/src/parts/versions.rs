@@ -1,0 +1,127 @@
+//! Negotiation: every group, major and minor version in every prior state.
+
+use guest_abi::trap::API_GET_VERSION;
+use guest_abi::{StrandId, Trap};
+use perfctr_service::{Grant, GuestConfig, StrandRight};
+use platform::{Machine, Model};
+
+use super::{PERF_COUNTERS, strand, worlds};
+use crate::configuration::guest;
+use crate::{Change, Configuration, Part, System};
+
+/// Negotiation from every prior state, one configuration for each.
+pub const NEGOTIATION: Part = Part {
+    name: "negotiation from every prior state",
+    limit: PRIOR.len(),
+    configuration: two_guests,
+    run: negotiation,
+};
+
+/// The version of every group in every prior state, one configuration for each.
+pub const OF_EVERY_GROUP: Part = Part {
+    name: "the version of every group",
+    limit: PRIOR.len(),
+    configuration: two_guests,
+    run: of_every_group,
+};
+
+const GROUPS: [u64; 17] = [
+    0,
+    1,
+    2,
+    0x200,
+    0x202,
+    0x204,
+    0x205,
+    0x206,
+    0x209,
+    0x20c,
+    0x300,
+    1 << 16 | 0x205,
+    1 << 32,
+    1 << 32 | 1,
+    1 << 32 | 0x205,
+    1 << 63 | 0x205,
+    u64::MAX,
+];
+
+const MAJORS: [u64; 9] = [
+    0,
+    1,
+    2,
+    3,
+    255,
+    1 << 8 | 1,
+    1 << 32 | 1,
+    1 << 63 | 1,
+    u64::MAX,
+];
+
+const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
+
+/// Prior states: negotiations of group, major, minor, one after the other.
+const PRIOR: [&[[u64; 3]]; 8] = [
+    &[],
+    &[[0x205, 1, 0]],
+    &[[0x205, 1, 1]],
+    &[[0x205, 1, 1], [0x205, 1, 0]],
+    &[[0x205, 1, 1], [0x205, 0, 0]],
+    &[[0, 1, 0], [1, 1, 0]],
+    &[[0, 1, 0], [1, 1, 0], [1, 0, 0], [0x205, 1, 9]],
+    &[[0x205, 1, 0], [0x205, 2, 0], [0x202, 1, 0]],
+];
+
+/// A guest with two strands, and another.
+fn two_guests(_: usize) -> Option<Configuration> {
+    let machine = Machine::new(Model::Batoka, 2).ok()?;
+    let other = GuestConfig {
+        compatible: true,
+        ..guest([64], worlds::grant(StrandRight::Strand, false))
+    };
+    Some(Configuration::new(
+        machine,
+        [guest([0, 1], Grant::ALL), other],
+    ))
+}
+
+/// The first guest starts again, and goes into a prior state.
+fn begin(number: usize, system: &mut dyn System) {
+    system.change(Change::Reset(0));
+    PRIOR[number]
+        .iter()
+        .for_each(|version| system.negotiate(strand(0), *version));
+}
+
+/// Everything that a guest can see of its versions: what is negotiated, and which registers that gives it.
+fn look(system: &mut dyn System, strand: StrandId) {
+    for group in [0, 1, PERF_COUNTERS] {
+        let registers = [group, 0x11aa, 0x22aa, 0x33aa, 0x44aa, API_GET_VERSION];
+        system.call(strand, Trap::Core, registers);
+    }
+    for id in [0, 17, 18, 90] {
+        system.get(strand, id);
+    }
+}
+
+fn negotiation(number: usize, _: &Configuration, system: &mut dyn System) {
+    system.negotiate(strand(64), [PERF_COUNTERS, 1, 0]);
+    for group in GROUPS {
+        for major in MAJORS {
+            for minor in MINORS {
+                begin(number, system);
+                system.negotiate(strand(0), [group, major, minor]);
+                // The strands of a guest share its versions; the other guest keeps its own.
+                look(system, strand(1));
+            }
+            look(system, strand(64));
+        }
+    }
+}
+
+fn of_every_group(number: usize, _: &Configuration, system: &mut dyn System) {
+    begin(number, system);
+    for group in GROUPS.into_iter().chain(0..0x400) {
+        let registers = [group, u64::MAX, 2, 3, 4, API_GET_VERSION];
+        system.call(strand(0), Trap::Core, registers);
+    }
+}

@@ -1,0 +1,80 @@
+//! Every machine, place of the guest, grant and setting of the compatibility switch.
+
+use guest_abi::{Mcu, Node};
+use perfctr_service::{Grant, GuestConfig, StrandRight};
+use platform::{Machine, Model};
+
+use crate::Configuration;
+use crate::configuration::guest;
+
+/// Model, nodes, and the memory channels that are disabled.
+type Description = (Model, usize, &'static [(Node, Mcu)]);
+
+pub(super) const MACHINES: [Description; 8] = [
+    (Model::Maramba, 1, &[]),
+    (Model::Maramba, 2, &[]),
+    (Model::Maramba, 2, &[(Node::Node0, Mcu::Mcu1)]),
+    (Model::Batoka, 1, &[]),
+    (Model::Batoka, 2, &[]),
+    (Model::Batoka, 3, &[]),
+    (Model::Batoka, 4, &[]),
+    (
+        Model::Batoka,
+        4,
+        &[(Node::Node1, Mcu::Mcu0), (Node::Node2, Mcu::Mcu1)],
+    ),
+];
+
+/// Every combination of rights.
+pub(super) const GRANTS: [Grant; 6] = [
+    grant(StrandRight::None, false),
+    grant(StrandRight::Strand, false),
+    grant(StrandRight::HtStrand, false),
+    grant(StrandRight::None, true),
+    grant(StrandRight::Strand, true),
+    grant(StrandRight::HtStrand, true),
+];
+
+pub(super) const fn grant(strand: StrandRight, global: bool) -> Grant {
+    Grant { strand, global }
+}
+
+/// A machine of [`MACHINES`].
+pub(super) fn machine(number: usize) -> Option<Machine> {
+    let (model, nodes, disabled) = *MACHINES.get(number)?;
+    let whole = Machine::new(model, nodes).ok()?;
+    let without =
+        |machine: Machine, (node, mcu): &(Node, Mcu)| machine.without_channel(*node, *mcu);
+    Some(disabled.iter().fold(whole, without))
+}
+
+/// The guest that the parts are about. Before it there is a neighbour.
+pub(super) const TESTED: usize = 1;
+
+/// Where its strands are: on each node, on the first, on the last.
+const PLACES: usize = 3;
+
+/// Worlds have numbers below this.
+pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
+
+/// The guest under test, and on the strand next to its first a neighbour that may do nothing.
+pub(super) fn world(number: usize) -> Option<Configuration> {
+    let (number, compatible) = (number / 2, number % 2 == 1);
+    let (number, grant) = (number / GRANTS.len(), GRANTS[number % GRANTS.len()]);
+    let (number, place) = (number / PLACES, number % PLACES);
+    let machine = machine(number)?;
+    let last = machine.nodes() - 1;
+    let nodes = match place {
+        0 => 0..=last,
+        1 if last > 0 => 0..=0,
+        2 if last > 0 => last..=last,
+        _ => return None,
+    };
+    let first = 64 * nodes.start() + 3;
+    let tested = GuestConfig {
+        compatible,
+        ..guest(nodes.map(|node| 64 * node + 3), grant)
+    };
+    let neighbour = guest([first + 1], Grant::NONE);
+    Some(Configuration::new(machine, [neighbour, tested]))
+}
