@@ -1,9 +1,13 @@
 /* A guest in C that uses the service through sun4v_perf.h, by real traps. */
 #include "contract.h"
+#include "preserved.h"
 #include "report.h"
 #include "sun4v_perf.h"
 
-/* The machine, from bit 16 on: the number of nodes (0 for four), and bit 24 for one without hubs. */
+/*
+ * What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes (0 for four), and bit 24 for one without
+ * hubs.
+ */
 #define TASK (*(const volatile uint64_t *)0x87fffff8)
 
 static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
@@ -20,7 +24,7 @@ static void before_negotiation(void)
 {
     uint64_t value = 0x5a;
 
-    check_begin("C guest, no calls before negotiation");
+    check_begin("no calls before negotiation");
     check_case(0, sun4v_perf_get(NULL, 0, &value), 7);
     check_case(0, value, 0x5a);
     check_case(0, sun4v_perf_set(NULL, 0, 1), 7);
@@ -39,7 +43,7 @@ static void negotiation(void)
     uint64_t minor;
     unsigned i;
 
-    check_begin("C guest, negotiation");
+    check_begin("negotiation");
     for (i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         version.minor = 77;
         check_case(i, sun4v_perf_negotiate(NULL, asked[i][0], asked[i][1], &version), asked[i][2]);
@@ -62,7 +66,7 @@ static void probing(struct machine machine)
     struct sun4v_present present;
     enum negotiated version;
 
-    check_begin("C guest, probe");
+    check_begin("probe");
     for (version = VERSION_1_0; version <= VERSION_1_1; version++) {
         negotiate(version);
         check_case(version, sun4v_perf_probe(NULL, &present), 0);
@@ -80,7 +84,7 @@ static void registers(struct machine machine)
     uint64_t id, value;
     unsigned i;
 
-    check_begin("C guest, all 90 registers");
+    check_begin("all 90 registers");
     negotiate(VERSION_1_1);
     for (id = 0; id < SUN4V_PERF_REGS; id++) {
         if (contract_status(machine, VERSION_1_1, id) != 0)
@@ -114,7 +118,7 @@ static void sweep(struct machine machine)
     uint64_t round, id;
     unsigned v, i;
 
-    check_begin("C guest, calls as in the contract");
+    check_begin("calls as in the contract");
     for (round = 0; round < 8; round++) {
         for (v = 0; v < sizeof versions / sizeof versions[0]; v++) {
             negotiate(versions[v]);
@@ -151,7 +155,7 @@ static void numbers(void)
     uint64_t function, pcr = 0x5;
     unsigned i;
 
-    check_begin("C guest, registers preserved and function numbers beyond the tables");
+    check_begin("registers preserved and function numbers beyond the tables");
     negotiate(VERSION_1_1);
     check_same(0, sun4v_perf_set(NULL, 0, pcr), 0);
     for (i = 0; i < 0x400 + count; i++) {
@@ -189,7 +193,7 @@ __attribute__((noinline)) static uint64_t deep(uint64_t depth)
 
 static void recursion(void)
 {
-    check_begin("C guest, 20 calls deep");
+    check_begin("20 functions of C deep");
     negotiate(VERSION_1_1);
     /* Three times the sum of 1 to 20, and each of 0 to 20 exclusive-or 0x5a. */
     check_same(20, deep(20), 630 + 1772);
@@ -203,7 +207,7 @@ static void counters(struct machine machine)
     uint64_t reg = sun4v_unit_pic(SUN4V_UNIT_NODE0_MCU1, 0);
     uint64_t value = 0;
 
-    check_begin("C guest, programs and reads counters");
+    check_begin("programs and reads counters");
     negotiate(VERSION_1_1);
     check_same(1, sun4v_unit_select(NULL, SUN4V_UNIT_NODE0_MCU1, 0, SUN4V_DRAM_MEM_WRITES), 0);
     check_same(2, sun4v_unit_select(NULL, SUN4V_UNIT_NODE0_MCU1, 1, SUN4V_DRAM_WB_BUF_HITS), 0);
@@ -233,13 +237,33 @@ static void counters(struct machine machine)
     check_end();
 }
 
-void guest_main(void)
+/* Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89. */
+static void faults(struct machine machine)
 {
-    uint64_t task = TASK;
-    struct machine machine = {task >> 16 & 0xff, (task >> 24 & 1) == 0};
+    /* A register and the status of its get and set, in this order. */
+    static const uint64_t statuses[][2] = {
+        {5, 13}, {5, 13}, {4, 13}, {2, 0}, {3, 0}, {54, 0}, {75, 13}, {75, 13}, {89, 13}, {54, 0}, {71, 0},
+    };
+    uint64_t value;
+    unsigned i;
 
-    if (machine.nodes == 0)
-        machine.nodes = 4;
+    check_begin("devices that fault");
+    negotiate(VERSION_1_1);
+    for (i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        uint64_t id = statuses[i][0], status = statuses[i][1];
+
+        if (id > 17 && !machine.hubs)
+            continue;
+        value = 1;
+        check_same(i, sun4v_perf_get(NULL, id, &value), status);
+        check_same(i, value, status == 0 ? 0 : 1);
+        check_same(i, sun4v_perf_set(NULL, id, 1), status);
+    }
+    check_end();
+}
+
+static void all(struct machine machine)
+{
     before_negotiation();
     negotiation();
     probing(machine);
@@ -248,5 +272,28 @@ void guest_main(void)
     numbers();
     recursion();
     counters(machine);
+    preserved(machine, false);
+}
+
+void guest_main(void)
+{
+    uint64_t task = TASK;
+    struct machine machine = {task >> 16 & 0xff, (task >> 24 & 1) == 0};
+
+    if (machine.nodes == 0)
+        machine.nodes = 4;
+    switch (task & 0xff) {
+    case 0:
+        all(machine);
+        break;
+    case 1:
+        preserved(machine, true);
+        break;
+    case 2:
+        faults(machine);
+        break;
+    default:
+        leaks();
+    }
     report_end();
 }

@@ -4,7 +4,7 @@
 
 #include "sun4v_perf.h"
 
-static const char *current;
+static const char *current, *suffix = "";
 static bool current_failed;
 static uint64_t failed, cases;
 
@@ -27,6 +27,19 @@ static void number(uint64_t number, unsigned base)
     text(digit);
 }
 
+/* The line of a check begins with this. */
+static void check_name(void)
+{
+    text("check C guest, ");
+    text(current);
+    text(suffix);
+}
+
+void report_suffix(const char *text)
+{
+    suffix = text;
+}
+
 void check_begin(const char *name)
 {
     current = name;
@@ -38,8 +51,7 @@ void check_same(uint64_t what, uint64_t found, uint64_t expected)
     if (found == expected || current_failed)
         return;
     current_failed = true;
-    text("check ");
-    text(current);
+    check_name();
     text(": FAILED, 0x");
     number(what, 16);
     text(": 0x");
@@ -61,15 +73,16 @@ void check_end(void)
         failed++;
         return;
     }
-    text("check ");
-    text(current);
+    check_name();
     text(": passed\n");
 }
 
 void report_end(void)
 {
-    text("cases: ");
-    number(cases, 10);
-    text("\n");
+    if (cases != 0) {
+        text("cases: ");
+        number(cases, 10);
+        text("\n");
+    }
     sun4v_exit(NULL, failed != 0);
 }

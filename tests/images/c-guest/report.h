@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* What follows the names of checks from now on. */
+void report_suffix(const char *suffix);
+
 void check_begin(const char *name);
 
 /* Compares, and reports the first difference of a check. */

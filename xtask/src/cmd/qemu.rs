@@ -94,8 +94,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 (&guest, Devices::Models, 0),
                 (&in_c, Devices::Models, 0),
                 (&guest, Devices::Mmio, 1),
+                (&in_c, Devices::Mmio, 1),
                 (&guest, Devices::Faults, 2),
+                (&in_c, Devices::Faults, 2),
                 (&guest, Devices::Leaks, 3),
+                (&in_c, Devices::Leaks, 3),
             ] {
                 let hypervisor = build::hypervisor(&toolchain, devices)?;
                 let words = [(MACHINE, word(machine)), (TASK, task | word(machine) << 16)];

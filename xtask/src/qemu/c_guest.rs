@@ -9,10 +9,20 @@ use super::build;
 use super::toolchain::Toolchain;
 use crate::tools;
 
-const SOURCES: [&str; 4] = ["entry.S", "guest.c", "contract.c", "report.c"];
+const SOURCES: [&str; 9] = [
+    "guest.c",
+    "preserved.c",
+    "contract.c",
+    "report.c",
+    "../assembly/entry.s",
+    "../assembly/around.s",
+    "../assembly/deep.s",
+    "../assembly/left.s",
+    "../assembly/level.s",
+];
 
 /// How a kernel is compiled. Nothing may use the FPU, or be at addresses beyond 32 bits.
-const FLAGS: [&str; 17] = [
+const FLAGS: [&str; 18] = [
     "-std=c99",
     "-Wall",
     "-Wextra",
@@ -30,6 +40,8 @@ const FLAGS: [&str; 17] = [
     "-static",
     "-no-pie",
     "-Wl,--build-id=none,--gc-sections",
+    // Assembly does not say that it needs no executable stack.
+    "-Wl,-z,noexecstack",
 ];
 
 /// Builds guest-abi's C interface as a static library for SPARC V9 without an operating system.

@@ -6,7 +6,6 @@
 mod calls;
 mod contract;
 mod counts;
-mod entry;
 mod faults;
 mod preserved;
 mod probes;
@@ -30,7 +29,11 @@ fn sun4v() -> Sun4v {
     unsafe { Sun4v::new() }
 }
 
-extern "C" fn main() -> ! {
+core::arch::global_asm!(include_str!("../../assembly/entry.s"), options(raw));
+
+/// Where the first instructions lead.
+#[unsafe(no_mangle)]
+extern "C" fn guest_main() -> ! {
     // SAFETY: memory of the partition that the image does not use.
     let task = unsafe { TASK.read_volatile() };
     let machine = Machine {
@@ -50,7 +53,8 @@ extern "C" fn main() -> ! {
         2 => faults::run(&mut report, machine),
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
-        _ => swept::exhaust(&mut report),
+        5 => swept::exhaust(&mut report),
+        _ => preserved::trap_in_handlers(&mut report),
     }
     report.end()
 }

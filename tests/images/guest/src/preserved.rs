@@ -175,6 +175,14 @@ fn levels(check: &mut Check<'_>) {
     }
 }
 
+/// Ends in the hypervisor.
+pub fn trap_in_handlers(report: &mut Report) {
+    negotiate(Some(1));
+    report.line(format_args!("the guest traps in its trap handlers now"));
+    // SAFETY: nothing of this guest goes on.
+    unsafe { probes::trap_in_handlers() }
+}
+
 fn pstate(check: &mut Check<'_>) {
     const IE: u64 = 1 << 1;
     const AM: u64 = 1 << 3;

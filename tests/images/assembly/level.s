@@ -1,28 +1,23 @@
-//! The clock around a trap; traps at other levels and with other states.
+! The clock around a trap; traps at other levels and with other states.
 
-macro_rules! ticks {
-    ($name:literal, $trap:literal) => {
-        core::arch::global_asm!(
-            concat!(".section .text\n.globl ", $name, "\n", $name, ":"),
-            "
-            mov %o2, %o5
-            rd %tick, %g1
-            ",
-            concat!("ta ", $trap),
-            "
-            rd %tick, %g2
-            retl
-             sub %g2, %g1, %o0
-            ",
-        );
-    };
-}
-ticks!("ticks_fast", "0x80");
-ticks!("ticks_core", "0xff");
+        .register %g2, #scratch
+        .register %g3, #scratch
 
-core::arch::global_asm!(
-    "
+        .macro ticks name, trap
+        .globl \name
+\name:
+        mov %o2, %o5
+        rd %tick, %g1
+        ta \trap
+        rd %tick, %g2
+        retl
+         sub %g2, %g1, %o0
+        .endm
+
         .section .text
+        ticks ticks_fast, 0x80
+        ticks ticks_core, 0xff
+
         .globl ticks_none
 ticks_none:
         rd %tick, %g1
@@ -58,5 +53,3 @@ with_pstate:
         mov %o1, %o0
         retl
          xor %g4, %g2, %o1
-    ",
-);

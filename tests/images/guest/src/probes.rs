@@ -1,9 +1,12 @@
-//! What only assembly can look at: registers, windows and levels around a trap.
+//! What only assembly can look at: registers, windows and levels around a trap. The guest in C uses the same.
 
-mod around;
-mod deep;
-mod left;
-mod level;
+use core::arch::global_asm;
+
+global_asm!(include_str!("../../assembly/around.s"), options(raw));
+global_asm!(include_str!("../../assembly/deep.s"), options(raw));
+global_asm!(include_str!("../../assembly/handlers.s"), options(raw));
+global_asm!(include_str!("../../assembly/left.s"), options(raw));
+global_asm!(include_str!("../../assembly/level.s"), options(raw));
 
 /// What [`around_fast`] and [`around_core`] find behind the trap.
 #[repr(C)]
@@ -62,6 +65,8 @@ unsafe extern "C" {
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps with these bits of PSTATE inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
+    /// Traps, and again in each trap handler.
+    pub fn trap_in_handlers() -> !;
     /// %tick around a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;

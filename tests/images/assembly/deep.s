@@ -1,0 +1,71 @@
+! Calls at every depth of a recursion, so with every number of free windows.
+! deep_fast, deep_core: %o0 is the depth, %o1 the function, %o2 is %o0 of the call, %o3 the stack pointer at it. Returns
+! the bits of locals that changed.
+
+        .register %g2, #scratch
+        .register %g3, #scratch
+
+        .macro deep name, trap
+        .globl \name
+\name:
+        save %sp, -192, %sp
+        sllx %i0, 8, %l7
+        add %l7, 0x10, %l0
+        add %l7, 0x11, %l1
+        add %l7, 0x12, %l2
+        add %l7, 0x13, %l3
+        add %l7, 0x14, %l4
+        add %l7, 0x15, %l5
+        add %l7, 0x16, %l6
+        clr %i5
+        mov %i2, %o0
+        mov %i1, %o5
+        mov %sp, %i4
+        mov %i3, %sp
+        ta \trap
+        xor %sp, %i3, %o1
+        or %i5, %o1, %i5
+        mov %i4, %sp
+        brz,pn %i0, 1f
+         sub %i0, 1, %o0
+        mov %i1, %o1
+        mov %i2, %o2
+        call \name
+         mov %i3, %o3
+        or %i5, %o0, %i5
+1:      mov %i2, %o0
+        mov %i1, %o5
+        mov %i3, %sp
+        ta \trap
+        mov %i4, %sp
+        sllx %i0, 8, %o0
+        xor %o0, %l7, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x10, %o1
+        xor %o1, %l0, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x11, %o1
+        xor %o1, %l1, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x12, %o1
+        xor %o1, %l2, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x13, %o1
+        xor %o1, %l3, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x14, %o1
+        xor %o1, %l4, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x15, %o1
+        xor %o1, %l5, %o1
+        or %i5, %o1, %i5
+        add %o0, 0x16, %o1
+        xor %o1, %l6, %o1
+        or %i5, %o1, %i5
+        ret
+         restore %i5, 0, %o0
+        .endm
+
+        .section .text
+        deep deep_fast, 0x80
+        deep deep_core, 0xff

@@ -1,0 +1,109 @@
+! Zero in everything that is free, and what is there behind the trap.
+! left_fast, left_core: %o0 and %o1 of the call, and in %o2 its function. Returns the bits that are left in windows, and
+! those that are left in globals of levels 1 and 2.
+
+        .register %g2, #scratch
+        .register %g3, #scratch
+
+        .macro left name, trap
+        .globl \name
+\name:
+        save %sp, -192, %sp
+        flushw
+        rdpr %cleanwin, %i5
+        wrpr %g0, 7, %cleanwin
+        rdpr %cwp, %g1
+        mov 7, %g2
+        mov %g1, %g3
+1:      inc %g3
+        and %g3, 7, %g3
+        wrpr %g3, 0, %cwp
+        clr %l0
+        clr %l1
+        clr %l2
+        clr %l3
+        clr %l4
+        clr %l5
+        clr %l6
+        clr %l7
+        subcc %g2, 1, %g2
+        be,pn %icc, 2f
+         nop
+        clr %o0
+        clr %o1
+        clr %o2
+        clr %o3
+        clr %o4
+        clr %o5
+        clr %o6
+        ba,pt %xcc, 1b
+         clr %o7
+2:      wrpr %g1, 0, %cwp
+        mov %g1, %i4
+        .irp level, 1, 2
+        wrpr %g0, \level, %gl
+        clr %g1
+        clr %g2
+        clr %g3
+        clr %g4
+        clr %g5
+        clr %g6
+        clr %g7
+        .endr
+        wrpr %g0, 0, %gl
+        mov %i0, %o0
+        mov %i1, %o1
+        mov 0x12, %o2
+        mov 0x13, %o3
+        mov 0x14, %o4
+        mov %i2, %o5
+        ta \trap
+        clr %i1
+        .irp level, 1, 2
+        wrpr %g0, \level, %gl
+        or %i1, %g1, %i1
+        or %i1, %g2, %i1
+        or %i1, %g3, %i1
+        or %i1, %g4, %i1
+        or %i1, %g5, %i1
+        or %i1, %g6, %i1
+        or %i1, %g7, %i1
+        .endr
+        wrpr %g0, 0, %gl
+        clr %g4
+        rdpr %cwp, %g1
+        mov 7, %g2
+        mov %g1, %g3
+3:      inc %g3
+        and %g3, 7, %g3
+        wrpr %g3, 0, %cwp
+        or %g4, %l0, %g4
+        or %g4, %l1, %g4
+        or %g4, %l2, %g4
+        or %g4, %l3, %g4
+        or %g4, %l4, %g4
+        or %g4, %l5, %g4
+        or %g4, %l6, %g4
+        or %g4, %l7, %g4
+        subcc %g2, 1, %g2
+        be,pn %icc, 4f
+         nop
+        or %g4, %o0, %g4
+        or %g4, %o1, %g4
+        or %g4, %o2, %g4
+        or %g4, %o3, %g4
+        or %g4, %o4, %g4
+        or %g4, %o5, %g4
+        or %g4, %o6, %g4
+        ba,pt %xcc, 3b
+         or %g4, %o7, %g4
+4:      wrpr %g1, 0, %cwp
+        mov %g4, %i0
+        wrpr %i5, 0, %cleanwin
+        ret
+         restore
+        .endm
+
+        .section .text
+        left left_fast, 0x80
+        left left_core, 0xff
