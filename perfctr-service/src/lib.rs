@@ -9,6 +9,7 @@
 mod access;
 pub mod arbitration;
 mod call;
+pub mod description;
 mod guest;
 mod l2;
 mod leaf;

@@ -146,13 +146,14 @@ pub enum Problem<'a> {
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(property) => write!(f, "has no property {property}"),
-            Self::NoNumber(property) => write!(f, "property {property} is not a number"),
-            Self::NoString(property) => write!(f, "property {property} is not a string"),
-            Self::PropertyTwice(property) => write!(f, "property {property} is there twice"),
+            Self::Missing(name) => write!(f, "has no property {name}"),
+            Self::NoNumber(name) => write!(f, "property {name} is not a number"),
+            Self::NoString(name) => write!(f, "property {name} is not a string"),
+            Self::PropertyTwice(name) => write!(f, "property {name} is there twice"),
             Self::NodeTwice(name) => write!(f, "has two arcs to nodes {name}, expected one"),
             Self::NoPlatform => f.write_str("has processors, but the root no node platform"),
             Self::UnknownPlatform(name) => {
+                let name = name.escape_default();
                 write!(f, "platform {name} has no Victoria Falls processors")
             }
             Self::Number(number, count) => {
@@ -165,7 +166,7 @@ impl fmt::Display for Problem<'_> {
             Self::NumberTwice(number) => write!(f, "number {number} is there twice"),
             Self::Gap(number) => write!(f, "number {number} is missing"),
             Self::Machine(error) => error.fmt(f),
-            Self::Stopped(property) => write!(f, "property {property} is 0"),
+            Self::Stopped(name) => write!(f, "property {name} is 0"),
         }
     }
 }
@@ -177,6 +178,7 @@ impl fmt::Display for NodeError<'_> {
             offset,
             problem,
         } = self;
+        let node = node.escape_default();
         write!(f, "offset {offset:#x}: node {node}: {problem}")
     }
 }

@@ -1,0 +1,59 @@
+//! The rights of a guest: LDoms' property, and the two older ones.
+
+use platform::md::Node;
+
+use super::error::{GuestError, GuestProblem};
+use crate::policy::{Grant, StrandRight};
+
+const PERF_COUNTERS: &str = "perf-counters";
+
+pub(super) fn grant(guest: Node<'_>) -> Result<Grant, GuestError<'_>> {
+    if let Some(property) = guest.property(PERF_COUNTERS)?
+        && let Some(words) = guest.string(PERF_COUNTERS)?
+    {
+        return perf_counters(words).map_err(|problem| GuestError {
+            offset: property.offset(),
+            ..GuestError::new(guest, problem)
+        });
+    }
+    let access = is_set(guest, "perfctraccess")?;
+    let ht_access = is_set(guest, "perfctrhtaccess")?;
+    Ok(Grant {
+        global: access,
+        strand: match (access, ht_access) {
+            (false, _) => StrandRight::None,
+            (true, false) => StrandRight::Strand,
+            (true, true) => StrandRight::HtStrand,
+        },
+    })
+}
+
+/// Whether a number is there, and not 0.
+pub(super) fn is_set<'a>(guest: Node<'a>, name: &str) -> Result<bool, GuestError<'a>> {
+    Ok(guest.number(name)?.unwrap_or(0) != 0)
+}
+
+fn perf_counters(words: &str) -> Result<Grant, GuestProblem<'_>> {
+    let mut grant = Grant::NONE;
+    if words.is_empty() {
+        return Ok(grant);
+    }
+    for word in words.split(',') {
+        let right = match word {
+            "global" if grant.global => return Err(GuestProblem::WordTwice(word)),
+            "global" => {
+                grant.global = true;
+                continue;
+            }
+            "strand" => StrandRight::Strand,
+            "htstrand" => StrandRight::HtStrand,
+            _ => return Err(GuestProblem::UnknownWord(word)),
+        };
+        match grant.strand {
+            StrandRight::None => grant.strand = right,
+            same if same == right => return Err(GuestProblem::WordTwice(word)),
+            _ => return Err(GuestProblem::StrandAndHtStrand),
+        }
+    }
+    Ok(grant)
+}
