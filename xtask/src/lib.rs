@@ -3,6 +3,7 @@
 pub mod cmd;
 pub mod interrupt;
 pub mod lackey;
+pub mod md;
 pub mod memory;
 pub mod nearest;
 pub mod output;

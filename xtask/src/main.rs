@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, header, qemu, record, regs, sim, test};
+use xtask::cmd::{Mismatch, bench, call, header, md, qemu, record, regs, sim, test};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -34,6 +34,7 @@ enum Command {
     Bench(bench::Args),
     Qemu(qemu::Args),
     Header(header::Args),
+    Md(md::Args),
 }
 
 /// Bad input, and whatever else a command cannot do.
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Qemu(args) => qemu::run(args),
         Command::Header(args) => header::run(args),
+        Command::Md(args) => md::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

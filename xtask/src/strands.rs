@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Context, ensure};
 use guest_abi::StrandId;
+use perfctr_service::StrandSet;
 
 /// The strands of a list, in its order.
 ///
@@ -21,6 +22,26 @@ pub fn parse(text: &str) -> anyhow::Result<Vec<StrandId>> {
         }
     }
     Ok(strands)
+}
+
+/// The list of these strands, in order; `-` if there is none.
+#[must_use]
+pub fn list(strands: StrandSet) -> String {
+    let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
+    for strand in strands.iter().map(StrandId::index) {
+        match ranges.last_mut() {
+            Some(range) if range.end() + 1 == strand => *range = *range.start()..=strand,
+            _ => ranges.push(strand..=strand),
+        }
+    }
+    let text = |range: RangeInclusive<usize>| match range.into_inner() {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    };
+    match ranges.is_empty() {
+        true => "-".to_owned(),
+        false => ranges.into_iter().map(text).collect::<Vec<_>>().join(","),
+    }
 }
 
 fn range(text: &str) -> anyhow::Result<impl Iterator<Item = StrandId>> {
@@ -55,5 +76,15 @@ mod tests {
         for wrong in ["", "a", "256", "-1", "3-1", "1,,2", "1-", "0,0-3"] {
             assert!(numbers(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn lists_of_sets() {
+        let list = |numbers: &[usize]| -> String {
+            super::list(numbers.iter().copied().filter_map(StrandId::new).collect())
+        };
+        assert_eq!(list(&[]), "-");
+        assert_eq!(list(&[7]), "7");
+        assert_eq!(list(&[255, 64, 0, 65, 66, 2, 254]), "0,2,64-66,254-255");
     }
 }

@@ -7,6 +7,7 @@ pub mod call;
 pub mod cargo;
 pub mod header;
 pub mod machine;
+pub mod md;
 pub mod qemu;
 pub mod record;
 pub mod regs;

@@ -1,0 +1,187 @@
+//! The binary format, as `platform::md` describes it. Names are in the name block once; that is padded to 16 bytes, and
+//! each string and data to 8.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use platform::md::{self, Md};
+
+use super::{Description, Node, Property, Value};
+
+/// The size of the header, and of an element.
+const ELEMENT: usize = 16;
+const NAMES_ALIGN: usize = 16;
+const DATA_ALIGN: usize = 8;
+
+/// Something that the format has no room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A name of more than 255 bytes.
+    LongName(String),
+    /// A name or string with a NUL in it.
+    Nul(String),
+    /// An arc to a node that there is not.
+    Arc(usize),
+    /// A block of 4 GB or more.
+    Size,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongName(name) => {
+                let start: String = name.chars().take(20).collect();
+                write!(
+                    f,
+                    "the name '{}...' has {} bytes, expected at most 255",
+                    start.escape_default(),
+                    name.len()
+                )
+            }
+            Self::Nul(text) => write!(
+                f,
+                "'{}' has a NUL in it, which ends a string",
+                text.escape_default()
+            ),
+            Self::Arc(node) => write!(f, "an arc to node {node}, which there is not"),
+            Self::Size => f.write_str("more than 4 GB"),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl Description {
+    /// What a binary description says. What has been removed from it is left out.
+    #[must_use]
+    pub fn read(md: Md<'_>) -> Self {
+        let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
+        let value = |value: md::Value<'_>| match value {
+            md::Value::Arc(node) => Value::Arc(numbers[&node.index()]),
+            md::Value::Number(number) => Value::Number(number),
+            md::Value::String(string) => Value::String(string.to_owned()),
+            md::Value::Data(data) => Value::Data(data.to_owned()),
+        };
+        let mut nodes = Vec::new();
+        for node in md.nodes() {
+            let properties = node.properties().map(|property| Property {
+                name: property.name().to_owned(),
+                value: value(property.value()),
+            });
+            nodes.push(Node {
+                name: node.name().to_owned(),
+                properties: properties.collect(),
+            });
+        }
+        Self { nodes }
+    }
+
+    /// The binary description.
+    ///
+    /// # Errors
+    /// It does not fit into the format.
+    pub fn build(&self) -> Result<Vec<u8>, Unfit> {
+        let mut starts = Vec::new();
+        let mut elements = 0;
+        for node in &self.nodes {
+            starts.push(elements);
+            elements += 1 + node.properties.len() + 1;
+        }
+        let mut blocks = Blocks::default();
+        for (node, start) in self.nodes.iter().zip(&starts) {
+            let next = start + 1 + node.properties.len() + 1;
+            blocks.element(b'N', &node.name, next as u64)?;
+            for Property { name, value } in &node.properties {
+                match value {
+                    Value::Arc(node) => {
+                        let target = starts.get(*node).ok_or(Unfit::Arc(*node))?;
+                        blocks.element(b'a', name, *target as u64)?;
+                    }
+                    Value::Number(number) => blocks.element(b'v', name, *number)?,
+                    Value::String(string) => {
+                        let place = blocks.data(&terminated(string)?)?;
+                        blocks.element(b's', name, place)?;
+                    }
+                    Value::Data(data) => {
+                        let place = blocks.data(data)?;
+                        blocks.element(b'd', name, place)?;
+                    }
+                }
+            }
+            blocks.elements.extend(Blocks::bare(b'E'));
+        }
+        blocks.elements.extend(Blocks::bare(0));
+        blocks.whole()
+    }
+}
+
+/// The three blocks.
+#[derive(Default)]
+struct Blocks {
+    elements: Vec<u8>,
+    names: Vec<u8>,
+    data: Vec<u8>,
+    offsets: HashMap<String, u32>,
+}
+
+impl Blocks {
+    /// An element that is nothing but a tag.
+    const fn bare(tag: u8) -> [u8; ELEMENT] {
+        let mut element = [0; ELEMENT];
+        element[0] = tag;
+        element
+    }
+
+    fn element(&mut self, tag: u8, name: &str, value: u64) -> Result<(), Unfit> {
+        let length = u8::try_from(name.len()).map_err(|_| Unfit::LongName(name.to_owned()))?;
+        let offset = self.name(name)?;
+        self.elements.extend([tag, length, 0, 0]);
+        self.elements.extend(offset.to_be_bytes());
+        self.elements.extend(value.to_be_bytes());
+        Ok(())
+    }
+
+    fn name(&mut self, name: &str) -> Result<u32, Unfit> {
+        if let Some(offset) = self.offsets.get(name) {
+            return Ok(*offset);
+        }
+        let offset = size(&self.names)?;
+        self.names.extend(terminated(name)?);
+        self.offsets.insert(name.to_owned(), offset);
+        Ok(offset)
+    }
+
+    /// Length and offset of `bytes`, as an element holds them.
+    fn data(&mut self, bytes: &[u8]) -> Result<u64, Unfit> {
+        let place = u64::from(size(bytes)?) << 32 | u64::from(size(&self.data)?);
+        self.data.extend(bytes);
+        pad(&mut self.data, DATA_ALIGN);
+        Ok(place)
+    }
+
+    fn whole(mut self) -> Result<Vec<u8>, Unfit> {
+        pad(&mut self.names, NAMES_ALIGN);
+        let blocks = [self.elements, self.names, self.data];
+        let mut bytes = vec![0, 1, 0, 0];
+        for block in &blocks {
+            bytes.extend(size(block)?.to_be_bytes());
+        }
+        bytes.extend(blocks.concat());
+        Ok(bytes)
+    }
+}
+
+fn pad(bytes: &mut Vec<u8>, align: usize) {
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+}
+
+fn size(bytes: &[u8]) -> Result<u32, Unfit> {
+    u32::try_from(bytes.len()).map_err(|_| Unfit::Size)
+}
+
+fn terminated(text: &str) -> Result<Vec<u8>, Unfit> {
+    if text.contains('\0') {
+        return Err(Unfit::Nul(text.to_owned()));
+    }
+    Ok(text.bytes().chain([0]).collect())
+}
