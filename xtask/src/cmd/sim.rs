@@ -13,6 +13,7 @@ use platform::Machine;
 
 use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
+use crate::cmd::md::describe;
 use crate::memory::MemorySystem;
 use crate::nearest::unknown;
 use crate::output::OutputFile;
@@ -39,11 +40,16 @@ use crate::trace::{TraceReader, bundled};
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
                   cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
+                  cargo xtask sim --md xtask/machines/batoka-4-disabled.toml\n  \
                   zcat trace.gz | cargo xtask sim --trace - --json results.json"
 )]
 pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
+
+    /// Machine and guests from a machine description, binary or its source (.toml); see cargo xtask md --help
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
+    md: Option<PathBuf>,
 
     /// A recording to replay, plain, gzip or zstd, `-` for standard input; may be repeated
     #[arg(long, value_name = "FILE")]
@@ -137,15 +143,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn prepare(args: &Args) -> anyhow::Result<Setup> {
-    let machine = args.machine.machine()?;
+    let (machine, guests) = machine_and_guests(args)?;
     let events = match &args.events {
         Some(text) => events_of(machine, Events::parse(text)?)?,
         None if machine.model().has_hubs() => Events::parse(DEFAULT)?,
         None => Events::parse(DEFAULT)?.without_hubs(),
-    };
-    let guests = match &args.guests {
-        Some(path) => guests::from_file(path)?,
-        None => guests::default(machine),
     };
     let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
     policy::check(machine, &configs)?;
@@ -193,6 +195,25 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
         guests,
         measuring,
     })
+}
+
+fn machine_and_guests(args: &Args) -> anyhow::Result<(Machine, Vec<Guest>)> {
+    if let Some(path) = &args.md {
+        let described = describe(path)?;
+        let name = path.display();
+        let machine = described
+            .machine
+            .with_context(|| format!("{name}: describes no Victoria Falls machine"))?;
+        ensure!(!described.guests.is_empty(), "{name}: describes no guest");
+        let guests = described.guests.into_iter().map(Guest::from).collect();
+        return Ok((machine, guests));
+    }
+    let machine = args.machine.machine()?;
+    let guests = match &args.guests {
+        Some(path) => guests::from_file(path)?,
+        None => guests::default(machine),
+    };
+    Ok((machine, guests))
 }
 
 /// What is counted of the events that were asked for. Those of hubs are left out, aloud, on a machine without hubs.

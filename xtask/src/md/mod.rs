@@ -1,4 +1,4 @@
-//! Machine descriptions on the host: as a person writes them ([`parse`], [`print`]), as firmware reads them
+//! Machine descriptions on the host: as a person writes them ([`parse`], [`print()`]), as firmware reads them
 //! ([`Description::build`], [`Description::read`]), and all of it in between.
 //!
 //! The source of a description is TOML. A table is a node; the order of tables, and of the properties in them, is that of
@@ -18,10 +18,10 @@
 //! ```
 //!
 //! The label of a node is its name; with a number behind a `-` where several nodes have the name, or it ends in that way
-//! itself. [`print`] numbers those from 0 in their order. A property that is there more than once is an array, in which
+//! itself. [`print()`] numbers those from 0 in their order. A property that is there more than once is an array, in which
 //! strings are arcs, and a string is `{ string = "first" }`.
 //!
-//! [`print`] of what [`parse`] has read gives the source back, but for comments and layout, if it uses these numbers.
+//! [`print()`] of what [`parse`] has read gives the source back, but for comments and layout, if it uses these numbers.
 
 mod binary;
 mod described;

@@ -9,7 +9,7 @@ use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
 use serde::Deserialize;
 
-use crate::strands;
+use crate::{md, strands};
 
 /// A guest.
 #[derive(Clone, Debug)]
@@ -18,6 +18,15 @@ pub struct Guest {
     pub name: String,
     /// What the service is told.
     pub config: GuestConfig,
+}
+
+impl From<md::Guest> for Guest {
+    fn from(guest: md::Guest) -> Self {
+        Self {
+            name: guest.name,
+            config: guest.config,
+        }
+    }
 }
 
 /// What a configuration file holds.

@@ -5,7 +5,7 @@ use crate::program::{command, end, xtask};
 #[test]
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
-    for name in ["sim", "regs", "call", "record", "test", "bench"] {
+    for name in ["sim", "regs", "call", "record", "test", "bench", "md"] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
         for flag in ["-h", "--help"] {
             let help = xtask(&[name, flag]).well();

@@ -6,6 +6,7 @@ mod check;
 mod consoles;
 mod help;
 mod interrupts;
+mod md;
 mod program;
 mod regs;
 mod sim;

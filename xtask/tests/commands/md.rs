@@ -1,0 +1,254 @@
+//! `md`, and `sim --md`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::program::{Place, xtask};
+use crate::sim::trace;
+
+fn source(name: &str) -> String {
+    format!("{}/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn build_dump_and_check() {
+    let place = Place::new("md");
+    let file = place.path().join("machine.md");
+    let file = file.to_str().unwrap();
+    let source = source("batoka-2");
+    assert_eq!(xtask(&["md", "build", &source, "-o", file]).well(), "");
+    assert_eq!(fs::read(file).unwrap()[..4], [0, 1, 0, 0]);
+
+    let dump = xtask(&["md", "dump", file]).well();
+    assert!(
+        fs::read_to_string(&source)
+            .unwrap()
+            .ends_with(&format!("\n\n{dump}"))
+    );
+
+    let check = xtask(&["md", "check", file]).well();
+    assert_eq!(
+        check,
+        "nodes     20\n\
+         platform  SUNW,T5440\n\
+         machine   batoka with 2 nodes, 128 strands\n\
+         \n\
+         guest    resource_id  gid  grant   compatible  strands\n\
+         primary            0    0  strand  no          0,8,64\n\
+         ldg1               1    1  global  yes         72,80\n\
+         ldg2               2    2  none    no          88\n"
+    );
+    // A source will do, too.
+    assert_eq!(xtask(&["md", "check", &source]).well(), check);
+}
+
+#[test]
+fn check_of_other_descriptions() {
+    assert_eq!(
+        xtask(&["md", "check", &source("t1")]).well(),
+        "nodes     11\n\
+         machine   describes no Victoria Falls machine\n\
+         \n\
+         guest   resource_id  gid  grant          compatible  strands\n\
+         guest0            0    0  global+strand  no          0-3\n"
+    );
+    assert_eq!(
+        xtask(&["md", "check", &source("guest")]).well(),
+        "nodes     5\n\
+         platform  SUNW,T5440\n\
+         %stick    1414000000 Hz\n\
+         machine   describes no Victoria Falls machine\n\
+         guests    describes none\n"
+    );
+    let disabled = xtask(&["md", "check", &source("batoka-4-disabled")]).well();
+    assert!(disabled.contains("\nmissing   NODE1_MCU0\n"), "{disabled}");
+}
+
+#[test]
+fn check_as_json() {
+    let check = |name| -> Value {
+        let output = xtask(&["md", "check", "--json", &source(name)]).well();
+        serde_json::from_str(&output).unwrap()
+    };
+    assert_eq!(
+        check("maramba-1"),
+        json!({
+            "nodes": 14,
+            "platform": "SUNW,Sun-Blade-T6340",
+            "stick_frequency": null,
+            "machine": { "model": "maramba", "nodes": 1, "strands": 64, "missing_channels": [] },
+            "guests": [
+                {
+                    "name": "primary", "resource_id": 0, "gid": 0, "strands": [0, 8, 16],
+                    "grant": "global+htstrand", "compatible": false
+                },
+                {
+                    "name": "ldg1", "resource_id": 1, "gid": 1, "strands": [24],
+                    "grant": "none", "compatible": false
+                },
+            ],
+        })
+    );
+    assert_eq!(
+        check("guest"),
+        json!({
+            "nodes": 5, "platform": "SUNW,T5440", "stick_frequency": 1_414_000_000, "machine": null, "guests": [],
+        })
+    );
+    assert_eq!(
+        check("batoka-4-disabled")["machine"]["missing_channels"],
+        json!(["NODE1_MCU0"])
+    );
+}
+
+#[test]
+fn bad_input() {
+    let place = Place::new("md-bad");
+    let output = place.path().join("out.md");
+    let output = output.to_str().unwrap();
+    let garbage = place.file("garbage.md", [0xff; 40]);
+    let short = place.file("short.md", [0; 15]);
+    let not_text = place.file("text.toml", [0xff; 40]);
+    let wrong = place.file("wrong.toml", "[root]\nfwd = [\"guests\"]\n");
+    let two_words = place.file(
+        "words.toml",
+        "[root]\nfwd = [\"guests\"]\n[guests]\nfwd = [\"guest\"]\n[guest]\nresource_id = 0\n\
+         perf-counters = \"strand,htstrand\"\n",
+    );
+    let endless = "/dev/zero";
+    for (arguments, says) in [
+        (
+            &["dump", &garbage][..],
+            "garbage.md: offset 0x0: transport version 65535.65535, expected 1.0",
+        ),
+        (
+            &["check", &short],
+            "short.md: offset 0x0: shorter than a header of 16 bytes",
+        ),
+        (&["dump", "/nowhere/x.md"], "/nowhere/x.md: cannot be read"),
+        (&["check", endless], "/dev/zero: longer than 16777216 bytes"),
+        (
+            &["build", &not_text, "-o", output],
+            "text.toml: is not UTF-8",
+        ),
+        (
+            &["build", &wrong, "-o", output],
+            "wrong.toml:2: there is no node 'guests'; did you mean root?",
+        ),
+        (
+            &["check", &wrong],
+            "wrong.toml:2: there is no node 'guests'",
+        ),
+        (
+            &["check", &two_words],
+            "words.toml: offset 0x90: node guest: perf-counters has both strand and htstrand",
+        ),
+        (&["build", &wrong], "--output"),
+        (
+            &["build", &source("t1"), "-o", "/nowhere/x.md"],
+            "/nowhere/x.md: cannot be written",
+        ),
+        (&["chek"], "chek"),
+    ] {
+        let ended = xtask(&[&["md"], arguments].concat());
+        ended.badly(says);
+        assert_eq!(ended.stdout, "", "{arguments:?}");
+        assert!(!fs::exists(output).unwrap());
+    }
+}
+
+#[test]
+fn sim_takes_machine_and_guests() {
+    let place = Place::new("md-sim");
+    let refs = place.file("refs.txt", trace(3_000));
+    let results = |name: &str| -> Value {
+        let json = place.path().join("results.json");
+        let json = json.to_str().unwrap();
+        let arguments = ["sim", "--trace", &refs, "--json", json];
+        let ended = xtask(&[&arguments[..], &["--md", &source(name)]].concat());
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()
+    };
+    for (name, machine, nodes, guests, counters) in [
+        (
+            "maramba-2",
+            "maramba",
+            2,
+            "primary global+strand, ldg1 htstrand",
+            16,
+        ),
+        (
+            "batoka-4",
+            "batoka",
+            4,
+            "primary global+htstrand, ldg1 htstrand, ldg2 none",
+            72,
+        ),
+        // Two counters less.
+        (
+            "batoka-4-disabled",
+            "batoka",
+            4,
+            "primary global+htstrand, ldg1 htstrand, ldg2 none",
+            70,
+        ),
+    ] {
+        let results = results(name);
+        assert_eq!(
+            (&results["machine"], &results["nodes"]),
+            (&json!(machine), &json!(nodes))
+        );
+        let listed: Vec<String> = (results["guests"].as_array().unwrap().iter())
+            .map(|guest| {
+                let text = |key: &str| guest[key].as_str().unwrap().to_owned();
+                format!("{} {}", text("name"), text("grant"))
+            })
+            .collect();
+        assert_eq!(listed.join(", "), guests);
+        let all = results["counters"].as_array().unwrap();
+        assert_eq!(all.len(), counters, "{name}");
+        let of_channel = all
+            .iter()
+            .any(|counter| counter["name"] == "NODE1_MCU0_PIC");
+        assert_eq!(of_channel, name != "batoka-4-disabled");
+        assert_eq!(results["truth_matches"], true);
+    }
+}
+
+#[test]
+fn sim_cannot_take_both() {
+    let batoka = source("batoka-4");
+    let (guest, t1) = (source("guest"), source("t1"));
+    let place = Place::new("md-sim-bad");
+    let nobody = place.file(
+        "nobody.toml",
+        "[root]\nfwd = [\"platform\", \"vf-nodes\"]\n[platform]\nname = \"SUNW,T5440\"\n\
+         [vf-nodes]\nfwd = [\"vf-node\"]\n[vf-node]\nid = 0\n",
+    );
+    for (arguments, says) in [
+        (
+            &["--md", &batoka, "--machine", "batoka"][..],
+            "'--md <FILE>' cannot be used with '--machine <M>'",
+        ),
+        (
+            &["--nodes", "4", "--md", &batoka],
+            "'--nodes <N>' cannot be used with '--md <FILE>'",
+        ),
+        (
+            &["--md", &batoka, "--guests", "guests.toml"],
+            "'--md <FILE>' cannot be used with '--guests <FILE>'",
+        ),
+        (
+            &["--md", &guest],
+            "guest.toml: describes no Victoria Falls machine",
+        ),
+        (
+            &["--md", &t1],
+            "t1.toml: describes no Victoria Falls machine",
+        ),
+        (&["--md", &nobody], "nobody.toml: describes no guest"),
+    ] {
+        xtask(&[&["sim"], arguments].concat()).badly(says);
+    }
+}
