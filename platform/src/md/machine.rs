@@ -50,9 +50,9 @@ impl Model {
 }
 
 impl<'a> Md<'a> {
-    /// The node that the description begins with; `None` if that is not called `root`.
+    /// The first node called `root`, from which arcs lead to all others; `None` if there is none.
     pub fn root(self) -> Option<Node<'a>> {
-        self.nodes().next().filter(|node| node.name() == ROOT)
+        self.node_named(ROOT)
     }
 
     /// The only node of this name that belongs to the root; `None` if none does.

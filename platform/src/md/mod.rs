@@ -43,7 +43,7 @@ pub use reader::Md;
 pub const FORWARD: &str = "fwd";
 /// The name of the arcs from a node to those that it belongs to.
 pub const BACK: &str = "back";
-/// The name of the node that a description begins with.
+/// The name of the node from which arcs lead to all others.
 pub const ROOT: &str = "root";
 
 #[cfg(test)]

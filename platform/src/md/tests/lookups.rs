@@ -109,10 +109,19 @@ fn properties() {
 }
 
 #[test]
-fn the_root_comes_first() {
+fn roots() {
     let mut build = Build::default();
-    build.node("unit", |unit| unit.arc("fwd", 3));
+    build.node("unit", |unit| unit.arc("fwd", 5));
+    build.node("other", |_| {});
+    build.node("root", |root| root.arc("fwd", 3));
     build.node("root", |_| {});
+    let bytes = build.bytes();
+    let md = Md::new(&bytes).unwrap();
+    assert_eq!(md.root().unwrap().index(), 5);
+    assert_eq!(md.under_root("other"), Ok(md.node(3)));
+
+    let mut build = Build::default();
+    build.node("unit", |unit| unit.arc("fwd", 0));
     let bytes = build.bytes();
     let md = Md::new(&bytes).unwrap();
     assert_eq!(md.root(), None);
