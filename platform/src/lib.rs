@@ -18,6 +18,7 @@ pub mod machine;
 pub mod md;
 #[cfg(feature = "models")]
 pub mod models;
+pub mod ptimer;
 #[cfg(target_arch = "sparc64")]
 pub mod sparc64;
 

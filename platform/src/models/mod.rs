@@ -2,7 +2,7 @@
 //!
 //! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
 //! [`HubChip`]. [`Devices`] holds all of a machine's and puts them behind [`Bus`](crate::Bus) and
-//! [`StrandRegisters`](crate::StrandRegisters).
+//! [`StrandRegisters`](crate::StrandRegisters). The time source [`PtimerEngine`] stands beside them.
 //!
 //! [`SparcUnit`] is a strand's counters as code that samples uses them, and [`R10000`] the counters of another processor:
 //! both are a [`CounterUnit`](guest_abi::sampling::CounterUnit).
@@ -17,6 +17,7 @@ mod devices;
 mod hub;
 mod l2;
 mod mcu;
+mod ptimer;
 pub mod r10000;
 mod sparc;
 mod strand;
@@ -27,6 +28,7 @@ pub use devices::{Devices, FaultyUnit};
 pub use hub::HubChip;
 pub use l2::L2;
 pub use mcu::MemoryController;
+pub use ptimer::PtimerEngine;
 pub use r10000::R10000;
 pub use sparc::{NoHtRight, SparcUnit};
 pub use spin::MutexGuard;

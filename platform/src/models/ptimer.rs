@@ -1,0 +1,392 @@
+//! PTIMER: see [`crate::ptimer`] for its registers.
+
+use crate::AccessError;
+use crate::ptimer::{COUNTER_BITS, Input, Register};
+
+/// The bits of the counter, and those of them that the comparator looks at.
+const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
+const LOW_BITS: u32 = 27;
+const LOW: u64 = (1 << LOW_BITS) - 1;
+
+const EXTERNAL: u32 = 1 << 16;
+
+/// The engine. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
+///
+/// Everything happens at a time, in nanoseconds, that the caller says; it never goes back.
+///
+/// The comparator looks at the counter whenever that changes, and at ALARM_0 when it is written. It matches once for each
+/// time that the counter comes by, so again after 2^27 counts.
+///
+/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the engine, as it did a machine: from then on every
+/// access faults.
+#[derive(Clone, Debug)]
+pub struct PtimerEngine {
+    input: Input,
+    matched: bool,
+    enabled: bool,
+    numerator: u32,
+    denominator: u32,
+    clock_source: u32,
+    alarm: u64,
+    count: u64,
+    /// When the counter came to `count`, in nanoseconds, with what of the next count was over by then: a fraction of which
+    /// this is the numerator, and [`Rate::per`] the denominator.
+    at: u64,
+    begun: u128,
+}
+
+/// So many counts per so many nanoseconds; neither is 0.
+struct Rate {
+    counts: u128,
+    per: u128,
+}
+
+impl PtimerEngine {
+    /// An engine after reset.
+    pub const fn new(input: Input) -> Self {
+        Self {
+            input,
+            matched: false,
+            enabled: false,
+            numerator: 0,
+            denominator: 0,
+            clock_source: 0,
+            alarm: LOW,
+            count: 0,
+            at: 0,
+            begun: 0,
+        }
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, register: Register, now: u64) -> Result<u32, AccessError> {
+        self.answering(register)?;
+        self.pass(now);
+        Ok(match register {
+            Register::Intr => self.matched.into(),
+            Register::IntrEn => self.enabled.into(),
+            Register::Numerator => self.numerator,
+            Register::Denominator => self.denominator,
+            Register::ClockSource => self.clock_source,
+            Register::Time0 => ((self.count & LOW) << 5) as u32,
+            Register::Time1 => (self.count >> LOW_BITS) as u32,
+            Register::Alarm0 => (self.alarm << 5) as u32,
+        })
+    }
+
+    /// Writes a register. What the comparator missed until now it saw as everything was before.
+    pub fn write(&mut self, register: Register, value: u32, now: u64) -> Result<(), AccessError> {
+        self.answering(register)?;
+        self.pass(now);
+        let value = value & register.mask();
+        match register {
+            Register::Intr => self.matched &= value == 0,
+            Register::IntrEn => self.enabled = value != 0,
+            Register::Numerator => self.set_rate(|engine| engine.numerator = value),
+            Register::Denominator => self.set_rate(|engine| engine.denominator = value),
+            Register::ClockSource => self.set_rate(|engine| engine.clock_source = value),
+            Register::Time0 => self.count = self.count & !LOW | u64::from(value >> 5),
+            Register::Time1 => self.count = self.count & LOW | u64::from(value) << LOW_BITS,
+            Register::Alarm0 => self.alarm = u64::from(value >> 5),
+        }
+        if let Register::Time0 | Register::Alarm0 = register {
+            self.matched |= self.count & LOW == self.alarm;
+        }
+        Ok(())
+    }
+
+    /// Whether the interrupt line is up.
+    pub fn interrupts(&mut self, now: u64) -> bool {
+        self.pass(now);
+        self.matched && self.enabled
+    }
+
+    /// When the comparator matches next: the first nanosecond at which TIME_0 has come to show ALARM_0. `None` if never.
+    pub fn next_match(&self) -> Option<u64> {
+        let Rate { counts, per } = self.rate()?;
+        let whole = u128::from(self.counts_to_match()) * per - self.begun;
+        let after = whole.div_ceil(counts);
+        self.at.checked_add(u64::try_from(after).ok()?)
+    }
+
+    fn counts_to_match(&self) -> u64 {
+        match self.alarm.wrapping_sub(self.count) & LOW {
+            0 => LOW + 1,
+            counts => counts,
+        }
+    }
+
+    /// Lets the time pass until now.
+    fn pass(&mut self, now: u64) {
+        let Some(passed) = now.checked_sub(self.at) else {
+            return;
+        };
+        self.at = now;
+        if let Some(Rate { counts, per }) = self.rate() {
+            let sum = u128::from(passed) * counts + self.begun;
+            let more = sum / per;
+            self.begun = sum % per;
+            self.matched |= more >= u128::from(self.counts_to_match());
+            self.count = (u128::from(self.count) + more) as u64 & COUNTER;
+        }
+    }
+
+    fn set_rate(&mut self, set: impl FnOnce(&mut Self)) {
+        set(self);
+        self.begun = 0;
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        let [multiplier, divider] = match self.input {
+            Input::Crystal { .. } if self.clock_source & EXTERNAL == 0 => {
+                [self.clock_source & 0xff, self.clock_source >> 8].map(|less| u128::from(less) + 1)
+            }
+            _ => [1, 1],
+        };
+        let hz = match self.input {
+            Input::Chip { hz } => hz,
+            Input::Crystal { external_hz, .. } if self.clock_source & EXTERNAL != 0 => external_hz,
+            Input::Crystal { hz, .. } => hz,
+        };
+        let counts = u128::from(hz) * multiplier * u128::from(self.denominator);
+        let per = 1_000_000_000 * divider * u128::from(self.numerator);
+        (counts != 0 && per != 0).then_some(Rate { counts, per })
+    }
+
+    fn answering(&self, register: Register) -> Result<(), AccessError> {
+        let hung = self.numerator != 0 && self.denominator > self.numerator;
+        let absent = matches!(self.input, Input::Chip { .. }) && register == Register::ClockSource;
+        if hung || absent {
+            return Err(AccessError::Fault);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Register::{Alarm0, ClockSource, Denominator, Intr, IntrEn, Numerator, Time0, Time1};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// An engine that counts once in 32 ns, from 0.
+    fn counting() -> PtimerEngine {
+        let mut engine = PtimerEngine::new(Input::Chip { hz: 31_250_000 });
+        set(&mut engine, &[(Numerator, 1), (Denominator, 1)], 0);
+        engine
+    }
+
+    fn set(engine: &mut PtimerEngine, writes: &[(Register, u32)], now: u64) {
+        for &(register, value) in writes {
+            engine.write(register, value, now).unwrap();
+        }
+    }
+
+    fn pair(engine: &mut PtimerEngine, now: u64) -> (u32, u32) {
+        [Time1, Time0]
+            .map(|register| engine.read(register, now).unwrap())
+            .into()
+    }
+
+    #[test]
+    fn registers_keep_their_bits() {
+        let input = Input::Crystal {
+            hz: 27_000_000,
+            external_hz: 1,
+        };
+        for (register, before, kept) in [
+            (IntrEn, 0, 0x0000_0001),
+            (Numerator, 0, 0x0000_ffff),
+            (Denominator, 0, 0x0000_ffff),
+            (ClockSource, 0, 0x0001_1fff),
+            (Time0, 0, 0xffff_ffe0),
+            (Time1, 0, 0x1fff_ffff),
+            (Alarm0, 0xffff_ffe0, 0xffff_ffe0),
+        ] {
+            let mut engine = PtimerEngine::new(input);
+            assert_eq!(engine.read(register, 0), Ok(before), "{register:?}");
+            engine.write(register, u32::MAX, 0).unwrap();
+            assert_eq!(engine.read(register, 0), Ok(kept), "{register:?}");
+            engine.write(register, 0, 0).unwrap();
+            assert_eq!(engine.read(register, 0), Ok(0), "{register:?}");
+        }
+    }
+
+    #[test]
+    fn the_chips_clock_times_the_ratio() {
+        // What an Xbox has: 233,333,324 Hz * 7629 / 56966 is 31,248,462.746 Hz.
+        let mut engine = PtimerEngine::new(Input::Chip { hz: 233_333_324 });
+        set(
+            &mut engine,
+            &[(Numerator, 0xde86), (Denominator, 0x1dcd)],
+            0,
+        );
+        assert_eq!(pair(&mut engine, SECOND), (0, 0x3b9a_09c0));
+        assert_eq!(pair(&mut engine, 1000 * SECOND), (0xe8, 0xd1b6_7340));
+        assert_eq!(engine.read(ClockSource, 0), Err(AccessError::Fault));
+        assert_eq!(engine.write(ClockSource, 0, 0), Err(AccessError::Fault));
+    }
+
+    #[test]
+    fn the_crystal_times_its_factors_times_the_ratio() {
+        let input = Input::Crystal {
+            hz: 27_000_000,
+            external_hz: 100_000_000,
+        };
+        // (CLOCK_SOURCE, NUMERATOR, DENOMINATOR) and the counts of a second.
+        for (source, numerator, denominator, counts) in [
+            (0, 1, 1, 27_000_000),
+            (2, 324, 125, 31_250_000),
+            (0xff, 2, 1, 3_456_000_000),
+            (1 << 8, 1, 1, 13_500_000),
+            (0x1f << 8 | 7, 1, 1, 6_750_000),
+            (1 << 16, 1, 1, 100_000_000),
+            (1 << 16 | 0x1fff, 4, 1, 25_000_000),
+        ] {
+            let mut engine = PtimerEngine::new(input);
+            let setting = [
+                (ClockSource, source),
+                (Numerator, numerator),
+                (Denominator, denominator),
+            ];
+            set(&mut engine, &setting, 0);
+            let (high, low) = pair(&mut engine, SECOND);
+            let time = u64::from(high) << 32 | u64::from(low);
+            assert_eq!(time, 32 * counts, "{setting:x?}");
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_zero_stops_it() {
+        let mut engine = counting();
+        set(&mut engine, &[(Denominator, 0)], 320);
+        assert_eq!(pair(&mut engine, SECOND), (0, 320));
+        assert_eq!(engine.next_match(), None);
+        set(&mut engine, &[(Denominator, 1)], SECOND);
+        assert_eq!(pair(&mut engine, SECOND + 64), (0, 384));
+        set(&mut engine, &[(Numerator, 0)], SECOND + 64);
+        assert_eq!(pair(&mut engine, 2 * SECOND), (0, 384));
+        assert_eq!(engine.next_match(), None);
+    }
+
+    #[test]
+    fn a_ratio_above_one_hangs_it() {
+        let mut engine = counting();
+        set(&mut engine, &[(Denominator, 2)], 0);
+        for register in [Intr, Time0, Denominator] {
+            assert_eq!(engine.read(register, 0), Err(AccessError::Fault));
+            assert_eq!(engine.write(register, 0, 0), Err(AccessError::Fault));
+        }
+    }
+
+    #[test]
+    fn the_counter_has_56_bits() {
+        let mut engine = counting();
+        set(&mut engine, &[(Time1, u32::MAX), (Time0, u32::MAX)], 0);
+        assert_eq!(pair(&mut engine, 31), (0x1fff_ffff, 0xffff_ffe0));
+        assert_eq!(pair(&mut engine, 32), (0, 0));
+        set(&mut engine, &[(Time0, u32::MAX)], 32);
+        assert_eq!(pair(&mut engine, 64), (1, 0), "a carry into TIME_1");
+    }
+
+    #[test]
+    fn a_write_changes_its_half() {
+        let mut engine = counting();
+        set(&mut engine, &[(Time1, 0x1234_5678)], 320);
+        assert_eq!(pair(&mut engine, 320), (0x1234_5678, 320));
+        set(&mut engine, &[(Time0, 0x8000_001f)], 640);
+        assert_eq!(pair(&mut engine, 640), (0x1234_5678, 0x8000_0000));
+        assert_eq!(pair(&mut engine, 672), (0x1234_5678, 0x8000_0020));
+    }
+
+    #[test]
+    fn a_match_stays_until_it_is_cleared_and_comes_once_a_wrap() {
+        const WRAP: u64 = 1 << 32;
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 640)], 0);
+        assert_eq!(engine.next_match(), Some(640));
+        assert_eq!(engine.read(Intr, 639), Ok(0));
+        assert_eq!(engine.read(Intr, 640), Ok(1), "masked or not");
+        assert!(!engine.interrupts(640));
+        set(&mut engine, &[(IntrEn, 1)], 640);
+        assert!(engine.interrupts(640));
+        set(&mut engine, &[(Intr, 0xffff_fffe)], 650);
+        assert!(engine.interrupts(650), "cleared by a 1 in its place only");
+        set(&mut engine, &[(Intr, 1)], 650);
+        assert!(!engine.interrupts(WRAP + 639));
+        assert_eq!(engine.next_match(), Some(WRAP + 640));
+        assert!(engine.interrupts(WRAP + 640), "armed for the next wrap");
+        set(&mut engine, &[(Intr, 1)], WRAP + 640);
+        assert!(engine.interrupts(9 * WRAP), "passed by unseen");
+    }
+
+    #[test]
+    fn all_ones_is_an_alarm_like_others() {
+        let mut engine = counting();
+        set(&mut engine, &[(Time0, 0xffff_ffc0)], 0);
+        assert_eq!(engine.read(Intr, 31), Ok(0));
+        assert_eq!(engine.read(Intr, 32), Ok(1));
+    }
+
+    #[test]
+    fn an_alarm_already_passed_waits_for_the_next_wrap() {
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 320)], 352);
+        assert_eq!(engine.read(Intr, 352), Ok(0));
+        assert_eq!(engine.next_match(), Some((1 << 32) + 320));
+    }
+
+    #[test]
+    fn an_alarm_or_a_time_that_is_set_equal_matches() {
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 320)], 330);
+        assert_eq!(engine.read(Intr, 330), Ok(1));
+        set(
+            &mut engine,
+            &[(Intr, 1), (Alarm0, 6400), (Time0, 6400)],
+            330,
+        );
+        assert_eq!(engine.read(Intr, 330), Ok(1));
+    }
+
+    #[test]
+    fn what_is_overdue_is_latched_before_a_write() {
+        for (register, value) in [
+            (IntrEn, 1),
+            (Numerator, 2),
+            (Denominator, 0),
+            (Time0, 0),
+            (Time1, 0),
+            (Alarm0, 64_000),
+        ] {
+            let mut engine = counting();
+            set(&mut engine, &[(Alarm0, 640)], 0);
+            set(&mut engine, &[(register, value)], 1000);
+            assert_eq!(engine.read(Intr, 1000), Ok(1), "{register:?}");
+        }
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 640)], 0);
+        set(&mut engine, &[(Intr, 1)], 1000);
+        assert_eq!(engine.read(Intr, 1000), Ok(0), "and cleared with the rest");
+    }
+
+    #[test]
+    fn the_next_match_is_rounded_up() {
+        // Three counts in 20 ns: the n-th at 20 * n / 3.
+        let mut engine = PtimerEngine::new(Input::Chip { hz: 300_000_000 });
+        set(
+            &mut engine,
+            &[(Numerator, 2), (Denominator, 1), (Intr, 1)],
+            0,
+        );
+        for (counts, nanoseconds) in [(1, 7), (2, 14), (3, 20), (4, 27)] {
+            set(&mut engine, &[(Alarm0, counts << 5), (Intr, 1)], 0);
+            assert_eq!(engine.next_match(), Some(nanoseconds));
+            let mut later = engine.clone();
+            assert_eq!(later.read(Intr, nanoseconds - 1), Ok(0));
+            assert_eq!(later.read(Intr, nanoseconds), Ok(1));
+            assert_eq!(later.read(Time0, nanoseconds), Ok(counts << 5));
+        }
+    }
+}

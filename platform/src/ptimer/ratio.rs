@@ -1,0 +1,251 @@
+//! The ratio for a wanted rate.
+
+use core::fmt;
+
+use super::{Input, Register};
+
+/// How NUMERATOR and DENOMINATOR, and CLOCK_SOURCE where it is there, are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    multiplier: Option<u16>,
+    numerator: u16,
+    denominator: u16,
+    hz: u32,
+}
+
+/// Why there is no setting for a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RatioError {
+    /// The input is slower, even multiplied by 256, than the counter is to be; or one of them is 0.
+    InputTooSlow,
+    /// The input is more than 65,535 times faster than the counter is to be.
+    InputTooFast,
+}
+
+impl fmt::Display for RatioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InputTooSlow => "the clock is too slow for this rate",
+            Self::InputTooFast => "the clock is too fast for this rate",
+        })
+    }
+}
+
+impl core::error::Error for RatioError {}
+
+impl Setting {
+    /// Sets the counter to so many counts a second, or as near as 16-bit numbers come.
+    ///
+    /// A crystal is multiplied until it is at least twice as fast as that: the counts come more evenly then. The external
+    /// clock is not used.
+    ///
+    /// # Errors
+    /// The input is too slow, or too fast.
+    pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
+        let (input_hz, multiplier) = match input {
+            Input::Chip { hz: input_hz } => (u64::from(input_hz), None),
+            Input::Crystal { hz: crystal, .. } => {
+                let twice = 2 * u64::from(hz);
+                let factor = twice
+                    .checked_div(crystal.into())
+                    .map_or(1, |whole| {
+                        whole + u64::from(whole * u64::from(crystal) != twice)
+                    })
+                    .clamp(1, 256);
+                (u64::from(crystal) * factor, Some(factor as u16))
+            }
+        };
+        if hz == 0 || input_hz < u64::from(hz) {
+            return Err(RatioError::InputTooSlow);
+        }
+        let (numerator, denominator) = nearest(input_hz, hz).ok_or(RatioError::InputTooFast)?;
+        let (numerator64, denominator64) = (u64::from(numerator), u64::from(denominator));
+        Ok(Self {
+            multiplier,
+            numerator,
+            denominator,
+            // Rounded. At most 2^40 * 2^16; and it is near the wanted rate, but for one just below 2^32 not beyond it.
+            hz: u32::try_from((input_hz * denominator64 + numerator64 / 2) / numerator64)
+                .unwrap_or(u32::MAX),
+        })
+    }
+
+    /// What the register is set to; `None` if it is none of a setting, or not there.
+    pub fn value(&self, register: Register) -> Option<u32> {
+        match register {
+            Register::Numerator => Some(self.numerator.into()),
+            Register::Denominator => Some(self.denominator.into()),
+            Register::ClockSource => self.multiplier.map(|factor| u32::from(factor) - 1),
+            _ => None,
+        }
+    }
+
+    /// The rate that it makes, in Hz, rounded.
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+}
+
+/// A step in the continued fraction of a ratio: the convergent that it comes to.
+#[derive(Clone, Copy)]
+struct Convergent {
+    numerator: u64,
+    denominator: u64,
+}
+
+/// The fraction nearest to `a / b`, which is at least 1, with a numerator below 2^16; `None` if it is 2^16 or more.
+///
+/// By continued fraction: a best approximation with a bounded numerator is the last convergent that fits, or the one
+/// between it and the next that has the largest numerator.
+fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
+    const MOST: u64 = u16::MAX as u64;
+    let (mut dividend, mut divisor) = (a, u64::from(b));
+    let mut before = Convergent {
+        numerator: 0,
+        denominator: 1,
+    };
+    let mut last = Convergent {
+        numerator: 1,
+        denominator: 0,
+    };
+    // Each step makes the numerator at least the sum of the two before: 25 steps reach 2^16.
+    while let Some(quotient) = dividend.checked_div(divisor) {
+        let fits = (MOST - before.numerator) / last.numerator;
+        let taken = quotient.min(fits);
+        let next = Convergent {
+            numerator: before.numerator + taken * last.numerator,
+            denominator: before.denominator + taken * last.denominator,
+        };
+        if taken < quotient {
+            if last.denominator == 0 {
+                return None;
+            }
+            if taken > 0 && off(next, a, b, last) < off(last, a, b, next) {
+                last = next;
+            }
+            break;
+        }
+        (before, last) = (last, next);
+        (dividend, divisor) = (divisor, dividend % divisor);
+    }
+    Some((last.numerator as u16, last.denominator as u16))
+}
+
+/// How far a fraction is from `a / b`, times the denominators of all three.
+fn off(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
+    let [found, wanted] = [
+        u128::from(of.numerator) * u128::from(b),
+        u128::from(a) * u128::from(of.denominator),
+    ];
+    found.abs_diff(wanted) * u128::from(other.denominator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptimer::NANOSECONDS;
+
+    fn crystal(hz: u32) -> Input {
+        Input::Crystal { hz, external_hz: 0 }
+    }
+
+    fn setting(multiplier: Option<u16>, numerator: u16, denominator: u16, hz: u32) -> Setting {
+        Setting {
+            multiplier,
+            numerator,
+            denominator,
+            hz,
+        }
+    }
+
+    #[test]
+    fn of_the_usual_crystals() {
+        for (khz, multiplier, numerator, denominator) in [
+            (13_500, 5, 54, 25),
+            (14_318, 5, 7159, 3125),
+            (25_000, 3, 12, 5),
+            (27_000, 3, 324, 125),
+        ] {
+            assert_eq!(
+                Setting::for_rate(crystal(khz * 1000), NANOSECONDS),
+                Ok(setting(
+                    Some(multiplier),
+                    numerator,
+                    denominator,
+                    31_250_000
+                )),
+                "{khz}"
+            );
+        }
+    }
+
+    #[test]
+    fn as_near_as_16_bits_come() {
+        // 14,318,180 Hz * 5 / 31,250,000 Hz is 715909 / 312500: 126 / 55 is the convergent before 143081 / 62456.
+        assert_eq!(
+            Setting::for_rate(crystal(14_318_180), NANOSECONDS),
+            Ok(setting(Some(5), 126, 55, 31_249_996))
+        );
+    }
+
+    #[test]
+    fn of_a_clock_of_the_chip() {
+        let of = |hz, wanted| Setting::for_rate(Input::Chip { hz }, wanted);
+        assert_eq!(
+            of(200_000_000, NANOSECONDS),
+            Ok(setting(None, 32, 5, NANOSECONDS))
+        );
+        assert_eq!(
+            of(NANOSECONDS, NANOSECONDS),
+            Ok(setting(None, 1, 1, NANOSECONDS))
+        );
+        assert_eq!(of(65_535, 1), Ok(setting(None, 65_535, 1, 1)));
+    }
+
+    #[test]
+    fn what_cannot_be() {
+        use RatioError::{InputTooFast, InputTooSlow};
+        for (input, hz, error) in [
+            (Input::Chip { hz: 31_249_999 }, 31_250_000, InputTooSlow),
+            (Input::Chip { hz: 0 }, 0, InputTooSlow),
+            (Input::Chip { hz: 0 }, 1, InputTooSlow),
+            (Input::Chip { hz: 5 }, 0, InputTooSlow),
+            (Input::Chip { hz: 65_536 }, 1, InputTooFast),
+            (Input::Chip { hz: u32::MAX }, 1, InputTooFast),
+            (crystal(0), 1, InputTooSlow),
+            (crystal(27_000_000), 0, InputTooSlow),
+            (crystal(1000), 256_001, InputTooSlow),
+            (crystal(u32::MAX), 1, InputTooFast),
+        ] {
+            assert_eq!(Setting::for_rate(input, hz), Err(error), "{input:?} {hz}");
+        }
+        let most = Setting::for_rate(crystal(1000), 256_000).unwrap();
+        assert_eq!(most, setting(Some(256), 1, 1, 256_000));
+        assert!(Setting::for_rate(crystal(u32::MAX), u32::MAX).is_ok());
+    }
+
+    #[test]
+    fn no_fraction_is_nearer() {
+        let mut state = 1_u64;
+        for _ in 0..60 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let b = (state >> 40) as u32 % 3000 + 1;
+            let a = u64::from(b) + (state >> 20 & 0xff_ffff);
+            let Some((numerator, denominator)) = nearest(a, b) else {
+                assert!(a / u64::from(b) > 65_535);
+                continue;
+            };
+            assert!(numerator >= denominator && denominator > 0);
+            let off = |n: u64, d: u64| (n * u64::from(b)).abs_diff(a * d);
+            let found_off = off(numerator.into(), denominator.into());
+            for d in 1..=65_535 {
+                for n in [a * d / u64::from(b), a * d / u64::from(b) + 1] {
+                    let nearer = off(n, d) * u64::from(denominator) < found_off * d;
+                    assert!(n > 65_535 || !nearer, "{a}/{b}: {n}/{d}");
+                }
+            }
+        }
+    }
+}

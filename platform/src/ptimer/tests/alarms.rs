@@ -1,0 +1,130 @@
+//! Deadlines, one case after the other.
+
+use super::Device;
+use crate::AccessError;
+use crate::ptimer::{Access, Alarms, PtimerError, Register, ScheduleError, When};
+
+type List<'a> = Alarms<&'a Device, u32, 4>;
+
+fn list(device: &Device) -> List<'_> {
+    Alarms::new(device.timer_as_it_is()).unwrap()
+}
+
+#[test]
+fn alarms_in_order() {
+    let device = Device::counting(&[0]);
+    let mut alarms = list(&device);
+    for (deadline, token) in [(3000, 1), (1000, 2), (2000, 3), (1000, 4)] {
+        assert_eq!(alarms.schedule(deadline, token), Ok(When::Later));
+    }
+    assert_eq!(alarms.schedule(9, 5), Err(ScheduleError::Full(5)));
+    assert_eq!(alarms.expired(), Ok(None));
+    device.now.set(1023);
+    assert!(!device.interrupts(), "1000 is rounded up");
+    device.now.set(1024);
+    assert!(device.interrupts());
+    assert_eq!(alarms.expired(), Ok(Some(2)));
+    assert_eq!(alarms.expired(), Ok(Some(4)));
+    assert_eq!(alarms.expired(), Ok(None));
+    assert!(!device.interrupts());
+    assert_eq!(alarms.cancel(|token| *token == 3), Some(3));
+    assert_eq!(alarms.cancel(|token| *token == 3), None);
+    device.now.set(3008);
+    assert_eq!(alarms.expired(), Ok(Some(1)));
+    let timer = alarms.stop().unwrap();
+    assert_eq!(timer.time(), Ok(3008));
+    assert_eq!(device.read(Register::IntrEn), Ok(0));
+}
+
+#[test]
+fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
+    // The clock is read, the comparator set, and the clock read again: at some of these distances the deadline passes in
+    // between, and no interrupt comes within a wrap.
+    let mut raced = 0;
+    for distance in (0..2000).step_by(8) {
+        let device = Device::counting(&[100]);
+        let mut alarms = list(&device);
+        let deadline = device.truth() + distance;
+        let accesses = device.accesses.get();
+        match alarms.schedule(deadline, 9).unwrap() {
+            When::Now => {
+                // The comparator had been set all the same.
+                raced += u32::from(device.accesses.get() - accesses > 3);
+                assert_eq!(alarms.expired(), Ok(Some(9)));
+            }
+            When::Later => {
+                let due = device.engine.borrow().next_match().unwrap();
+                assert!(device.interrupts() || due < device.now.get() + 2000);
+            }
+        }
+    }
+    assert!(raced > 0);
+}
+
+#[test]
+fn a_deadline_beyond_a_wrap_does_not_come_early() {
+    let device = Device::counting(&[0]);
+    let mut alarms = list(&device);
+    assert_eq!(alarms.schedule((5 << 32) + 320, 1), Ok(When::Later));
+    for wrap in 0..5_u64 {
+        device.now.set((wrap << 32) + 360);
+        assert!(device.interrupts(), "the comparator knows no better");
+        assert_eq!(alarms.expired(), Ok(None), "{wrap}");
+    }
+    device.now.set((5 << 32) + 319);
+    assert!(!device.interrupts());
+    device.now.set((5 << 32) + 320);
+    assert!(device.interrupts());
+    assert_eq!(alarms.expired(), Ok(Some(1)));
+}
+
+#[test]
+fn a_deadline_beyond_the_counter() {
+    let device = Device::counting(&[0]);
+    let mut alarms = list(&device);
+    assert_eq!(alarms.set_time((1 << 61) - 64), Ok(When::Later));
+    assert_eq!(alarms.schedule((1 << 61) + 32, 1), Ok(When::Later));
+    assert_eq!(alarms.schedule((1 << 61) - 32, 2), Ok(When::Later));
+    assert_eq!(alarms.schedule(u64::MAX, 3), Ok(When::Later));
+    for (now, expired) in [
+        (32, Some(2)),
+        (32, None),
+        (64, None),
+        (95, None),
+        (96, Some(1)),
+        (999, None),
+    ] {
+        device.now.set(now);
+        assert_eq!(alarms.expired(), Ok(expired), "{now}");
+    }
+    assert_eq!(alarms.time(), Ok((1 << 61) + 928));
+}
+
+#[test]
+fn a_jump_of_the_time_passes_deadlines() {
+    let device = Device::counting(&[0]);
+    let mut alarms = list(&device);
+    assert_eq!(alarms.schedule(1 << 40, 1), Ok(When::Later));
+    assert_eq!(alarms.schedule(1 << 50, 2), Ok(When::Later));
+    assert_eq!(alarms.set_time(1 << 45), Ok(When::Now));
+    assert_eq!(alarms.expired(), Ok(Some(1)));
+    assert_eq!(alarms.expired(), Ok(None));
+    assert_eq!(alarms.set_time((1 << 50) - 320), Ok(When::Later));
+    device.now.set(320);
+    assert!(device.interrupts());
+    assert_eq!(alarms.set_time(0), Ok(When::Later), "back again");
+    assert_eq!(alarms.expired(), Ok(None));
+}
+
+#[test]
+fn what_cannot_be_reached_keeps_the_list() {
+    let device = Device::counting(&[0]);
+    let mut alarms = list(&device);
+    assert_eq!(alarms.schedule(320, 1), Ok(When::Later));
+    device.write(Register::Denominator, 0xffff).unwrap();
+    let fault = PtimerError::Access(AccessError::Fault);
+    assert_eq!(alarms.expired(), Err(fault));
+    assert_eq!(alarms.schedule(640, 2), Err(ScheduleError::Timer(fault)));
+    assert_eq!(alarms.cancel(|token| *token == 2), Some(2));
+    assert_eq!(alarms.cancel(|_| true), Some(1));
+}

@@ -1,0 +1,116 @@
+//! The driver on the model of the device.
+
+extern crate std;
+
+use std::cell::{Cell, RefCell};
+use std::vec::Vec;
+
+use super::{Access, Input, NANOSECONDS, Ptimer, Register};
+use crate::AccessError;
+use crate::models::PtimerEngine;
+
+mod alarms;
+mod random;
+mod time;
+
+/// A device on which time passes with each access.
+struct Device {
+    engine: RefCell<PtimerEngine>,
+    now: Cell<u64>,
+    /// How long an access takes: these nanoseconds in turn.
+    takes: Vec<u64>,
+    accesses: Cell<usize>,
+}
+
+const CRYSTAL: Input = Input::Crystal {
+    hz: 27_000_000,
+    external_hz: 100_000_000,
+};
+
+impl Device {
+    fn new(input: Input, takes: &[u64]) -> Self {
+        Self {
+            engine: PtimerEngine::new(input).into(),
+            now: 0.into(),
+            takes: takes.to_vec(),
+            accesses: 0.into(),
+        }
+    }
+
+    /// One that counts nanoseconds.
+    fn counting(takes: &[u64]) -> Self {
+        let device = Self::new(CRYSTAL, takes);
+        Ptimer::start(&device, CRYSTAL, NANOSECONDS).unwrap();
+        device
+    }
+
+    fn timer(&self) -> Ptimer<&Self> {
+        Ptimer::start(self, CRYSTAL, NANOSECONDS).unwrap()
+    }
+
+    /// The driver, without a write.
+    fn timer_as_it_is(&self) -> Ptimer<&Self> {
+        Ptimer {
+            access: self,
+            hz: NANOSECONDS,
+        }
+    }
+
+    fn set(&self, time: u64) {
+        let mut engine = self.engine.borrow_mut();
+        let now = self.now.get();
+        engine
+            .write(Register::Time1, (time >> 32) as u32, now)
+            .unwrap();
+        engine.write(Register::Time0, time as u32, now).unwrap();
+    }
+
+    /// The time at this moment, which no access takes any of.
+    fn truth(&self) -> u64 {
+        let mut engine = self.engine.borrow_mut();
+        let [high, low] = [Register::Time1, Register::Time0]
+            .map(|register| u64::from(engine.read(register, self.now.get()).unwrap()));
+        high << 32 | low
+    }
+
+    fn interrupts(&self) -> bool {
+        self.engine.borrow_mut().interrupts(self.now.get())
+    }
+
+    fn pass(&self) -> u64 {
+        let access = self.accesses.replace(self.accesses.get() + 1);
+        let now = self.now.get() + self.takes[access % self.takes.len()];
+        self.now.set(now);
+        now
+    }
+}
+
+impl Access for Device {
+    fn read(&self, register: Register) -> Result<u32, AccessError> {
+        let now = self.pass();
+        self.engine.borrow_mut().read(register, now)
+    }
+
+    fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
+        let now = self.pass();
+        self.engine.borrow_mut().write(register, value, now)
+    }
+}
+
+#[test]
+fn offsets_and_masks() {
+    let expected = [
+        (0x9100, 0x0000_0001),
+        (0x9140, 0x0000_0001),
+        (0x9200, 0x0000_ffff),
+        (0x9210, 0x0000_ffff),
+        (0x9220, 0x0001_1fff),
+        (0x9400, 0xffff_ffe0),
+        (0x9410, 0x1fff_ffff),
+        (0x9420, 0xffff_ffe0),
+    ];
+    assert_eq!(
+        Register::ALL.map(|register| (register.offset(), register.mask())),
+        expected
+    );
+}

@@ -1,0 +1,158 @@
+//! The time, read and set.
+
+use core::cell::Cell;
+
+use guest_abi::StrandId;
+use guest_abi::clock::ClockSource;
+
+use super::{CRYSTAL, Device};
+use crate::AccessError;
+use crate::ptimer::{Access, Input, NANOSECONDS, Ptimer, PtimerError, RatioError, Register};
+
+#[test]
+fn starts_without_a_ratio_above_one() {
+    let device = Device::new(CRYSTAL, &[0]);
+    // As found: 3/4 of the external clock.
+    for (register, value) in [
+        (Register::ClockSource, 1 << 16),
+        (Register::Numerator, 4),
+        (Register::Denominator, 3),
+    ] {
+        device.write(register, value).unwrap();
+    }
+    let timer = device.timer();
+    assert_eq!(timer.hz(), 31_250_000);
+    device.now.set(1_000_000_000);
+    assert_eq!(timer.time(), Ok(1_000_000_000));
+
+    // And to a ratio whose numerator is below the denominator that was.
+    let timer = Ptimer::start(&device, CRYSTAL, 27_000_000).unwrap();
+    assert_eq!(timer.hz(), 27_000_000);
+    device.now.set(2_000_000_000);
+    assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
+}
+
+#[test]
+fn starts_a_chip_without_clock_source() {
+    let input = Input::Chip { hz: 200_000_000 };
+    let device = Device::new(input, &[0]);
+    let timer = Ptimer::start(&device, input, NANOSECONDS).unwrap();
+    device.now.set(1_000_000);
+    assert_eq!(timer.time(), Ok(1_000_000));
+    let slow = Ptimer::start(&device, Input::Chip { hz: 1 }, NANOSECONDS);
+    assert_eq!(
+        slow.err(),
+        Some(PtimerError::Ratio(RatioError::InputTooSlow))
+    );
+}
+
+/// TIME_0 and TIME_1, in this order and in the other, and nothing else.
+fn naive(device: &Device, low_first: bool) -> u64 {
+    let read = |register| u64::from(device.read(register).unwrap());
+    if low_first {
+        let low = read(Register::Time0);
+        read(Register::Time1) << 32 | low
+    } else {
+        read(Register::Time1) << 32 | read(Register::Time0)
+    }
+}
+
+#[test]
+fn a_read_does_not_tear() {
+    // 100 ns an access: each of the first reads may be the one before the carry.
+    for before in (0..1000).step_by(10) {
+        let device = Device::counting(&[100]);
+        let time = (7 << 32) - before;
+        device.set(time);
+        let found = device.timer_as_it_is().time().unwrap();
+        let most = device.truth();
+        assert!((time & !31..=most).contains(&found), "{before}: {found:#x}");
+        assert!(most - time <= 600);
+    }
+}
+
+#[test]
+fn a_naive_read_is_wrong_by_2_to_the_32() {
+    let wrong = |low_first| {
+        let device = Device::counting(&[100]);
+        let time = (7_u64 << 32) - 160;
+        device.set(time);
+        naive(&device, low_first).wrapping_sub(device.truth()) as i64
+    };
+    // High, carry, low: 2^32 short. Low, carry, high: 2^32 too much, but for the three counts between the two reads.
+    assert_eq!(wrong(false), -(1 << 32));
+    assert_eq!(wrong(true), (1 << 32) - 96);
+}
+
+#[test]
+fn setting_does_not_tear() {
+    for before in (0..1000).step_by(10) {
+        let device = Device::counting(&[100]);
+        device.set((7 << 32) - before);
+        let mut timer = device.timer_as_it_is();
+        timer.set_time(0x0123_4567_89ab_cdef).unwrap();
+        assert_eq!(device.truth(), 0x0123_4567_89ab_cde0, "{before}");
+    }
+    // The naive order, high and low, with a carry between.
+    let device = Device::counting(&[100]);
+    device.set((7 << 32) - 160);
+    device.write(Register::Time1, 0x0123_4567).unwrap();
+    device.write(Register::Time0, 0x89ab_cdef).unwrap();
+    assert_eq!(device.truth(), 0x0123_4568_89ab_cde0);
+}
+
+#[test]
+fn a_time_has_61_bits() {
+    let device = Device::counting(&[0]);
+    let mut timer = device.timer();
+    assert_eq!(timer.set_time(1 << 61), Err(PtimerError::OutOfRange));
+    assert_eq!(timer.set_time((1 << 61) - 1), Ok(()));
+    assert_eq!(timer.time(), Ok((1 << 61) - 32));
+}
+
+#[test]
+fn a_counter_that_stands_still_is_seen() {
+    let device = Device::counting(&[1]);
+    let timer = device.timer();
+    assert_eq!(timer.is_stalled(), Ok(true), "16 reads in one count");
+    let device = Device::counting(&[3]);
+    let timer = device.timer();
+    assert_eq!(timer.is_stalled(), Ok(false), "16 reads in 48 ns");
+    device.write(Register::Denominator, 0).unwrap();
+    assert_eq!(timer.is_stalled(), Ok(true));
+    device.write(Register::Numerator, 0).unwrap();
+    assert_eq!(timer.is_stalled(), Ok(true));
+}
+
+#[test]
+fn is_a_clock_source() {
+    let device = Device::counting(&[0]);
+    let timer = device.timer();
+    let description = timer.describe();
+    assert_eq!((description.width.bits(), description.hz), (56, 31_250_000));
+    device.set(0xffff_ffff_ffff_ffff);
+    let strand = StrandId::new(0).unwrap();
+    assert_eq!(timer.read(strand), Some(0x00ff_ffff_ffff_ffff));
+    device.write(Register::Denominator, 0xffff).unwrap();
+    assert_eq!(timer.read(strand), None, "hung");
+}
+
+/// A device that answers another TIME_1 each time.
+struct Torn(Cell<u32>);
+
+impl Access for Torn {
+    fn read(&self, _: Register) -> Result<u32, AccessError> {
+        self.0.set(self.0.get() + 1);
+        Ok(self.0.get())
+    }
+
+    fn write(&self, _: Register, _: u32) -> Result<(), AccessError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_read_gives_up() {
+    let timer = Ptimer::start(Torn(0.into()), CRYSTAL, NANOSECONDS).unwrap();
+    assert_eq!(timer.time(), Err(PtimerError::Torn));
+}
