@@ -4,12 +4,11 @@
 //! A hypervisor engineer implements two traits, [`Bus`] and [`StrandRegisters`], or takes those of the module `sparc64`,
 //! which is there on SPARC V9 only.
 //!
+//! Time is in [`ticks`] and [`ptimer`], for those who want it.
+//!
 //! The feature `models` adds simulated devices. It is off in production images.
 #![no_std]
-#![cfg_attr(
-    all(target_arch = "sparc64", not(feature = "pcr-in-memory")),
-    feature(asm_experimental_arch)
-)]
+#![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
 
 pub mod access;
@@ -21,7 +20,9 @@ pub mod models;
 pub mod ptimer;
 #[cfg(target_arch = "sparc64")]
 pub mod sparc64;
+pub mod ticks;
 
 pub use access::{AccessError, Bus, StrandRegisters};
 pub use address::PhysicalAddress;
 pub use machine::{Machine, MachineError, Model};
+pub use ticks::TickRegisters;

@@ -2,7 +2,8 @@
 //!
 //! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
 //! [`HubChip`]. [`Devices`] holds all of a machine's and puts them behind [`Bus`](crate::Bus) and
-//! [`StrandRegisters`](crate::StrandRegisters). The time source [`PtimerEngine`] stands beside them.
+//! [`StrandRegisters`](crate::StrandRegisters). The time sources [`PtimerEngine`] and [`TickCounters`] stand
+//! beside them.
 //!
 //! [`SparcUnit`] is a strand's counters as code that samples uses them, and [`R10000`] the counters of another processor:
 //! both are a [`CounterUnit`](guest_abi::sampling::CounterUnit).
@@ -23,6 +24,7 @@ mod sparc;
 mod strand;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 pub use devices::{Devices, FaultyUnit};
 pub use hub::HubChip;
@@ -33,3 +35,4 @@ pub use r10000::R10000;
 pub use sparc::{NoHtRight, SparcUnit};
 pub use spin::MutexGuard;
 pub use strand::{Early, StrandUnit};
+pub use ticks::{TickCounter, TickCounters};

@@ -1,15 +1,14 @@
 //! The strand's own registers.
 #![allow(unsafe_code)]
 
-#[cfg(not(feature = "pcr-in-memory"))]
 use core::arch::asm;
 
 use guest_abi::{Node, StrandId};
 
 use super::StrandBlock;
-use crate::StrandRegisters;
+use crate::{StrandRegisters, TickRegisters};
 
-/// %pcr of the strand that executes the call.
+/// %pcr, %tick and %stick of the strand that executes the call.
 ///
 /// With the feature `pcr-in-memory` it is a word of the strand's [`StrandBlock`]: QEMU has no %pcr.
 #[derive(Clone, Copy, Debug)]
@@ -66,5 +65,27 @@ impl StrandRegisters for StrandRegs {
     #[cfg(feature = "pcr-in-memory")]
     fn set_pcr(&self, _: StrandId, value: u64) {
         self.block.pcr.set(value);
+    }
+}
+
+impl TickRegisters for StrandRegs {
+    #[inline]
+    fn tick(&self, _: StrandId) -> u64 {
+        let value: u64;
+        // SAFETY: hyperprivileged code can read %tick, which changes nothing.
+        unsafe {
+            asm!("rd %asr4, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
+        }
+        value
+    }
+
+    #[inline]
+    fn stick(&self, _: StrandId) -> u64 {
+        let value: u64;
+        // SAFETY: hyperprivileged code can read %stick, which changes nothing.
+        unsafe {
+            asm!("rd %asr24, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
+        }
+        value
     }
 }

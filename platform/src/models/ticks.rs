@@ -1,0 +1,193 @@
+//! %tick and %stick, the counters of a strand that go on with time.
+
+use core::array;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use guest_abi::StrandId;
+use spin::{Mutex, MutexGuard};
+
+use crate::ticks::TickRegisters;
+
+/// NPT: bit 63, no part of the count.
+const NPT: u64 = 1 << 63;
+
+const BILLION: u64 = 1_000_000_000;
+
+/// %tick or %stick of one strand. At reset it counts from 0, at its own rate, with NPT clear.
+///
+/// Everything happens at a time, in nanoseconds, that the caller says; it never goes back.
+#[derive(Clone, Debug)]
+pub struct TickCounter {
+    hz: u32,
+    /// How much faster than that it is, in parts of 10^9.
+    drift: i32,
+    stopped: bool,
+    npt: bool,
+    /// What it showed, and when.
+    count: u64,
+    at: u64,
+}
+
+impl TickCounter {
+    /// A counter after reset, at time 0.
+    pub const fn new(hz: u32) -> Self {
+        Self {
+            hz,
+            drift: 0,
+            stopped: false,
+            npt: false,
+            count: 0,
+            at: 0,
+        }
+    }
+
+    /// The register: NPT, and the 63 bits of the counter.
+    pub fn read(&self, now: u64) -> u64 {
+        let npt = if self.npt { NPT } else { 0 };
+        self.count(now) | npt
+    }
+
+    /// Writes the register.
+    pub fn write(&mut self, value: u64, now: u64) {
+        self.count = value & !NPT;
+        self.npt = value & NPT != 0;
+        self.at = now;
+    }
+
+    /// From now on it is this much too fast, or too slow, in parts of 10^9: more than -10^9.
+    pub fn set_drift(&mut self, parts: i32, now: u64) {
+        self.settle(now);
+        self.drift = parts;
+    }
+
+    /// From now on it stands still, or goes on.
+    pub fn set_stopped(&mut self, stopped: bool, now: u64) {
+        self.settle(now);
+        self.stopped = stopped;
+    }
+
+    fn settle(&mut self, now: u64) {
+        self.count = self.count(now);
+        self.at = now;
+    }
+
+    fn count(&self, now: u64) -> u64 {
+        let passed = u128::from(now.saturating_sub(self.at));
+        let speed = u128::from(BILLION.saturating_add_signed(self.drift.into()));
+        // 2^64 * 2^32 fits, and so does the rest after the division.
+        let ticks = |nanoseconds| nanoseconds * u128::from(self.hz) * speed / u128::from(BILLION);
+        let (seconds, rest) = (passed / u128::from(BILLION), passed % u128::from(BILLION));
+        let more = match self.stopped {
+            true => 0,
+            false => ticks(seconds) + ticks(rest) / u128::from(BILLION),
+        };
+        self.count.wrapping_add(more as u64) & !NPT
+    }
+}
+
+/// %tick and %stick of all strands, and the time that they count.
+#[derive(Debug)]
+pub struct TickCounters {
+    now: AtomicU64,
+    tick: [Mutex<TickCounter>; StrandId::COUNT],
+    stick: [Mutex<TickCounter>; StrandId::COUNT],
+}
+
+impl TickCounters {
+    /// Counters with these rates in Hz after reset, at time 0.
+    pub fn new(tick_hz: u32, stick_hz: u32) -> Self {
+        let counters = |hz| array::from_fn(|_| Mutex::new(TickCounter::new(hz)));
+        Self {
+            now: AtomicU64::new(0),
+            tick: counters(tick_hz),
+            stick: counters(stick_hz),
+        }
+    }
+
+    /// The time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.now.load(Ordering::Acquire)
+    }
+
+    /// Sets the time, which never goes back.
+    pub fn set_time(&self, now: u64) {
+        self.now.store(now, Ordering::Release);
+    }
+
+    /// %tick of a strand, locked.
+    pub fn tick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
+        self.tick[strand.index()].lock()
+    }
+
+    /// %stick of a strand, locked.
+    pub fn stick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
+        self.stick[strand.index()].lock()
+    }
+}
+
+impl TickRegisters for TickCounters {
+    fn tick(&self, strand: StrandId) -> u64 {
+        self.tick_counter(strand).read(self.now())
+    }
+
+    fn stick(&self, strand: StrandId) -> u64 {
+        self.stick_counter(strand).read(self.now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn counts_at_its_rate() {
+        let mut counter = TickCounter::new(1_165_379_275);
+        for (now, count) in [
+            (0, 0),
+            (1, 1),
+            (100, 116),
+            (SECOND, 1_165_379_275),
+            (3600 * SECOND + 1, 4_195_365_390_001),
+        ] {
+            assert_eq!(counter.read(now), count);
+        }
+        counter.set_drift(200_000, SECOND);
+        assert_eq!(counter.read(2 * SECOND), 2 * 1_165_379_275 + 233_075);
+        counter.set_drift(-500_000_000, 2 * SECOND);
+        assert_eq!(counter.read(4 * SECOND), 3 * 1_165_379_275 + 233_075);
+    }
+
+    #[test]
+    fn stands_still() {
+        let mut counter = TickCounter::new(1_000_000_000);
+        counter.set_stopped(true, 5);
+        assert_eq!(counter.read(SECOND), 5);
+        counter.set_stopped(false, SECOND);
+        assert_eq!(counter.read(SECOND + 3), 8);
+    }
+
+    #[test]
+    fn has_63_bits_and_npt() {
+        let mut counter = TickCounter::new(1_000_000_000);
+        counter.write(u64::MAX, 10);
+        assert_eq!(counter.read(10), u64::MAX);
+        assert_eq!(counter.read(12), 1 << 63 | 1, "it wraps below NPT");
+        counter.write(0x7fff_ffff_ffff_ffff, 20);
+        assert_eq!(counter.read(21), 0);
+    }
+
+    #[test]
+    fn each_strand_has_its_own() {
+        let counters = TickCounters::new(2_000_000_000, 1_000_000_000);
+        let [first, last] = [0, 255].map(|number| StrandId::new(number).unwrap());
+        counters.stick_counter(last).write(1000, 0);
+        counters.set_time(7);
+        assert_eq!([first, last].map(|strand| counters.tick(strand)), [14, 14]);
+        assert_eq!(
+            [first, last].map(|strand| counters.stick(strand)),
+            [7, 1007]
+        );
+    }
+}
