@@ -1,14 +1,32 @@
-//! Sampling: which code causes the events. Counters that interrupt when they overflow, behind one trait.
+//! Sampling: which code causes the events. Counters that interrupt when they overflow, behind one trait, and a profiler
+//! that drives them.
 //!
-//! [`CounterUnit`] is two counters of 32 bits that count what a [`Program`] says. The strand's own, %pcr and %pic, are
-//! such a unit (FWARC/2007/529 section 2.1), and so are those of other processors.
+//! - [`CounterUnit`] is two counters of 32 bits that count what a [`Program`] says. The strand's own, %pcr and %pic, are
+//!   such a unit (FWARC/2007/529 section 2.1), and so are those of other processors.
+//! - [`Profiler`] samples at a [`Pace`]: it loads the counters, deals with their interrupts, makes counts of 64 bits,
+//!   and lets more events take turns than there are counters.
 
+mod estimate;
+mod pace;
+mod profiler;
 mod program;
+mod random;
+mod ring;
+mod sample;
 mod set;
+mod slot;
 mod sparc;
+mod throttle;
 mod unit;
 
+pub use estimate::Estimate;
+pub use pace::Pace;
+pub use profiler::{NoRoom, Profiler, Request};
 pub use program::{Assignment, Period, Program};
+pub use ring::Ring;
+pub use sample::{Cause, Interrupted, Sample};
 pub use set::{CounterSet, ModeSet, UnitMode};
+pub use slot::EventReport;
 pub use sparc::SparcMode;
+pub use throttle::Throttle;
 pub use unit::{CounterUnit, UnitEvent};

@@ -1,0 +1,97 @@
+//! What an event that was not counted all the time would have come to.
+
+use core::fmt;
+
+/// A count for the whole time, from the part of it in which the event was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Events in the time in which they were counted.
+    pub counted: u64,
+    /// Ticks in which they were counted.
+    pub running: u64,
+    /// Ticks in which anything was counted: the whole time.
+    pub enabled: u64,
+    /// Events in the whole time: `counted * enabled / running`, rounded.
+    pub events: u64,
+    /// One standard error of `events`, rounded up: 0 if the event was counted all the time; `None` if it was counted in
+    /// fewer than two turns, which do not tell how much turns differ.
+    ///
+    /// It takes the turns for a random sample of the time. A program that changes in step with the rotation defeats it.
+    pub error: Option<u64>,
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error {
+            Some(0) => write!(f, "{}", self.events),
+            Some(error) => write!(f, "{} +- {error}", self.events),
+            None => write!(f, "{} +- ?", self.events),
+        }
+    }
+}
+
+/// The turns in which an event was counted: their number, and the sum and the sum of squares of their rates, in events a
+/// tick with 32 fractional bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Turns {
+    number: u64,
+    rates: u128,
+    squares: u128,
+}
+
+impl Turns {
+    const FRACTION: u32 = 32;
+
+    /// A turn is over that took so many ticks. One of no ticks is none.
+    pub(super) fn add(&mut self, events: u64, ticks: u64) {
+        if let Some(rate) = (u128::from(events) << Self::FRACTION).checked_div(ticks.into()) {
+            self.number += 1;
+            self.rates = self.rates.saturating_add(rate);
+            self.squares = self.squares.saturating_add(rate.saturating_mul(rate));
+        }
+    }
+
+    /// One standard deviation of the rates, in the same units, rounded up; `None` for fewer than two.
+    fn deviation(&self) -> Option<u128> {
+        let number = u128::from(self.number);
+        let mean = self.rates.checked_div(number)?;
+        // The sum of the squares of what each differs from the mean.
+        let around = self
+            .squares
+            .saturating_add(number.saturating_mul(mean.saturating_mul(mean)))
+            .saturating_sub((2 * mean).saturating_mul(self.rates));
+        let variance = around.checked_div(number.checked_sub(1)?)?;
+        Some(sqrt_up(variance))
+    }
+
+    /// The count for `enabled` ticks, of which the event was counted in `running`; `None` if in none.
+    pub(super) fn estimate(&self, counted: u64, running: u64, enabled: u64) -> Option<Estimate> {
+        let whole = enabled.max(running);
+        let scaled = u128::from(counted) * u128::from(whole) + u128::from(running / 2);
+        let events = scaled.checked_div(running.into())?;
+        let missing = whole - running;
+        let error = if missing == 0 {
+            Some(0)
+        } else {
+            self.deviation().map(|deviation| {
+                // Of a total over N turns from n of them: s * sqrt(N * (N - n) / n), in ticks instead of turns.
+                let squared =
+                    (u128::from(whole) * u128::from(missing)).div_ceil(self.number.into());
+                let error = sqrt_up(squared).saturating_mul(deviation);
+                u64::try_from(error.div_ceil(1 << Self::FRACTION)).unwrap_or(u64::MAX)
+            })
+        };
+        Some(Estimate {
+            counted,
+            running,
+            enabled: whole,
+            events: u64::try_from(events).unwrap_or(u64::MAX),
+            error,
+        })
+    }
+}
+
+fn sqrt_up(square: u128) -> u128 {
+    let root = square.isqrt();
+    if root * root < square { root + 1 } else { root }
+}

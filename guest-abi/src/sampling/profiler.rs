@@ -1,0 +1,267 @@
+//! The profiler: what runs in the interrupt handler, and in the timer's.
+
+use core::fmt;
+
+use super::pace::Pace;
+use super::program::{Assignment, Program};
+use super::ring::Ring;
+use super::sample::{Cause, Interrupted, Sample};
+use super::set::{CounterSet, ModeSet};
+use super::slot::{EventReport, Overflow, Slot};
+use super::unit::{CounterUnit, UnitEvent};
+use crate::register::Counter;
+
+/// An event to be counted, and perhaps sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<E> {
+    /// The event.
+    pub event: E,
+    /// How often to sample; `None` to count only.
+    pub pace: Option<Pace>,
+}
+
+/// More events than there are turns for, on the counters that can count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom<E>(
+    /// The first event without a place.
+    pub E,
+);
+
+impl<E: fmt::Display> fmt::Display for NoRoom<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no counter and turn is left for {}", self.0)
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
+
+/// The events that are counted at the same time.
+type Turn<E> = [Option<Slot<E>>; 2];
+
+/// Counts and samples up to `TURNS` times two events on one unit, and keeps up to `SAMPLES` samples until they are taken.
+///
+/// The owner calls [`handle`](Self::handle) for each interrupt of the unit, and, if there is more than one turn,
+/// [`rotate`](Self::rotate) from time to time: the events take turns on the counters then, and counts are
+/// scaled. Nothing is counted in these calls.
+///
+/// No drift: the next overflow is due one period after the point at which the last one was, however much later (or
+/// earlier) its interrupt came.
+#[derive(Clone, Debug)]
+pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
+    turns: [Turn<U::Event>; TURNS],
+    current: usize,
+    modes: ModeSet<U::Mode>,
+    samples: Ring<Sample<U::Event, U::Mode>, SAMPLES>,
+    /// Whether it has been started, and not stopped.
+    counting: bool,
+    /// Up to when time is accounted for.
+    seen: u64,
+    enabled: u64,
+    interrupts: u64,
+    spurious: u64,
+}
+
+impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
+    /// Gives each event a counter and a turn: the first free one that fits. All are counted in these modes.
+    ///
+    /// # Errors
+    /// If there is not enough room.
+    pub fn new(
+        modes: ModeSet<U::Mode>,
+        requests: &[Request<U::Event>],
+    ) -> Result<Self, NoRoom<U::Event>> {
+        let mut turns: [Turn<U::Event>; TURNS] = [const { [None, None] }; TURNS];
+        for request in requests {
+            let free = turns
+                .iter_mut()
+                .flat_map(|turn| Counter::ALL.iter().copied().zip(turn))
+                .find(|(counter, place)| place.is_none() && request.event.on(*counter));
+            let (counter, place) = free.ok_or(NoRoom(request.event))?;
+            *place = Some(Slot::new(request.event, counter, request.pace));
+        }
+        Ok(Self {
+            turns,
+            current: 0,
+            modes,
+            samples: Ring::new(),
+            counting: false,
+            seen: 0,
+            enabled: 0,
+            interrupts: 0,
+            spurious: 0,
+        })
+    }
+
+    /// Counts from now on, at this time.
+    ///
+    /// # Errors
+    /// If the unit refuses.
+    pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
+        unit.stop();
+        unit.acknowledge(CounterSet::BOTH);
+        self.seen = time;
+        self.load(unit);
+        unit.start(&self.program())?;
+        self.counting = true;
+        Ok(())
+    }
+
+    /// The unit has interrupted. Takes samples for the counters that have overflowed, and goes on.
+    ///
+    /// # Errors
+    /// If the unit refuses to go on: a right was lost. What was counted until now is kept.
+    pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
+        self.interrupts += 1;
+        let cause = self.collect(unit, at);
+        self.spurious += u64::from(cause.is_spurious());
+        self.resume(unit)?;
+        Ok(cause)
+    }
+
+    /// The next events take their turn. An overflow that nobody has been told of yet is dealt with; its interrupt may
+    /// still come, and is spurious then.
+    ///
+    /// # Errors
+    /// If the unit refuses to go on: a right was lost. What was counted until now is kept.
+    pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
+        let cause = self.collect(unit, at);
+        self.end_turn();
+        let used = self.turns.iter().filter(|turn| occupied(turn)).count();
+        self.current = (self.current + 1) % used.max(1);
+        self.load(unit);
+        self.resume(unit)?;
+        Ok(cause)
+    }
+
+    /// Counts no more. An overflow that nobody has been told of yet is dealt with. It can be started again.
+    pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
+        let cause = self.collect(unit, at);
+        if self.counting {
+            self.end_turn();
+        }
+        self.counting = false;
+        cause
+    }
+
+    /// Takes the oldest sample.
+    pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
+        self.samples.pop()
+    }
+
+    /// How many samples wait.
+    pub const fn waiting(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// What is known of each event, as of the last interrupt, rotation or stop.
+    pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
+        self.turns
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|slot| slot.report(self.enabled))
+    }
+
+    /// How many interrupts there were.
+    pub const fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    /// How many of them were for nothing: no counter had overflowed, and no timer asked.
+    pub const fn spurious(&self) -> u64 {
+        self.spurious
+    }
+
+    /// How many samples were lost because nobody took the others.
+    pub const fn lost(&self) -> u64 {
+        self.samples.lost()
+    }
+
+    /// What the events of this turn take.
+    fn program(&self) -> Program<U::Event, U::Mode> {
+        let [pic0, pic1] = match self.turns.get(self.current) {
+            Some(turn) => turn.each_ref().map(|slot| slot.as_ref().map(Slot::event)),
+            None => [None, None],
+        };
+        let events = Assignment::new(pic0, pic1).unwrap_or(Assignment::NONE);
+        Program {
+            events,
+            modes: self.modes,
+            interrupts: events.counters(),
+        }
+    }
+
+    /// The counters go on where their events were put aside.
+    fn load(&mut self, unit: &mut U) {
+        slots(&mut self.turns, self.current).for_each(|slot| slot.load(unit));
+    }
+
+    fn resume(&mut self, unit: &mut U) -> Result<(), U::Refusal> {
+        if self.counting {
+            let started = unit.start(&self.program());
+            self.counting = started.is_ok();
+            started?;
+        }
+        Ok(())
+    }
+
+    fn end_turn(&mut self) {
+        slots(&mut self.turns, self.current).for_each(Slot::end_turn);
+    }
+
+    /// Stops the unit, takes what it holds, and deals with the counters that ask.
+    fn collect(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
+        unit.stop();
+        let asking = unit.overflowed();
+        let mut cause = Cause {
+            counters: CounterSet::NONE,
+            timer: unit.timer_pending(),
+        };
+        if self.counting {
+            self.pass(at.time);
+            for slot in slots(&mut self.turns, self.current) {
+                slot.update(unit);
+                if !asking.contains(slot.counter()) {
+                    continue;
+                }
+                match slot.overflow(unit) {
+                    Overflow::NotDue => continue,
+                    Overflow::Counted => {}
+                    Overflow::Sampled(period) => {
+                        let sample = Sample {
+                            at: *at,
+                            event: slot.event(),
+                            period,
+                        };
+                        if !self.samples.push(sample) {
+                            slot.lose();
+                        }
+                    }
+                }
+                cause.counters = cause.counters | slot.counter().into();
+            }
+        }
+        unit.acknowledge(asking);
+        slots(&mut self.turns, self.current)
+            .filter(|slot| cause.counters.contains(slot.counter()))
+            .for_each(|slot| slot.load(unit));
+        cause
+    }
+
+    /// Accounts for the time up to now.
+    fn pass(&mut self, now: u64) {
+        let ticks = now.saturating_sub(self.seen);
+        self.seen = self.seen.saturating_add(ticks);
+        self.enabled = self.enabled.saturating_add(ticks);
+        slots(&mut self.turns, self.current).for_each(|slot| slot.pass(ticks));
+    }
+}
+
+/// The events whose turn it is.
+fn slots<E>(turns: &mut [Turn<E>], current: usize) -> impl Iterator<Item = &mut Slot<E>> {
+    turns.get_mut(current).into_iter().flatten().flatten()
+}
+
+fn occupied<E>(turn: &Turn<E>) -> bool {
+    turn.iter().any(Option::is_some)
+}

@@ -1,0 +1,67 @@
+//! Counts of 64 bits.
+
+use guest_abi::Counter::{Pic0, Pic1};
+use guest_abi::sampling::{Estimate, Profiler};
+
+use crate::fake::{BOTH, Wrapping, at, counted, every, started};
+
+type Two = Profiler<Wrapping, 1, 1000>;
+
+/// Five times 2^31 events, and some.
+fn extended<const AT: u32>() {
+    let (mut profiler, mut unit) = started::<AT, 1>(&[counted(3), every(4, 1 << 30)]);
+    let mut handled = 0;
+    for time in 1..=11 {
+        for counter in BOTH {
+            unit.count(counter, 1_000_000_000);
+        }
+        if !unit.asking.is_empty() {
+            profiler.handle(&mut unit, &at(time)).unwrap();
+            handled += 1;
+        }
+    }
+    assert_eq!(
+        handled, 10,
+        "the counter that samples overflows in all steps but the first"
+    );
+    profiler.stop(&mut unit, &at(12));
+    let counts: Vec<_> = profiler
+        .events()
+        .map(|report| report.estimate.unwrap())
+        .collect();
+    let eleven = Estimate {
+        counted: 11_000_000_000,
+        running: 12,
+        enabled: 12,
+        events: 11_000_000_000,
+        error: Some(0),
+    };
+    assert_eq!(counts, [eleven, eleven]);
+    let samples: Vec<_> = profiler.events().map(|report| report.samples).collect();
+    assert_eq!(samples, [0, 10], "counting alone makes no samples");
+}
+
+#[test]
+fn counts_have_64_bits() {
+    extended::<0>();
+    extended::<0x8000_0000>();
+}
+
+#[test]
+fn counts_are_as_of_the_last_interrupt() {
+    let (mut profiler, mut unit) = started::<0, 1>(&[counted(3), every(4, 100)]);
+    unit.count(Pic0, 5);
+    let counted = |profiler: &Two| {
+        let estimates = profiler.events().map(|report| report.estimate);
+        estimates
+            .map(|estimate| estimate.map(|estimate| estimate.counted))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counted(&profiler), [None, None]);
+    unit.count(Pic1, 101);
+    profiler.handle(&mut unit, &at(10)).unwrap();
+    assert_eq!(counted(&profiler), [Some(5), Some(101)]);
+    unit.count(Pic0, 1);
+    profiler.stop(&mut unit, &at(20));
+    assert_eq!(counted(&profiler), [Some(6), Some(101)]);
+}

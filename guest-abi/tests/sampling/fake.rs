@@ -1,0 +1,188 @@
+//! A unit whose events a test makes happen, one counter at a time.
+
+use guest_abi::Counter::{self, Pic0, Pic1};
+use guest_abi::StrandId;
+use guest_abi::sampling::{
+    CounterSet, CounterUnit, Interrupted, ModeSet, Pace, Period, Profiler, Program, Request,
+    UnitEvent, UnitMode,
+};
+
+/// Events below 10 can be counted by both counters, 10 to 19 by counter 0, the others by counter 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event(pub(crate) u8);
+
+impl UnitEvent for Event {
+    fn counters(self) -> CounterSet {
+        match self.0 {
+            0..10 => CounterSet::BOTH,
+            10..20 => CounterSet::only(Pic0),
+            _ => CounterSet::only(Pic1),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    User,
+    Kernel,
+}
+
+impl UnitMode for Mode {
+    const ALL: &'static [Self] = &[Self::User, Self::Kernel];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The unit refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct No;
+
+/// A unit that overflows at `AT`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fake<const AT: u32> {
+    pub(crate) program: Option<Program<Event, Mode>>,
+    pub(crate) counters: [u32; 2],
+    pub(crate) asking: CounterSet,
+    pub(crate) timer: bool,
+    pub(crate) refuses: bool,
+    /// All that was written to the counters.
+    pub(crate) written: Vec<(Counter, u32)>,
+}
+
+/// Overflows when it wraps.
+pub(crate) type Wrapping = Fake<0>;
+/// Overflows when bit 31 becomes 1.
+pub(crate) type Topmost = Fake<0x8000_0000>;
+
+impl<const AT: u32> Fake<AT> {
+    /// The counter counts so many events, if the unit counts. Whether it overflows.
+    pub(crate) fn count(&mut self, counter: Counter, events: u32) -> bool {
+        if self.program.is_none() {
+            return false;
+        }
+        let before = self.past_overflow(counter);
+        self.counters[counter.index()] = self.read(counter).wrapping_add(events);
+        let over = before < 0 && self.past_overflow(counter) >= 0;
+        if over {
+            self.ask(counter);
+        }
+        over
+    }
+
+    pub(crate) fn ask(&mut self, counter: Counter) {
+        self.asking = self.asking | counter.into();
+    }
+
+    /// What was written since the last look, relative to the overflow.
+    pub(crate) fn taken(&mut self) -> Vec<(Counter, i32)> {
+        let written = std::mem::take(&mut self.written);
+        let past = |value: u32| value.wrapping_sub(AT) as i32;
+        written
+            .into_iter()
+            .map(|(counter, value)| (counter, past(value)))
+            .collect()
+    }
+
+    pub(crate) fn event(&self, counter: Counter) -> Option<Event> {
+        self.program?.events.event(counter)
+    }
+}
+
+impl<const AT: u32> CounterUnit for Fake<AT> {
+    type Event = Event;
+    type Mode = Mode;
+    type Refusal = No;
+
+    const OVERFLOWS_AT: u32 = AT;
+    const EARLY: u32 = 16;
+
+    fn events() -> impl Iterator<Item = Event> {
+        (0..30).map(Event)
+    }
+
+    fn start(&mut self, program: &Program<Event, Mode>) -> Result<(), No> {
+        self.program = (!self.refuses).then_some(*program);
+        if self.refuses { Err(No) } else { Ok(()) }
+    }
+
+    fn stop(&mut self) {
+        self.program = None;
+    }
+
+    fn read(&self, counter: Counter) -> u32 {
+        self.counters[counter.index()]
+    }
+
+    fn write(&mut self, counter: Counter, value: u32) {
+        assert!(self.program.is_none(), "written while it counts");
+        self.counters[counter.index()] = value;
+        self.written.push((counter, value));
+    }
+
+    fn overflowed(&self) -> CounterSet {
+        self.asking
+    }
+
+    fn acknowledge(&mut self, counters: CounterSet) {
+        self.asking = self.asking.without(counters);
+    }
+
+    fn timer_pending(&self) -> bool {
+        self.timer
+    }
+}
+
+/// An interrupt at this time; the address tells the time, too.
+pub(crate) fn at(time: u64) -> Interrupted<Mode> {
+    Interrupted {
+        address: time.wrapping_add(0x1_0000),
+        strand: StrandId::new(70).unwrap(),
+        time,
+        mode: Mode::Kernel,
+    }
+}
+
+pub(crate) fn period(events: u32) -> Period {
+    Period::new(events).unwrap()
+}
+
+pub(crate) fn sampled(event: u8, pace: Pace) -> Request<Event> {
+    Request {
+        event: Event(event),
+        pace: Some(pace),
+    }
+}
+
+pub(crate) fn every(event: u8, events: u32) -> Request<Event> {
+    sampled(event, Pace::every(period(events)))
+}
+
+pub(crate) fn counted(event: u8) -> Request<Event> {
+    Request {
+        event: Event(event),
+        pace: None,
+    }
+}
+
+/// A profiler that has been started at time 0, and its unit.
+pub(crate) fn started<const AT: u32, const TURNS: usize>(
+    requests: &[Request<Event>],
+) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {
+    let mut profiler = Profiler::new(ModeSet::ALL, requests).unwrap();
+    let mut unit = Fake::default();
+    profiler.start(&mut unit, 0).unwrap();
+    (profiler, unit)
+}
+
+/// The periods of the samples that wait.
+pub(crate) fn periods<const AT: u32, const TURNS: usize>(
+    profiler: &mut Profiler<Fake<AT>, TURNS, 1000>,
+) -> Vec<u64> {
+    std::iter::from_fn(|| profiler.pop())
+        .map(|sample| sample.period)
+        .collect()
+}
+
+pub(crate) const BOTH: [Counter; 2] = [Pic0, Pic1];

@@ -1,0 +1,254 @@
+//! Periods: random ones, those that follow a clock, those that are too short.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use guest_abi::Counter::Pic0;
+use guest_abi::sampling::{CounterUnit, Pace, Period, Throttle};
+
+use crate::fake::{Wrapping, at, period, periods, sampled, started};
+
+fn ticks(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
+
+/// Events happen one by one; time goes on by what `tick` says for each. The times of the samples, and their periods.
+fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
+    let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+    let (mut time, mut samples) = (0, Vec::new());
+    for event in 0..events {
+        time += tick(event);
+        if unit.count(Pic0, 1) {
+            profiler.handle(&mut unit, &at(time)).unwrap();
+            samples.extend(
+                periods(&mut profiler)
+                    .into_iter()
+                    .map(|period| (time, period)),
+            );
+        }
+    }
+    samples
+}
+
+#[test]
+fn a_fixed_period_is_fixed() {
+    let samples = run(Pace::every(period(7)), 70, |_| 1);
+    let expected: Vec<_> = (1..=10).map(|n| (7 * n, 7)).collect();
+    assert_eq!(samples, expected);
+}
+
+/// 1000 +- an eighth: 875 to 1125, all of it, and 1000 on average.
+#[test]
+fn random_periods_lie_around_the_period() {
+    let pace = Pace::every(period(1000)).randomised(3, 1);
+    let periods: Vec<u64> = run(pace, 4_000_000, |_| 1)
+        .iter()
+        .map(|(_, period)| *period)
+        .collect();
+    assert!(periods.len() > 3900);
+    assert!(periods.iter().all(|period| (875..=1125).contains(period)));
+    assert!(periods.iter().any(|period| *period < 880));
+    assert!(periods.iter().any(|period| *period > 1120));
+    // The standard deviation of the mean of 3990 periods is 72.3 / sqrt(3990) = 1.15.
+    let mean = periods.iter().sum::<u64>() as f64 / periods.len() as f64;
+    assert!((mean - 1000.0).abs() < 4.0, "{mean}");
+    let other = run(Pace::every(period(1000)).randomised(3, 2), 100_000, |_| 1);
+    assert_ne!(other[..50], run(pace, 100_000, |_| 1)[..50], "by the seed");
+}
+
+#[test]
+fn short_periods_are_random_where_they_can_be() {
+    let drawn = |events, shift| {
+        let pace = Pace::every(period(events)).randomised(shift, 5);
+        let mut periods: Vec<u64> = run(pace, 1000, |_| 1)
+            .iter()
+            .map(|(_, period)| *period)
+            .collect();
+        periods.sort_unstable();
+        periods.dedup();
+        periods
+    };
+    assert_eq!(drawn(1, 3), [1]);
+    assert_eq!(drawn(2, 3), [1, 2, 3]);
+    assert_eq!(drawn(5, 31), [4, 5, 6]);
+    assert_eq!(drawn(5, 99), [4, 5, 6]);
+    assert_eq!(drawn(5, 0), [3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn the_longest_period_is_never_exceeded() {
+    let pace = Pace::every(Period::LONGEST).randomised(1, 9);
+    let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+    for time in 0..100 {
+        let left = unit.past_overflow(Pic0).unsigned_abs();
+        assert!(left <= 1 << 31);
+        assert!(unit.count(Pic0, left));
+        profiler.handle(&mut unit, &at(time)).unwrap();
+    }
+}
+
+/// 3 events in 10 ticks, one sample in 1000 ticks: 300 events, from a first guess of 20, or of a million.
+#[test]
+fn the_period_follows_the_clock() {
+    for first in [20, 1_000_000] {
+        let mut rest = 0;
+        let samples = run(
+            Pace::interval(ticks(1000), period(first)),
+            3_000_000,
+            |_| {
+                rest += 10;
+                let whole = rest / 3;
+                rest %= 3;
+                whole
+            },
+        );
+        let settled = &samples[40..];
+        assert!(settled.len() > 500, "{}", settled.len());
+        for (_, period) in settled {
+            assert!((298..=302).contains(period), "{period}, from {first}");
+        }
+    }
+}
+
+/// The events become ten times as fast, and slow again.
+#[test]
+fn the_period_follows_the_rate() {
+    let pace = Pace::interval(ticks(10_000), period(1000));
+    let samples = run(pace, 3_000_000, |event| match event {
+        0..1_000_000 => 10,
+        1_000_000..2_000_000 => 1,
+        _ => 10,
+    });
+    let in_time = |from: u64, to: u64| {
+        samples
+            .iter()
+            .filter(|(time, _)| (from..to).contains(time))
+            .count()
+    };
+    // 10, 1 and 10 million ticks. It settles within some 20 samples.
+    assert!((980..=1020).contains(&in_time(0, 10_000_000)));
+    assert!((90..=200).contains(&in_time(10_000_000, 11_000_000)));
+    assert!((970..=1020).contains(&in_time(11_000_000, 21_000_000)));
+}
+
+/// One odd interval changes the period by half at most.
+#[test]
+fn one_odd_interval_does_not_matter_much() {
+    let pace = Pace::interval(ticks(1000), period(100));
+    let samples = run(pace, 1000, |event| match event {
+        250 => 1_000_000,
+        350 => 0,
+        _ => 10,
+    });
+    let periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    assert_eq!(periods[..5], [100, 100, 100, 50, 100]);
+    assert!(
+        periods[5..]
+            .iter()
+            .all(|period| (100..=101).contains(period))
+    );
+}
+
+#[test]
+fn without_any_time_it_still_works() {
+    let samples = run(Pace::interval(ticks(10), period(1)), 100_000, |_| 0);
+    assert!(samples.len() > 10);
+    let last = samples.last().unwrap().1;
+    assert!(last > 10_000, "the period grows: {last}");
+}
+
+#[test]
+fn frequencies_are_intervals() {
+    let first = period(50);
+    let frequency = |samples, clock| Pace::frequency(ticks(samples), clock, first);
+    assert_eq!(
+        frequency(1000, 1_000_000_000),
+        Pace::interval(ticks(1_000_000), first)
+    );
+    assert_eq!(frequency(3, 1000), Pace::interval(ticks(333), first));
+    assert_eq!(frequency(7, 1000), Pace::interval(ticks(143), first));
+    assert_eq!(frequency(1000, 3), Pace::interval(ticks(1), first));
+    assert_eq!(
+        frequency(1, u64::MAX),
+        Pace::interval(ticks(u32::MAX), first)
+    );
+}
+
+fn bound(interrupts: u32, window: u64) -> Throttle {
+    Throttle {
+        interrupts: ticks(interrupts),
+        ticks: NonZeroU64::new(window).unwrap(),
+    }
+}
+
+/// Periods of 10 events and ticks; at most 5 samples in 1000 ticks: it takes periods of 320.
+#[test]
+fn a_period_that_is_too_short_is_doubled() {
+    let pace = Pace::every(period(10)).throttled(bound(5, 1000));
+    let samples = run(pace, 100_000, |_| 1);
+    let periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    // The sixth interrupt of a window is one too many.
+    let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
+    // At 160, windows of 1000 ticks hold six interrupts, or seven: one too many again.
+    expected.extend([160; 6]);
+    assert_eq!(periods[..30], expected);
+    assert!(
+        periods[30..].iter().all(|period| *period == 320),
+        "{periods:?}"
+    );
+    assert!(samples.len() < 400);
+}
+
+#[test]
+fn a_throttled_period_recovers() {
+    let pace = Pace::every(period(10)).throttled(bound(8, 1000));
+    let samples = run(pace, 200_000, |event| if event < 50_000 { 1 } else { 100 });
+    let slow: Vec<u64> = samples
+        .iter()
+        .filter(|(time, _)| *time < 50_000)
+        .map(|(_, period)| *period)
+        .collect();
+    assert_eq!(*slow.last().unwrap(), 160);
+    assert_eq!(samples.last().unwrap().1, 10);
+    let mut profiler_periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    profiler_periods.dedup();
+    assert_eq!(profiler_periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
+}
+
+#[test]
+fn throttling_is_counted() {
+    let pace = Pace::every(period(10)).throttled(bound(5, 1_000_000));
+    let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+    let mut interrupts = 0;
+    for _ in 0..10 * 6 + 20 * 6 + 40 {
+        if unit.count(Pic0, 1) {
+            profiler.handle(&mut unit, &at(0)).unwrap();
+            interrupts += 1;
+        }
+    }
+    assert_eq!(interrupts, 13);
+    let report = profiler.events().next().unwrap();
+    assert_eq!((report.throttled, report.period), (2, Some(period(40))));
+}
+
+/// A flood of events without time: the period stops growing at its longest.
+#[test]
+fn throttling_ends_at_the_longest_period() {
+    let pace = Pace::every(period(3)).throttled(bound(1, 1000));
+    let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+    let mut stood_for = 0;
+    for _ in 0..200 {
+        let left = unit.past_overflow(Pic0).unsigned_abs();
+        assert!(unit.count(Pic0, left));
+        profiler.handle(&mut unit, &at(0)).unwrap();
+        stood_for += periods(&mut profiler)[0];
+    }
+    assert_eq!(Wrapping::OVERFLOWS_AT, 0);
+    let report = profiler.events().next().unwrap();
+    assert_eq!(report.period, Some(Period::LONGEST));
+    assert_eq!(
+        report.estimate.map(|estimate| estimate.counted),
+        None,
+        "no time has passed"
+    );
+    assert!(stood_for > 100 << 31);
+}

@@ -1,0 +1,138 @@
+//! Sets, periods, assignments, rings; and the bits of the PCR that sampling writes.
+
+use guest_abi::Counter::{self, Pic0, Pic1};
+use guest_abi::layout::SparcPcr;
+use guest_abi::sampling::{
+    Assignment, CounterSet, ModeSet, Period, Ring, SparcMode, UnitEvent, UnitMode,
+};
+
+use crate::fake::{Event, Mode, Topmost, Wrapping};
+
+#[test]
+fn sets_of_counters() {
+    let (zero, one) = (CounterSet::only(Pic0), CounterSet::only(Pic1));
+    assert_eq!(zero | one, CounterSet::BOTH);
+    assert_eq!(CounterSet::BOTH.without(zero), one);
+    assert_eq!(zero.intersection(one), CounterSet::NONE);
+    assert_eq!(CounterSet::when(false, Pic0), CounterSet::NONE);
+    assert_eq!(CounterSet::BOTH.iter().collect::<Vec<_>>(), [Pic0, Pic1]);
+    assert_eq!(one.iter().collect::<CounterSet>(), one);
+    assert_eq!(
+        [CounterSet::NONE.len(), one.len(), CounterSet::BOTH.len()],
+        [0, 1, 2]
+    );
+    assert!(one.contains(Pic1) && !one.contains(Pic0) && !one.is_empty());
+    assert_eq!(format!("{:?}", CounterSet::BOTH), "{Pic0, Pic1}");
+}
+
+#[test]
+fn sets_of_modes() {
+    let every: Vec<_> = ModeSet::<Mode>::every().collect();
+    let user = ModeSet::from(Mode::User);
+    let kernel = ModeSet::from(Mode::Kernel);
+    assert_eq!(every, [ModeSet::NONE, user, kernel, ModeSet::ALL]);
+    assert_eq!(user | kernel, ModeSet::ALL);
+    assert!(user.contains(Mode::User) && !user.contains(Mode::Kernel));
+    assert_eq!(
+        format!("{:?}", ModeSet::<SparcMode>::ALL),
+        "{User, Privileged, Hyperprivileged}"
+    );
+    assert!(
+        SparcMode::ALL
+            .iter()
+            .enumerate()
+            .all(|(place, mode)| mode.index() == place)
+    );
+}
+
+#[test]
+fn periods_are_1_to_2_to_the_31() {
+    assert_eq!((Period::new(0), Period::new(0x8000_0001)), (None, None));
+    assert_eq!(Period::new(1), Some(Period::SHORTEST));
+    assert_eq!(Period::new(0x8000_0000), Some(Period::LONGEST));
+    let nearest = [0, 1, 77, 0x8000_0000, 0x8000_0001, u64::MAX].map(Period::nearest);
+    let events = nearest.map(Period::events);
+    assert_eq!(events, [1, 1, 77, 0x8000_0000, 0x8000_0000, 0x8000_0000]);
+    let thousand = Period::new(1000).unwrap();
+    assert_eq!(thousand.preload::<Wrapping>(), 0xffff_fc18);
+    assert_eq!(thousand.preload::<Topmost>(), 0x7fff_fc18);
+    assert_eq!(Period::LONGEST.preload::<Topmost>(), 0);
+}
+
+#[test]
+fn assignments_fit_the_counters() {
+    let (any, zero, one) = (Event(0), Event(10), Event(20));
+    assert_eq!(Assignment::new(Some(one), None), None);
+    assert_eq!(Assignment::new(None, Some(zero)), None);
+    assert_eq!(Assignment::two(zero, Event(11)), None);
+    let events = |assignment: Assignment<Event>| [Pic0, Pic1].map(|pic| assignment.event(pic));
+    assert_eq!(
+        Assignment::two(one, zero).map(events),
+        Some([Some(zero), Some(one)])
+    );
+    assert_eq!(
+        Assignment::two(any, one).map(events),
+        Some([Some(any), Some(one)])
+    );
+    assert_eq!(
+        Assignment::two(one, any).map(events),
+        Some([Some(any), Some(one)])
+    );
+    assert_eq!(Assignment::one(one).map(events), Some([None, Some(one)]));
+    assert_eq!(
+        Assignment::one(one).unwrap().counters(),
+        CounterSet::only(Pic1)
+    );
+    assert_eq!(Assignment::<Event>::NONE.counters(), CounterSet::NONE);
+    assert!(any.on(Pic0) && any.on(Pic1) && !zero.on(Pic1));
+}
+
+#[test]
+fn a_ring_keeps_the_oldest() {
+    let mut ring = Ring::<u32, 3>::new();
+    assert!(ring.is_empty());
+    for round in 0..5_u32 {
+        let pushed: Vec<bool> = (0..5).map(|n| ring.push(10 * round + n)).collect();
+        assert_eq!(pushed, [true, true, true, false, false]);
+        assert_eq!(ring.len(), 3);
+        assert_eq!(ring.pop(), Some(10 * round));
+        assert!(ring.push(99));
+        let rest = [ring.pop(), ring.pop(), ring.pop(), ring.pop()];
+        let expected = [Some(10 * round + 1), Some(10 * round + 2), Some(99), None];
+        assert_eq!(rest, expected);
+        assert_eq!(ring.lost(), u64::from(2 * (round + 1)));
+    }
+    let mut none = Ring::<u32, 0>::default();
+    assert_eq!((none.push(1), none.pop(), none.lost()), (false, None, 1));
+}
+
+/// OV1 is bit 31, OV0 bit 18, TOE1 bit 5, TOE0 bit 4, HOLDOV1 bit 63, HOLDOV0 bit 62.
+#[test]
+fn overflow_bits_of_the_pcr() {
+    let pcr = |bits: u64| SparcPcr::from_bits(bits);
+    for (set, ov, toe, hold) in [
+        (CounterSet::NONE, 0, 0, 0),
+        (CounterSet::only(Pic0), 1 << 18, 1 << 4, 1 << 62),
+        (CounterSet::only(Pic1), 1 << 31, 1 << 5, 1 << 63),
+        (CounterSet::BOTH, 1 << 18 | 1 << 31, 0x30, 3 << 62),
+    ] {
+        assert_eq!(pcr(ov).overflows(), set);
+        assert_eq!(pcr(0).with_overflows(set), pcr(ov));
+        assert_eq!(pcr(toe).traps(), set);
+        assert_eq!(pcr(0).with_traps(set), pcr(toe));
+        assert_eq!(pcr(ov | 0x30).trapping(), set);
+        assert_eq!(pcr(0x8004_0000 | toe).trapping(), set);
+        let rest = 0x1230_0006;
+        let acknowledged = pcr(0x8004_0000 | rest).acknowledging(set);
+        let expected = 0x8004_0000 & !ov | rest | 3 << 62 & !hold;
+        assert_eq!(acknowledged, pcr(expected), "{set:?}");
+    }
+}
+
+#[test]
+fn mode_bits_of_the_pcr() {
+    let bits = |modes: ModeSet<SparcMode>| SparcPcr::from_bits(0xe).with_modes(modes).into_bits();
+    let expected = [0, 4, 2, 6, 8, 12, 10, 14];
+    assert_eq!(ModeSet::every().map(bits).collect::<Vec<_>>(), expected);
+    assert_eq!(Counter::ALL, [Pic0, Pic1]);
+}
