@@ -3,6 +3,7 @@
 
 mod conformance;
 mod instructions;
+mod profiler;
 mod r10000;
 mod r10000_random;
 mod r10000_registers;
