@@ -11,6 +11,7 @@ mod hypervisor;
 mod negotiation;
 mod service;
 pub mod sync;
+pub mod trace;
 
 pub use caller::{Caller, GuestId};
 pub use hypervisor::{After, Embedder, Hypervisor, Strand};

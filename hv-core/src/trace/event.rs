@@ -1,0 +1,243 @@
+//! Kinds of events, and what they hold.
+
+/// A kind of event.
+///
+/// Implemented by [`events!`](crate::events). Numbers below 8 are those of `hv-core`.
+pub trait Event {
+    /// Its number, 1 to 32767. Numbers from 31 on take a full header in [`Clock27`](super::Clock27).
+    const ID: u16;
+    /// Its name in a viewer.
+    const NAME: &'static str;
+    /// What it holds, packed from the upper end of the first word on; none is in two words but those of 64 bits.
+    const FIELDS: &'static [Field];
+    /// Words of 32 bits in its payload.
+    const WORDS: usize;
+    /// That many words.
+    type Payload: AsRef<[u32]>;
+
+    /// The fields as words.
+    fn payload(&self) -> Self::Payload;
+}
+
+/// One number in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in a viewer.
+    pub name: &'static str,
+    /// 8, 16, 32 or 64.
+    pub bits: u32,
+    /// How a viewer shows it.
+    pub shown: Shown,
+}
+
+/// How a viewer shows a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// A decimal number.
+    Number,
+    /// A hexadecimal number.
+    Hex,
+    /// By name, where the number has one.
+    Names(&'static [(u64, &'static str)]),
+}
+
+/// The names of the statuses of a hypercall.
+pub const STATUSES: Shown = {
+    use guest_abi::HvError;
+    const fn named(error: HvError) -> (u64, &'static str) {
+        match error.name() {
+            Some(name) => (error.number(), name),
+            None => panic!("a status of the contract has a name"),
+        }
+    }
+    Shown::Names(&[
+        (guest_abi::status::EOK, "EOK"),
+        named(HvError::Invalid),
+        named(HvError::BadTrap),
+        named(HvError::WouldBlock),
+        named(HvError::NoAccess),
+        named(HvError::NotSupported),
+    ])
+};
+
+/// The description of a kind of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// [`Event::ID`]
+    pub id: u16,
+    /// [`Event::NAME`]
+    pub name: &'static str,
+    /// [`Event::FIELDS`]
+    pub fields: &'static [Field],
+}
+
+impl Class {
+    /// The description of `E`.
+    pub const fn of<E: Event>() -> Self {
+        Self {
+            id: E::ID,
+            name: E::NAME,
+            fields: E::FIELDS,
+        }
+    }
+
+    /// Words of 32 bits in the payload.
+    pub const fn words(&self) -> usize {
+        bits(self.fields) as usize / 32
+    }
+}
+
+const fn bits(fields: &[Field]) -> u32 {
+    let (mut bits, mut index) = (0, 0);
+    while index < fields.len() {
+        bits += fields[index].bits;
+        index += 1;
+    }
+    bits
+}
+
+/// Whether fields fill words, and each that is narrower than a word is in one.
+#[doc(hidden)]
+pub const fn fits(fields: &[Field]) -> bool {
+    let (mut bit, mut index) = (0, 0);
+    while index < fields.len() {
+        let width = fields[index].bits;
+        let room = if width == 64 { 64 } else { 32 };
+        if bit % 32 + width > room {
+            return false;
+        }
+        bit += width;
+        index += 1;
+    }
+    bit % 32 == 0
+}
+
+/// Puts a field of `bits` bits behind the first `at` bits of the words.
+#[doc(hidden)]
+#[inline(always)]
+pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
+    let Some([first, rest @ ..]) = words.get_mut(at as usize / 32..) else {
+        return;
+    };
+    match (bits, rest) {
+        (64, [second, ..]) => (*first, *second) = ((value >> 32) as u32, value as u32),
+        _ => *first |= (value as u32) << ((32 - at % 32 - bits) % 32),
+    }
+}
+
+/// The field of `bits` bits behind the first `at` bits of the words; 0 for what is not there.
+#[doc(hidden)]
+pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
+    let word = |index: usize| u64::from(words.get(index).copied().unwrap_or(0));
+    let index = at as usize / 32;
+    match bits {
+        64 => word(index) << 32 | word(index + 1),
+        _ => word(index) << (32 + at % 32) >> (64 - bits),
+    }
+}
+
+/// Declares kinds of events, and an enum of them all.
+///
+/// ```
+/// hv_core::events! {
+///     /// What a lamp does.
+///     pub enum LampEvent {
+///         /// It was switched.
+///         9 Switched "lamp_switched" {
+///             /// Whether it is on.
+///             on: u8 = Names(&[(0, "off"), (1, "on")]),
+///             /// Who did it.
+///             by: u8 = Number,
+///             /// What it was told.
+///             code: u16 = Hex,
+///         }
+///     }
+/// }
+/// use hv_core::trace::Event;
+/// assert_eq!(Switched { on: 1, by: 7, code: 0xabcd }.payload(), [0x0107_abcd]);
+/// assert_eq!(LampEvent::CLASSES[0].name, "lamp_switched");
+/// ```
+#[macro_export]
+macro_rules! events {
+    ($(#[$all_doc:meta])* pub enum $All:ident {
+        $($(#[$doc:meta])* $id:literal $Name:ident $text:literal {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty = $shown:expr),* $(,)?
+        })*
+    }) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            pub struct $Name {
+                $($(#[$field_doc])* pub $field: $type,)*
+            }
+
+            impl $crate::trace::Event for $Name {
+                const ID: u16 = $id;
+                const NAME: &'static str = $text;
+                const FIELDS: &'static [$crate::trace::Field] = {
+                    #[allow(unused_imports)]
+                    use $crate::trace::Shown::*;
+                    &[$($crate::trace::Field {
+                        name: stringify!($field),
+                        bits: <$type>::BITS,
+                        shown: $shown,
+                    }),*]
+                };
+                const WORDS: usize = (0 $(+ <$type>::BITS as usize)*) / 32;
+                type Payload = [u32; (0 $(+ <$type>::BITS as usize)*) / 32];
+
+                #[inline(always)]
+                fn payload(&self) -> Self::Payload {
+                    let mut words = [0; (0 $(+ <$type>::BITS as usize)*) / 32];
+                    let at = 0;
+                    $(
+                        $crate::trace::put(&mut words, at, <$type>::BITS, u64::from(self.$field));
+                        let at = at + <$type>::BITS;
+                    )*
+                    let _ = at;
+                    words
+                }
+            }
+
+            const _: () = assert!(
+                $crate::trace::fits(<$Name as $crate::trace::Event>::FIELDS) && $id >= 1 && $id < 1 << 15,
+                "fields do not fill words, or the number is out of range"
+            );
+        )*
+
+        $(#[$all_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $All {
+            $($(#[$doc])* $Name($Name),)*
+        }
+
+        impl $All {
+            /// What each kind holds.
+            pub const CLASSES: &'static [$crate::trace::Class] = &[$($crate::trace::Class::of::<$Name>()),*];
+
+            /// Words of 32 bits in the payload of a kind; `None` if it is none of these.
+            pub fn words(id: u16) -> Option<usize> {
+                Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
+            }
+
+            /// The event with this number and payload; `None` if it is none of these, or the payload has another length.
+            pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
+                if Self::words(id)? != payload.len() {
+                    return None;
+                }
+                match id {
+                    $($id => {
+                        let at = 0;
+                        $(
+                            let $field = $crate::trace::take(payload, at, <$type>::BITS) as $type;
+                            let at = at + <$type>::BITS;
+                        )*
+                        let _ = at;
+                        Some(Self::$Name($Name { $($field),* }))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    };
+}

@@ -1,0 +1,108 @@
+//! Payloads, bit by bit.
+
+use hv_core::trace::{
+    Class, Event, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, events,
+};
+
+events! {
+    /// Fields of all widths.
+    pub enum WidthEvent {
+        /// Fills three words.
+        100 Widths "widths" {
+            /// 8 bits.
+            a: u8 = Number,
+            /// 16 bits.
+            b: u16 = Hex,
+            /// 8 bits again.
+            c: u8 = Names(&[(3, "three")]),
+            /// 64 bits.
+            d: u64 = Hex,
+        }
+    }
+}
+
+const WIDTHS: Widths = Widths {
+    a: 0x12,
+    b: 0x3456,
+    c: 0x78,
+    d: 0x9abc_def0_0123_4567,
+};
+
+#[test]
+fn fields_fill_words_from_above() {
+    assert_eq!(WIDTHS.payload(), [0x1234_5678, 0x9abc_def0, 0x0123_4567]);
+    assert_eq!(Widths::WORDS, 3);
+    assert_eq!(
+        WidthEvent::decode(100, &[0x1234_5678, 0x9abc_def0, 0x0123_4567]),
+        Some(WidthEvent::Widths(WIDTHS))
+    );
+}
+
+#[test]
+fn only_events_that_are_known_and_whole_are_decoded() {
+    assert_eq!(WidthEvent::decode(101, &[0; 3]), None);
+    assert_eq!(WidthEvent::decode(100, &[0; 2]), None);
+    assert_eq!(WidthEvent::decode(100, &[0; 4]), None);
+    assert_eq!(WidthEvent::words(101), None);
+}
+
+#[test]
+fn what_a_viewer_is_told() {
+    const fn field(name: &'static str, bits: u32, shown: Shown) -> Field {
+        Field { name, bits, shown }
+    }
+    let class = Class {
+        id: 100,
+        name: "widths",
+        fields: &const {
+            [
+                field("a", 8, Shown::Number),
+                field("b", 16, Shown::Hex),
+                field("c", 8, Shown::Names(&[(3, "three")])),
+                field("d", 64, Shown::Hex),
+            ]
+        },
+    };
+    assert_eq!(WidthEvent::CLASSES, [class]);
+}
+
+#[test]
+fn the_hypervisors_own() {
+    let classes = HypervisorEvent::CLASSES
+        .iter()
+        .map(|class| (class.id, class.name, class.words()));
+    assert_eq!(
+        classes.collect::<Vec<_>>(),
+        [
+            (1, "set_version", 10),
+            (2, "fast_call", 4),
+            (3, "guest_reset", 1)
+        ]
+    );
+    let event = SetVersion {
+        status: 13,
+        guest: 2,
+        strand: 70,
+        duration: 99,
+        group: 0x205,
+        major: 3,
+        minor: 1 << 40,
+        granted: 0,
+    };
+    assert_eq!(
+        event.payload(),
+        [0x000d_0246, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]
+    );
+    assert_eq!(GuestReset { guest: 255 }.payload(), [255]);
+    assert_eq!(
+        STATUSES,
+        Shown::Names(&[
+            (0, "EOK"),
+            (6, "EINVAL"),
+            (7, "EBADTRAP"),
+            (9, "EWOULDBLOCK"),
+            (10, "ENOACCESS"),
+            (13, "ENOTSUPPORTED"),
+        ])
+    );
+}

@@ -1,0 +1,171 @@
+//! A reader beside the writer, and operators beside each other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use guest_abi::{Clock, StrandId};
+use hv_core::trace::{
+    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, Ring, Source, Trace, Tracer,
+};
+
+use crate::{Large, Small, TestEvent};
+
+/// What a value must be for its number, so that words of two events are never taken for one.
+fn value(number: u32) -> u64 {
+    u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Tells the reader when the writer ends, well or badly.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A writer that never waits, and a reader: every event comes once or is counted, in order and whole.
+fn beside<L: Layout>(mode: Mode, resolution: u64) {
+    const EVENTS: u32 = 200_000;
+    let time = |number: u32| u64::from(number) * 1_000_003;
+    let ring = Ring::<L, 4, 60>::new(mode);
+    let done = AtomicBool::new(false);
+    let (mut read, mut lost, mut gaps) = (0u64, 0u64, 0u64);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _end = End(&done);
+            for number in 0..EVENTS {
+                ring.record(
+                    time(number),
+                    Large {
+                        number,
+                        value: value(number),
+                    },
+                );
+                // The reader gets a turn now and then on a machine with one processor.
+                if number % 5000 == 0 {
+                    thread::yield_now();
+                }
+            }
+        });
+        let mut reader = ring.reader();
+        loop {
+            let last = done.load(Ordering::Acquire);
+            while let Some(next) = reader.next(TestEvent::words) {
+                match next {
+                    Next::Event(event) => {
+                        let Some(TestEvent::Large(large)) =
+                            TestEvent::decode(event.id, event.payload)
+                        else {
+                            panic!("not what was written: {event:?}")
+                        };
+                        assert_eq!(u64::from(large.number), read + lost);
+                        assert_eq!(large.value, value(large.number));
+                        assert_eq!(event.time, time(large.number) / resolution * resolution);
+                        read += 1;
+                    }
+                    Next::Lost(more) => {
+                        lost += more;
+                        gaps += 1;
+                    }
+                }
+            }
+            if last {
+                break;
+            }
+        }
+    });
+    assert_eq!(
+        read + lost,
+        u64::from(EVENTS),
+        "{read} read, {lost} lost in {gaps} gaps"
+    );
+    assert!(read > 0);
+    assert_eq!(
+        ring.discarded(),
+        if mode == Mode::Discard { lost } else { 0 }
+    );
+}
+
+#[test]
+fn overwriting() {
+    beside::<Clock19>(Mode::Overwrite, 512);
+    beside::<Clock27>(Mode::Overwrite, 1);
+    beside::<Clock64Aligned>(Mode::Overwrite, 1);
+}
+
+#[test]
+fn discarding() {
+    beside::<Clock19>(Mode::Discard, 512);
+    beside::<Clock27>(Mode::Discard, 1);
+    beside::<Clock64Aligned>(Mode::Discard, 1);
+}
+
+/// Goes on by 1 at every look.
+#[derive(Debug, Default)]
+struct Looks(AtomicU64);
+
+impl Clock for Looks {
+    fn ticks(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn operators_share_a_ring() {
+    const EACH: u32 = 5000;
+    const OPERATORS: u32 = 3;
+    let ring = Ring::<Clock27, 2, 60_000>::new(Mode::Discard);
+    let tracer = Tracer::new(Looks::default(), &[], &ring);
+    tracer.set_on(true);
+    thread::scope(|scope| {
+        for operator in 0..OPERATORS {
+            let tracer = &tracer;
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let time = tracer.time().expect("it is on");
+                    let number = operator * EACH + number;
+                    tracer.record(Source::Operator, time, Small { number });
+                }
+            });
+        }
+    });
+    let mut reader = ring.reader();
+    let mut last = [None; OPERATORS as usize];
+    let (mut read, mut time) = (0, 0);
+    while let Some(next) = reader.next(TestEvent::words) {
+        let Next::Event(event) = next else {
+            panic!("{next:?}")
+        };
+        let Some(TestEvent::Small(Small { number })) = TestEvent::decode(event.id, event.payload)
+        else {
+            panic!("{event:?}")
+        };
+        assert!(event.time >= time);
+        time = event.time;
+        let last = &mut last[(number / EACH) as usize];
+        assert!(*last < Some(number), "each operator's are in order");
+        *last = Some(number);
+        read += 1;
+    }
+    assert_eq!(read + tracer.missed(), u64::from(EACH * OPERATORS));
+}
+
+#[test]
+fn off_and_strands_without_a_ring() {
+    let strands = [const { Ring::<Clock27, 2, 60>::new(Mode::Discard) }; 1];
+    let operator = Ring::new(Mode::Discard);
+    let tracer = Tracer::new(Looks::default(), &strands, &operator);
+    assert_eq!(tracer.time(), None);
+    tracer.set_on(true);
+    assert_eq!(tracer.time(), Some(0));
+    let [first, second] = [0, 1].map(|number| Source::Strand(StrandId::new(number).unwrap()));
+    tracer.record(first, 5, Small { number: 1 });
+    tracer.record(second, 6, Small { number: 2 });
+    assert_eq!(tracer.missed(), 1);
+    assert!(tracer.ring(second).is_none());
+    let mut reader = tracer.ring(first).unwrap().reader();
+    assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 5));
+    tracer.set_on(false);
+    assert_eq!(tracer.time(), None);
+}

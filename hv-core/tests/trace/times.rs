@@ -1,0 +1,112 @@
+//! Times: whatever the gaps, a reader gives all 64 bits.
+
+use hv_core::trace::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Ring};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::{Got, Large, Rare, Small, TestEvent, drain};
+
+/// Records an event at each time, and reads all of them.
+fn check<L: Layout>(times: &[u64], resolution: u64) {
+    const PACKETS: usize = 64;
+    let ring = Ring::<L, PACKETS, 64>::new(Mode::Discard);
+    let mut expected = Vec::new();
+    for (number, time) in (0..).zip(times) {
+        let event = match number % 5 {
+            0 => {
+                let event = Large {
+                    number,
+                    value: u64::MAX - u64::from(number),
+                };
+                ring.record(*time, event);
+                TestEvent::Large(event)
+            }
+            1 => {
+                ring.record(*time, Rare { number });
+                TestEvent::Rare(Rare { number })
+            }
+            _ => {
+                ring.record(*time, Small { number });
+                TestEvent::Small(Small { number })
+            }
+        };
+        expected.push(Got::Event(*time / resolution * resolution, event));
+    }
+    assert_eq!(drain(&mut ring.reader()), expected, "{}", L::NAME);
+}
+
+fn check_all(times: &[u64]) {
+    check::<Clock19>(times, 512);
+    check::<Clock27>(times, 1);
+    check::<Clock32>(times, 1);
+    check::<Clock64>(times, 1);
+    check::<Clock64Aligned>(times, 1);
+}
+
+/// Times that far apart, from `first` on; they end at the end of time.
+fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
+    let mut time = first;
+    let later = gaps.iter().map(|gap| {
+        time = time.saturating_add(*gap);
+        time
+    });
+    [first].into_iter().chain(later).collect()
+}
+
+#[test]
+fn exact_wraps() {
+    // The bits of each layout's clock, in ticks: 19 + 9, 27, 32; and their neighbours.
+    for bits in [9, 19, 27, 28, 32, 33, 63] {
+        let wrap = 1u64 << bits;
+        for gap in [
+            wrap - 1,
+            wrap,
+            wrap + 1,
+            wrap - 512,
+            wrap + 512,
+            2 * (wrap - 1),
+            wrap / 2,
+        ] {
+            for first in [0, 1, 511, 512, wrap - 1, wrap, 0x1234_5678_9abc_def0] {
+                check_all(&apart(first, &[gap; 3]));
+                check_all(&apart(first, &[gap, 0, 1, gap.saturating_sub(1), 1, gap]));
+            }
+        }
+    }
+}
+
+#[test]
+fn to_512_ticks() {
+    let ring = Ring::<Clock19, 2, 64>::new(Mode::Overwrite);
+    for (number, time) in [(0, 511), (1, 512), (2, 1023), (3, 1024 + (1 << 40))] {
+        ring.record(time, Small { number });
+    }
+    let times = drain(&mut ring.reader()).into_iter().map(|got| match got {
+        Got::Event(time, _) => time,
+        Got::Lost(_) => panic!("nothing is lost"),
+    });
+    assert_eq!(times.collect::<Vec<_>>(), [0, 512, 512, 1024 + (1 << 40)]);
+}
+
+#[test]
+fn a_clock_that_goes_back_is_recorded_as_it_is() {
+    check_all(&[1 << 50, 5, 1 << 50, (1 << 50) - 512]);
+}
+
+/// Gaps of all magnitudes, and those about the bits of a layout's clock.
+fn gaps() -> impl Strategy<Value = Vec<u64>> {
+    let any = (0..64u32, any::<u64>()).prop_map(|(bits, gap)| gap >> bits);
+    let wrap = (
+        prop_oneof![Just(27u32), Just(28), Just(32), 0..40u32],
+        0..3u64,
+    )
+        .prop_map(|(bits, more)| (1u64 << bits) + more - 1);
+    vec(prop_oneof![3 => any, 2 => wrap, 1 => 0..2000u64], 0..120)
+}
+
+proptest! {
+    #[test]
+    fn random_gaps(first in any::<u64>(), shift in 0..64u32, gaps in gaps()) {
+        check_all(&apart(first >> shift, &gaps));
+    }
+}
