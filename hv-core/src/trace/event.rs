@@ -8,7 +8,8 @@ pub trait Event {
     const ID: u16;
     /// Its name in a viewer.
     const NAME: &'static str;
-    /// What it holds, packed from the upper end of the first word on; none is in two words but those of 64 bits.
+    /// What it holds, packed from the lower end of the first word on. None is in two words but those of 64 bits, whose
+    /// upper half is in the first.
     const FIELDS: &'static [Field];
     /// Words of 32 bits in its payload.
     const WORDS: usize;
@@ -121,7 +122,7 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
     };
     match (bits, rest) {
         (64, [second, ..]) => (*first, *second) = ((value >> 32) as u32, value as u32),
-        _ => *first |= (value as u32) << ((32 - at % 32 - bits) % 32),
+        _ => *first |= (value as u32) << (at % 32),
     }
 }
 
@@ -132,7 +133,7 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     let index = at as usize / 32;
     match bits {
         64 => word(index) << 32 | word(index + 1),
-        _ => word(index) << (32 + at % 32) >> (64 - bits),
+        _ => word(index) >> (at % 32) & ((1 << bits) - 1),
     }
 }
 
@@ -154,7 +155,7 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
 ///     }
 /// }
 /// use hv_core::trace::Event;
-/// assert_eq!(Switched { on: 1, by: 7, code: 0xabcd }.payload(), [0x0107_abcd]);
+/// assert_eq!(Switched { on: 1, by: 7, code: 0xabcd }.payload(), [0xabcd_0701]);
 /// assert_eq!(LampEvent::CLASSES[0].name, "lamp_switched");
 /// ```
 #[macro_export]

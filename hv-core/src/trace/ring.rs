@@ -24,18 +24,22 @@ pub enum Mode {
 ///
 /// A packet begins with a time in 64 bits, so one that is left can be read without those before it; and with how
 /// many events there were before it, so that what is lost is known exactly.
+///
+/// An event is recorded fastest if a packet takes a power of two in memory: if `WORDS` is nine less than one.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
+    // In front, so that a packet is reached without an addition.
+    packets: [Packet<WORDS>; PACKETS],
     /// The number of the packet that is written now. At first there is none, and in its place a packet that is full.
     number: AtomicU64,
-    /// The last full time in it, in units.
-    base: AtomicU64,
+    /// The last time, in units, that a short header reaches from the last full time.
+    reach: AtomicU64,
     /// How many events were discarded.
     discarded: AtomicU64,
     /// The first packet that was not read to its end.
     unread: AtomicU64,
     mode: Mode,
-    packets: [Packet<WORDS>; PACKETS],
     layout: PhantomData<fn() -> L>,
 }
 
@@ -44,12 +48,12 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
     pub const fn new(mode: Mode) -> Self {
         const { assert!(PACKETS >= 2 && PACKETS.is_power_of_two()) };
         Self {
+            packets: [const { Packet::new() }; PACKETS],
             number: AtomicU64::new(0),
-            base: AtomicU64::new(0),
+            reach: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
             unread: AtomicU64::new(1),
             mode,
-            packets: [const { Packet::new() }; PACKETS],
             layout: PhantomData,
         }
     }
@@ -77,7 +81,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
 }
 
 impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Records an event at a time, in ticks. Times do not go back.
+    /// Records an event at a time, in ticks. Times do not go back: those of a [`Clock`](guest_abi::Clock) do not.
     #[inline(always)]
     pub fn record<E: Event>(&self, time: u64, event: E) {
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
@@ -86,9 +90,8 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         let units = time >> L::DROPPED;
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
-        let distance = units.wrapping_sub(self.base.load(Ordering::Relaxed));
         if E::ID < L::SHORT_IDS
-            && distance <= L::REACH
+            && units <= self.reach.load(Ordering::Relaxed)
             && let Some(room) = packet.room(fill, size)
         {
             let (header, rest) = room.split_at(L::SHORT_WORDS);
@@ -98,12 +101,18 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             }
             packet.commit(fill, size);
         } else {
-            self.record_in_full(units, E::ID, payload.as_ref());
+            self.record_late(units, event);
         }
     }
 
-    /// An event that needs a full header, or a new packet.
+    /// The payload is made here once more, so that in the common case it is not made in memory.
     #[cold]
+    #[inline(never)]
+    fn record_late<E: Event>(&self, units: u64, event: E) {
+        self.record_in_full(units, E::ID, event.payload().as_ref());
+    }
+
+    /// An event that needs a full header, or a new packet.
     #[inline(never)]
     fn record_in_full(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
@@ -127,7 +136,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             for (cell, word) in rest.iter().zip(payload) {
                 cell.store(*word, Ordering::Relaxed);
             }
-            self.base.store(units, Ordering::Relaxed);
+            self.base_at(units);
             packet.commit(fill, size);
         }
     }
@@ -144,8 +153,14 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.number.store(number, Ordering::Release);
         let packet = self.packet(number);
         packet.begin(number, start);
-        self.base.store(units, Ordering::Relaxed);
+        self.base_at(units);
         packet
+    }
+
+    /// A full time is written.
+    fn base_at(&self, units: u64) {
+        let reach = units.saturating_add(L::REACH);
+        self.reach.store(reach, Ordering::Relaxed);
     }
 
     fn unread(&self) -> u64 {

@@ -29,11 +29,11 @@ const WIDTHS: Widths = Widths {
 };
 
 #[test]
-fn fields_fill_words_from_above() {
-    assert_eq!(WIDTHS.payload(), [0x1234_5678, 0x9abc_def0, 0x0123_4567]);
+fn fields_fill_words_from_below() {
+    assert_eq!(WIDTHS.payload(), [0x7834_5612, 0x9abc_def0, 0x0123_4567]);
     assert_eq!(Widths::WORDS, 3);
     assert_eq!(
-        WidthEvent::decode(100, &[0x1234_5678, 0x9abc_def0, 0x0123_4567]),
+        WidthEvent::decode(100, &[0x7834_5612, 0x9abc_def0, 0x0123_4567]),
         Some(WidthEvent::Widths(WIDTHS))
     );
 }
@@ -91,7 +91,7 @@ fn the_hypervisors_own() {
     };
     assert_eq!(
         event.payload(),
-        [0x000d_0246, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]
+        [0x4602_000d, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]
     );
     assert_eq!(GuestReset { guest: 255 }.payload(), [255]);
     assert_eq!(
