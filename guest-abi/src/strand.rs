@@ -32,6 +32,11 @@ impl StrandId {
         self.0 as usize
     }
 
+    /// Its number in the machine, in a byte.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
     /// The node that it is on.
     pub const fn node(self) -> Node {
         match self.0 >> 6 {

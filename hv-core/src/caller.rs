@@ -25,6 +25,11 @@ impl GuestId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Its number, in a byte.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
 }
 
 impl fmt::Display for GuestId {

@@ -4,6 +4,7 @@ use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, HvError, Registers, Version};
 
 use crate::negotiation::{Negotiated, negotiate};
+use crate::trace::{FastCall, GuestReset, Off, SetVersion, Source, Trace, duration};
 use crate::{Caller, GuestId, Place, Reply, Seat, Services};
 
 /// The hypervisor image around the services: consoles, and hypercalls of its own.
@@ -43,18 +44,29 @@ struct BaseVersions {
 const BASE: &[Version] = &[Version::V1_0];
 
 /// The state of hypercall dispatch, for all guests and strands of a machine.
-pub struct Hypervisor<S, E> {
+///
+/// `T` takes [events](crate::trace::HypervisorEvent).
+pub struct Hypervisor<S, E, T = Off> {
     services: S,
     embedder: E,
+    trace: T,
     base: [BaseVersions; GuestId::COUNT],
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
     /// A hypervisor with these services. Earlier ones are asked first.
     pub const fn new(services: S, embedder: E) -> Self {
+        Self::with_trace(services, embedder, Off)
+    }
+}
+
+impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
+    /// A hypervisor with these services that records what it does.
+    pub const fn with_trace(services: S, embedder: E, trace: T) -> Self {
         Self {
             services,
             embedder,
+            trace,
             base: [const {
                 BaseVersions {
                     sun4v: Negotiated::new(),
@@ -75,7 +87,7 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
     }
 
     /// A strand that runs a guest, ready to serve its traps.
-    pub fn strand(&self, caller: Caller) -> Strand<'_, S, E> {
+    pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
         Strand {
             hypervisor: self,
             caller,
@@ -89,6 +101,11 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         base.sun4v.set(Place::NONE);
         base.core.set(Place::NONE);
         self.services.guest_reset(guest);
+        if let Some(time) = self.trace.time() {
+            let guest = guest.number().into();
+            self.trace
+                .record(Source::Operator, time, GuestReset { guest });
+        }
     }
 
     fn set_version(
@@ -137,13 +154,13 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
 }
 
 /// One strand and the guest that it runs, with what the services have looked up for them: what a trap veneer hands over.
-pub struct Strand<'a, S: Services + 'a, E> {
-    hypervisor: &'a Hypervisor<S, E>,
+pub struct Strand<'a, S: Services + 'a, E, T = Off> {
+    hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
     seats: S::Seats<'a>,
 }
 
-impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
+impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Who calls.
     pub fn caller(&self) -> Caller {
         self.caller
@@ -169,12 +186,52 @@ impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
         let function = registers.o5;
         let result = match self.seats.fast(function, registers) {
             Some(result) => result,
-            None => self
-                .hypervisor
-                .embedder
-                .fast(self.caller, function, registers),
+            None => self.unclaimed(function, registers),
         };
         answer(result, registers);
+    }
+
+    /// A FAST call that no service has.
+    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let Hypervisor {
+            embedder, trace, ..
+        } = self.hypervisor;
+        let started = trace.time();
+        let result = embedder.fast(self.caller, function, registers);
+        if let (Some(started), Some(ended)) = (started, trace.time()) {
+            let event = FastCall {
+                status: status(&result),
+                guest: self.caller.guest.number(),
+                strand: self.caller.strand.number(),
+                duration: duration(started, ended),
+                function,
+            };
+            trace.record(Source::Strand(self.caller.strand), ended, event);
+        }
+        result
+    }
+
+    /// `api_set_version`
+    fn set_version(&self, group: u64, wanted: Version) -> Result<u64, HvError> {
+        let Hypervisor { trace, .. } = self.hypervisor;
+        let started = trace.time();
+        let result = self
+            .hypervisor
+            .set_version(self.caller.guest, ApiGroup(group), wanted);
+        if let (Some(started), Some(ended)) = (started, trace.time()) {
+            let event = SetVersion {
+                status: status(&result),
+                guest: self.caller.guest.number(),
+                strand: self.caller.strand.number(),
+                duration: duration(started, ended),
+                group,
+                major: wanted.major,
+                minor: wanted.minor,
+                granted: result.unwrap_or(0),
+            };
+            trace.record(Source::Strand(self.caller.strand), ended, event);
+        }
+        result
     }
 
     /// Serves trap 0xff.
@@ -182,13 +239,10 @@ impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
         let Caller { guest, .. } = self.caller;
         let hypervisor = self.hypervisor;
         let result = match registers.o5 {
-            API_SET_VERSION => hypervisor
-                .set_version(
-                    guest,
-                    ApiGroup(registers.o0),
-                    Version::new(registers.o1, registers.o2),
-                )
-                .map(Reply::Value),
+            API_SET_VERSION => {
+                let wanted = Version::new(registers.o1, registers.o2);
+                self.set_version(registers.o0, wanted).map(Reply::Value)
+            }
             CONS_PUTCHAR => match u8::try_from(registers.o0) {
                 Ok(byte) => hypervisor
                     .embedder
@@ -204,6 +258,14 @@ impl<'a, S: Services, E: Embedder> Strand<'a, S, E> {
         };
         answer(result, registers);
         After::Resume
+    }
+}
+
+/// The status of a call, for an event.
+fn status<V>(result: &Result<V, HvError>) -> u16 {
+    match result {
+        Ok(_) => guest_abi::status::EOK as u16,
+        Err(error) => u16::try_from(error.number()).unwrap_or(u16::MAX),
     }
 }
 

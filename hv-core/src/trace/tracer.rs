@@ -16,6 +16,11 @@ pub enum Source {
     Operator,
 }
 
+/// How long something took, for an event: `u32::MAX` ticks for any more.
+pub fn duration(started: u64, ended: u64) -> u32 {
+    u32::try_from(ended.saturating_sub(started)).unwrap_or(u32::MAX)
+}
+
 /// Takes events, or not.
 pub trait Trace {
     /// The time in ticks, if events are recorded now.

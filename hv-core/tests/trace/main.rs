@@ -2,6 +2,7 @@
 
 mod events;
 mod headers;
+mod hypervisor;
 mod losses;
 mod threads;
 mod times;

@@ -103,7 +103,7 @@ fn discarding() {
 
 /// Goes on by 1 at every look.
 #[derive(Debug, Default)]
-struct Looks(AtomicU64);
+pub(crate) struct Looks(AtomicU64);
 
 impl Clock for Looks {
     fn ticks(&self) -> u64 {

@@ -1,0 +1,113 @@
+//! What the hypervisor records: negotiation, calls that nobody claims, resets.
+
+use guest_abi::{HvError, Registers, StrandId};
+use hv_core::trace::{
+    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Source, Tracer,
+};
+use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Reply};
+
+use crate::threads::Looks;
+
+/// Has FAST function 0x400.
+struct Image;
+
+impl Embedder for Image {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Ok(())
+    }
+
+    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
+        match function {
+            0x400 => Ok(Reply::Done),
+            _ => Err(HvError::BadTrap),
+        }
+    }
+}
+
+fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
+    let mut reader = ring.reader();
+    let mut events = Vec::new();
+    while let Some(next) = reader.next(HypervisorEvent::words) {
+        let Next::Event(event) = next else {
+            panic!("{next:?}")
+        };
+        let decoded = HypervisorEvent::decode(event.id, event.payload).expect("one of ours");
+        events.push((event.time, decoded));
+    }
+    events
+}
+
+#[test]
+fn what_the_hypervisor_records() {
+    let strands = [const { Ring::new(Mode::Discard) }; 4];
+    let operator = Ring::new(Mode::Discard);
+    // The clock goes on by one at each look.
+    let tracer = Tracer::new(Looks::default(), &strands, &operator);
+    let hypervisor = Hypervisor::with_trace((), Image, &tracer);
+    let caller = Caller {
+        guest: GuestId::new(5).unwrap(),
+        strand: StrandId::new(3).unwrap(),
+    };
+    let strand = hypervisor.strand(caller);
+    let negotiate = |group, major, minor| {
+        let mut registers = Registers::call(0, [group, major, minor, 0, 0]);
+        assert_eq!(strand.core_trap(&mut registers), After::Resume);
+    };
+    let fast = |function| strand.fast_trap(&mut Registers::call(function, [0; 5]));
+
+    negotiate(1, 1, 0);
+    fast(0x400);
+    hypervisor.reset_guest(caller.guest);
+    tracer.set_on(true);
+    negotiate(1, 1, 7);
+    negotiate(1, 2, 3);
+    negotiate(0x205, 1, u64::MAX);
+    fast(0x400);
+    fast(1 << 40);
+    hypervisor.reset_guest(caller.guest);
+    tracer.set_on(false);
+    negotiate(1, 0, 0);
+    fast(0x400);
+    hypervisor.reset_guest(caller.guest);
+
+    let set_version = |status, group, major, minor| {
+        HypervisorEvent::SetVersion(SetVersion {
+            status,
+            guest: 5,
+            strand: 3,
+            duration: 1,
+            group,
+            major,
+            minor,
+            granted: 0,
+        })
+    };
+    let fast_call = |status, function| {
+        HypervisorEvent::FastCall(FastCall {
+            status,
+            guest: 5,
+            strand: 3,
+            duration: 1,
+            function,
+        })
+    };
+    assert_eq!(
+        events(tracer.ring(Source::Strand(caller.strand)).unwrap()),
+        [
+            (1, set_version(0, 1, 1, 7)),
+            (3, set_version(13, 1, 2, 3)),
+            (5, set_version(6, 0x205, 1, u64::MAX)),
+            (7, fast_call(0, 0x400)),
+            (9, fast_call(7, 1 << 40)),
+        ]
+    );
+    // Its time is taken once the ring is, so the tenth look is not in it.
+    assert_eq!(
+        events(tracer.ring(Source::Operator).unwrap()),
+        [(11, HypervisorEvent::GuestReset(GuestReset { guest: 5 }))]
+    );
+    for other in [0, 1, 2] {
+        let other = Source::Strand(StrandId::new(other).unwrap());
+        assert_eq!(events(tracer.ring(other).unwrap()), []);
+    }
+}
