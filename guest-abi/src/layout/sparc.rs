@@ -5,7 +5,7 @@ use bitfield_struct::bitfield;
 use super::{EventSelect, ReservedEvent};
 use crate::event::SparcEvent;
 use crate::register::Counter;
-use crate::sampling::{CounterSet, ModeSet, SparcMode};
+use crate::sampling::{CounterSet, Program, SparcMode};
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
 #[bitfield(u64)]
@@ -138,12 +138,26 @@ impl SparcPcr {
         self.overflows().intersection(self.traps())
     }
 
-    /// The register that counts in these modes: UT, ST and HT.
+    /// What to write to count as the program says, and to keep the OV bits, even of a counter that overflows meanwhile.
     #[must_use]
-    pub fn with_modes(self, modes: ModeSet<SparcMode>) -> Self {
-        self.with_user(modes.contains(SparcMode::User))
-            .with_system(modes.contains(SparcMode::Privileged))
-            .with_hypervisor(modes.contains(SparcMode::Hyperprivileged))
+    pub fn programmed(self, program: &Program<SparcSelect, SparcMode>) -> Self {
+        let select = |counter| program.events.event(counter).unwrap_or_default();
+        self.acknowledging(CounterSet::NONE)
+            .with_select(Counter::Pic0, select(Counter::Pic0))
+            .with_select(Counter::Pic1, select(Counter::Pic1))
+            .with_user(program.modes.contains(SparcMode::User))
+            .with_system(program.modes.contains(SparcMode::Privileged))
+            .with_hypervisor(program.modes.contains(SparcMode::Hyperprivileged))
+            .with_traps(program.interrupts)
+    }
+
+    /// What to write to count nothing, and to keep the OV bits, even of a counter that overflows meanwhile.
+    #[must_use]
+    pub const fn stopped(self) -> Self {
+        self.acknowledging(CounterSet::NONE)
+            .with_user(false)
+            .with_system(false)
+            .with_hypervisor(false)
     }
 
     /// What to write to clear the OV bits of these counters and of no other, even one that overflows meanwhile.
@@ -188,6 +202,15 @@ pub struct SparcPic {
 }
 
 impl SparcPic {
+    /// The register with this value for this counter, and the other one as it was.
+    #[must_use]
+    pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
+        match counter {
+            Counter::Pic0 => self.with_pic0(value),
+            Counter::Pic1 => self.with_pic1(value),
+        }
+    }
+
     /// How many bits a counter has.
     pub const WIDTH: u32 = 32;
 

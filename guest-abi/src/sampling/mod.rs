@@ -2,7 +2,7 @@
 //! that drives them.
 //!
 //! - [`CounterUnit`] is two counters of 32 bits that count what a [`Program`] says. The strand's own, %pcr and %pic, are
-//!   such a unit (FWARC/2007/529 section 2.1), and so are those of other processors.
+//!   such a unit (FWARC/2007/529 section 2.1): [`OwnCounters`]. So are those of other processors.
 //! - [`Profiler`] samples at a [`Pace`]: it loads the counters, deals with their interrupts, makes counts of 64 bits,
 //!   and lets more events take turns than there are counters.
 
@@ -16,6 +16,7 @@ mod sample;
 mod set;
 mod slot;
 mod sparc;
+mod strand;
 mod throttle;
 mod unit;
 
@@ -28,5 +29,6 @@ pub use sample::{Cause, Interrupted, Sample};
 pub use set::{CounterSet, ModeSet, UnitMode};
 pub use slot::EventReport;
 pub use sparc::SparcMode;
+pub use strand::OwnCounters;
 pub use throttle::Throttle;
 pub use unit::{CounterUnit, UnitEvent};

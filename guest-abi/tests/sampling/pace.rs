@@ -148,6 +148,21 @@ fn one_odd_interval_does_not_matter_much() {
     );
 }
 
+/// One event a tick, and the interrupt of a period of 400 is taken after 1000: the rate is one a tick all the same.
+#[test]
+fn late_interrupts_do_not_mislead_it() {
+    let pace = Pace::interval(ticks(1000), period(400));
+    let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+    unit.count(Pic0, 1000);
+    profiler.handle(&mut unit, &at(1000)).unwrap();
+    let report = profiler.events().next().unwrap();
+    assert_eq!(
+        report.period,
+        Some(period(800)),
+        "twice, on the way to 1000"
+    );
+}
+
 #[test]
 fn without_any_time_it_still_works() {
     let samples = run(Pace::interval(ticks(10), period(1)), 100_000, |_| 0);
@@ -212,6 +227,26 @@ fn a_throttled_period_recovers() {
     let mut profiler_periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
     profiler_periods.dedup();
     assert_eq!(profiler_periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
+}
+
+/// Of 8 interrupts a window 3 are more than a quarter: the period stays. 2 are not: it is halved.
+#[test]
+fn it_recovers_at_a_quarter_of_the_bound() {
+    for (in_window, expected) in [(3, 20), (2, 10)] {
+        let pace = Pace::every(period(10)).throttled(bound(8, 1000));
+        let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
+        let mut interrupt = |time| {
+            let left = unit.past_overflow(Pic0).unsigned_abs();
+            assert!(unit.count(Pic0, left));
+            profiler.handle(&mut unit, &at(time)).unwrap();
+            profiler.events().next().unwrap().period
+        };
+        (0..8).for_each(|_| assert_eq!(interrupt(0), Some(period(10))));
+        assert_eq!(interrupt(0), Some(period(20)));
+        let times = (0..10).flat_map(|window| (0..in_window).map(move |n| 1000 * window + n));
+        let last = times.map(&mut interrupt).last().unwrap();
+        assert_eq!(last, Some(period(expected)), "{in_window}");
+    }
 }
 
 #[test]

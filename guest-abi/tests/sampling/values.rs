@@ -1,9 +1,10 @@
 //! Sets, periods, assignments, rings; and the bits of the PCR that sampling writes.
 
-use guest_abi::Counter::{self, Pic0, Pic1};
+use guest_abi::Counter::{Pic0, Pic1};
+use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcPcr;
 use guest_abi::sampling::{
-    Assignment, CounterSet, ModeSet, Period, Ring, SparcMode, UnitEvent, UnitMode,
+    Assignment, CounterSet, ModeSet, Period, Program, Ring, SparcMode, UnitEvent, UnitMode,
 };
 
 use crate::fake::{Event, Mode, Topmost, Wrapping};
@@ -129,10 +130,21 @@ fn overflow_bits_of_the_pcr() {
     }
 }
 
+/// SL0 and MASK0 from bit 6, SL1 and MASK1 from bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay.
 #[test]
-fn mode_bits_of_the_pcr() {
-    let bits = |modes: ModeSet<SparcMode>| SparcPcr::from_bits(0xe).with_modes(modes).into_bits();
+fn programs_of_the_pcr() {
     let expected = [0, 4, 2, 6, 8, 12, 10, 14];
-    assert_eq!(ModeSet::every().map(bits).collect::<Vec<_>>(), expected);
-    assert_eq!(Counter::ALL, [Pic0, Pic1]);
+    for (modes, bits) in ModeSet::every().zip(expected) {
+        let program = Program {
+            events: Assignment::new(Some(SparcEvent::Loads.into()), None).unwrap(),
+            modes,
+            interrupts: CounterSet::only(Pic0),
+        };
+        let ov0_and_priv = 1 << 18 | 1;
+        let before = SparcPcr::from_bits(0x7ff8_002e | ov0_and_priv);
+        let programmed = 3 << 62 | ov0_and_priv | 0x208 << 6 | 1 << 4 | bits;
+        assert_eq!(before.programmed(&program), SparcPcr::from_bits(programmed));
+        let stopped = 3 << 62 | 0x7ff8_0020 | ov0_and_priv;
+        assert_eq!(before.stopped(), SparcPcr::from_bits(stopped));
+    }
 }

@@ -40,8 +40,8 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
     pub fn grant_ht(&mut self, granted: bool) {
         self.ht = granted;
         if !granted {
-            let pcr = self.pcr().with_hypervisor(false);
-            self.strand.set_pcr(Self::holding(pcr).into_bits());
+            let pcr = self.pcr().acknowledging(CounterSet::NONE);
+            self.strand.set_pcr(pcr.with_hypervisor(false).into_bits());
         }
     }
 
@@ -65,11 +65,6 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
 
     fn pcr(&self) -> SparcPcr {
         SparcPcr::from_bits(self.strand.pcr())
-    }
-
-    /// Keeps the OV bits, those that are set at this moment too.
-    fn holding(pcr: SparcPcr) -> SparcPcr {
-        pcr.acknowledging(CounterSet::NONE)
     }
 
     /// Writes %pcr as a guest does: HT takes the hypervisor, which always lets it be cleared.
@@ -99,18 +94,12 @@ impl<S: DerefMut<Target = StrandUnit>> CounterUnit for SparcUnit<S> {
     }
 
     fn start(&mut self, program: &Program<SparcSelect, SparcMode>) -> Result<(), NoHtRight> {
-        let select = |counter| program.events.event(counter).unwrap_or_default();
-        let pcr = Self::holding(self.pcr())
-            .with_select(Counter::Pic0, select(Counter::Pic0))
-            .with_select(Counter::Pic1, select(Counter::Pic1))
-            .with_modes(program.modes)
-            .with_traps(program.interrupts);
+        let pcr = self.pcr().programmed(program);
         self.set_pcr(pcr).inspect_err(|_| self.stop())
     }
 
     fn stop(&mut self) {
-        let pcr = self.pcr().with_user(false).with_system(false);
-        let pcr = Self::holding(pcr).with_hypervisor(false);
+        let pcr = self.pcr().stopped();
         self.strand.set_pcr(pcr.into_bits());
     }
 
@@ -119,11 +108,7 @@ impl<S: DerefMut<Target = StrandUnit>> CounterUnit for SparcUnit<S> {
     }
 
     fn write(&mut self, counter: Counter, value: u32) {
-        let pic = SparcPic::from_bits(self.strand.pic());
-        let pic = match counter {
-            Counter::Pic0 => pic.with_pic0(value),
-            Counter::Pic1 => pic.with_pic1(value),
-        };
+        let pic = SparcPic::from_bits(self.strand.pic()).with_counter(counter, value);
         self.strand.set_pic(pic.into_bits());
     }
 

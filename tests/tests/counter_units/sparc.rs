@@ -11,6 +11,20 @@ use crate::conformance::Machine;
 /// The unit, which owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
+/// What makes an event of several MASK bits happen is what the lowest of them stands for.
+pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
+    let single = |select: SparcSelect| {
+        let code = select.code();
+        let lowest = code & (code & 0xff).wrapping_neg() & 0xff;
+        SparcEvent::from_code(code & 0xf00 | lowest)
+    };
+    let events: Vec<_> = events
+        .iter()
+        .filter_map(|(select, n)| Some((single(*select)?, *n)))
+        .collect();
+    SparcUnit::new(strand).step(mode, &events);
+}
+
 impl Machine for Strand {
     const TOP: u64 = 1 << 32;
 
@@ -20,18 +34,8 @@ impl Machine for Strand {
         unit
     }
 
-    /// What makes an event of several MASK bits happen is what the lowest of them stands for.
     fn happen(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
-        let single = |select: SparcSelect| {
-            let code = select.code();
-            let lowest = code & (code & 0xff).wrapping_neg() & 0xff;
-            SparcEvent::from_code(code & 0xf00 | lowest)
-        };
-        let events: Vec<_> = events
-            .iter()
-            .filter_map(|(select, n)| Some((single(*select)?, *n)))
-            .collect();
-        self.step(mode, &events);
+        happen(self.strand_mut(), mode, events);
     }
 
     fn counted(event: SparcSelect, happened: &[(SparcSelect, u32)]) -> u32 {

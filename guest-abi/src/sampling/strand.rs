@@ -1,0 +1,82 @@
+//! The counters of the strand that this runs on, as a unit that can sample.
+
+use super::program::Program;
+use super::set::CounterSet;
+use super::sparc::SparcMode;
+use super::unit::CounterUnit;
+use crate::event::SparcEvent;
+use crate::guest::{Hypercall, PerfCounters, StrandCounters};
+use crate::layout::{SparcPcr, SparcSelect};
+use crate::register::Counter;
+use crate::status::HvError;
+
+/// %pcr and %pic of the strand that this runs on: by direct writes, and through the service where HT is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnCounters<S, H> {
+    counters: S,
+    service: Option<PerfCounters<H>>,
+}
+
+impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
+    /// Without a service no hyperprivileged events are counted. Everything has to run on the strand of these counters.
+    pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
+        Self { counters, service }
+    }
+
+    fn set_pcr(&self, pcr: SparcPcr) -> Result<(), HvError> {
+        if pcr.hypervisor() == self.counters.pcr().hypervisor() {
+            self.counters.set_pcr(pcr);
+            return Ok(());
+        }
+        match &self.service {
+            Some(service) => service.set_strand_pcr(pcr),
+            None => Err(HvError::NoAccess),
+        }
+    }
+}
+
+impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
+    type Event = SparcSelect;
+    type Mode = SparcMode;
+    /// What the service answers to setting HT: ENOACCESS without the right.
+    type Refusal = HvError;
+
+    const OVERFLOWS_AT: u32 = 0;
+    const EARLY: u32 = 16;
+
+    fn events() -> impl Iterator<Item = SparcSelect> {
+        SparcEvent::ALL.iter().copied().map(SparcSelect::from)
+    }
+
+    fn start(&mut self, program: &Program<SparcSelect, SparcMode>) -> Result<(), HvError> {
+        let pcr = self.counters.pcr().programmed(program);
+        self.set_pcr(pcr).inspect_err(|_| self.stop())
+    }
+
+    /// If HT is set and the service does not clear it, hyperprivileged events go on being counted.
+    fn stop(&mut self) {
+        let pcr = self.counters.pcr().stopped();
+        self.counters.set_pcr(pcr);
+        if self.counters.pcr().hypervisor() {
+            let _ = self.set_pcr(pcr);
+        }
+    }
+
+    fn read(&self, counter: Counter) -> u32 {
+        self.counters.pic().counter(counter)
+    }
+
+    fn write(&mut self, counter: Counter, value: u32) {
+        let pic = self.counters.pic().with_counter(counter, value);
+        self.counters.set_pic(pic);
+    }
+
+    fn overflowed(&self) -> CounterSet {
+        self.counters.pcr().trapping()
+    }
+
+    fn acknowledge(&mut self, counters: CounterSet) {
+        let pcr = self.counters.pcr().acknowledging(counters);
+        self.counters.set_pcr(pcr);
+    }
+}
