@@ -1,5 +1,7 @@
 //! As much of ELF as a bare-metal SPARC V9 image has.
 
+use std::ops::Range;
+
 use anyhow::{Context, bail, ensure};
 
 /// An image.
@@ -34,6 +36,8 @@ pub struct Symbol<'a> {
 
 /// EM_SPARCV9
 const MACHINE: u16 = 43;
+/// PT_LOAD
+const LOADED: u32 = 1;
 /// SHT_SYMTAB
 const SYMBOLS: u32 = 2;
 /// SHT_NOBITS
@@ -107,10 +111,49 @@ impl<'a> Elf<'a> {
             .collect()
     }
 
-    /// Where execution begins.
-    #[must_use]
-    pub fn entry(&self) -> u64 {
-        double(self.file, 24).unwrap_or(0)
+    /// Where execution begins, if this is a program whose every part is loaded into `memory`.
+    ///
+    /// # Errors
+    /// It is not, or a part of it is not in the file.
+    pub fn program(&self, memory: &Range<u64>) -> anyhow::Result<u64> {
+        let parts = self.parts().context("expected a whole ELF file")?;
+        let (first, last) = (memory.start, memory.end - 1);
+        ensure!(
+            !parts.is_empty(),
+            "expected a program to load at {first:#x} to {last:#x}, found none"
+        );
+        for part in &parts {
+            ensure!(
+                memory.contains(&part.start) && part.end <= memory.end,
+                "expected a program to load at {first:#x} to {last:#x}, found one for {:#x}",
+                part.start
+            );
+        }
+        let entry = double(self.file, 24).unwrap_or(0);
+        ensure!(
+            parts.iter().any(|part| part.contains(&entry)) && entry.is_multiple_of(4),
+            "expected the entry at an instruction of the program, found {entry:#x}"
+        );
+        Ok(entry)
+    }
+
+    /// What is loaded to where. `None` if the file ends before.
+    fn parts(&self) -> Option<Vec<Range<u64>>> {
+        let table = usize::try_from(double(self.file, 32)?).ok()?;
+        let count = usize::from(half(self.file, 56)?);
+        let mut parts = Vec::new();
+        for index in 0..count {
+            let header = self.file.get(table.checked_add(index * 56)?..)?;
+            let field = |offset| double(header, offset);
+            let end_in_file = field(8)?.checked_add(field(32)?)?;
+            if word(header, 0)? == LOADED && field(40)? > 0 {
+                if end_in_file > self.file.len() as u64 || field(32)? > field(40)? {
+                    return None;
+                }
+                parts.push(field(24)?..field(24)?.checked_add(field(40)?)?);
+            }
+        }
+        Some(parts)
     }
 
     /// How many bytes of the file a section takes.
@@ -169,4 +212,25 @@ impl<'a> Elf<'a> {
         }
         Ok(all)
     }
+}
+
+/// An ELF file of a program that is nothing but instructions, loaded and entered at an address.
+#[must_use]
+pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
+    const HEADERS: u64 = 64 + 56;
+    let size = 4 * instructions.len() as u64;
+    let mut file = b"\x7fELF\x02\x02\x01".to_vec();
+    file.resize(16, 0);
+    // An executable for SPARC V9; the program's header follows, and no sections.
+    file.extend([2, MACHINE].map(u16::to_be_bytes).concat());
+    file.extend(1_u32.to_be_bytes());
+    file.extend([address, 64, 0].map(u64::to_be_bytes).concat());
+    file.extend(0_u32.to_be_bytes());
+    file.extend([64_u16, 56, 1, 64, 0, 0].map(u16::to_be_bytes).concat());
+    // Read and executed.
+    file.extend([LOADED, 5].map(u32::to_be_bytes).concat());
+    let part = [HEADERS, address, address, size, size, 4];
+    file.extend(part.map(u64::to_be_bytes).concat());
+    file.extend(instructions.iter().flat_map(|code| code.to_be_bytes()));
+    file
 }

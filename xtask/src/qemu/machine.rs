@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,10 +10,33 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use platform::{Machine, Model};
 
 use super::console::Console;
 use crate::interrupt::{self, Interrupted};
 use crate::tools;
+
+/// Where the hypervisor looks for its machine: see [`word`].
+pub const MACHINE: u64 = 0x3ff_fff8;
+
+/// Where the hypervisor looks for the guest's entry.
+pub const ENTRY: u64 = 0x3ff_fff0;
+
+/// Where the guests that check look for what they are to do.
+pub const TASK: u64 = 0x87ff_fff8;
+
+/// The code that the hypervisor ends a guest with, or itself, at a trap that nobody serves.
+pub const TRAPPED: u64 = (1 << 32) + 1;
+
+/// A machine as the hypervisor is told of it.
+#[must_use]
+pub fn word(machine: Machine) -> u64 {
+    let family = match machine.model() {
+        Model::Batoka => 0,
+        Model::Maramba => 0x100,
+    };
+    machine.nodes() as u64 | family
+}
 
 /// What is loaded, and how.
 #[derive(Debug)]
@@ -39,7 +63,10 @@ pub enum End {
 }
 
 /// The partition's memory, in MB.
-const MEMORY: &str = "128";
+const MEGABYTES: u64 = 128;
+
+/// The partition's memory: where guests are.
+pub const MEMORY: Range<u64> = 0x8000_0000..0x8000_0000 + (MEGABYTES << 20);
 
 /// Reset is at 0x20 of this file: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
 const RESET: [u32; 11] = [
@@ -86,7 +113,8 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     interrupt::catch()?;
     let mut command = Command::new(qemu);
     command
-        .args(["-M", "niagara", "-m", MEMORY, "-nodefaults"])
+        .args(["-M", "niagara", "-nodefaults", "-m"])
+        .arg(MEGABYTES.to_string())
         .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
         .args(["-icount", "shift=10,sleep=off", "-L"])
         .arg(roms);

@@ -11,8 +11,15 @@
 //! `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take (no device at a physical
 //! address, a trap above TL 2) ends it too.
 //!
-//! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance with the instructions executed, 102.4
-//! for each.
+//! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance with the
+//! instructions executed, 102.4 for each.
+//!
+//! # The sweep
+//! The tests on the host make more than two million calls beside a reference model, in hundreds of machines, with every
+//! grant, with hubs that are busy and units that fault. The guest makes the same calls by real traps. For that there is a
+//! build of the hypervisor (`control`) with a call more, by which its guest switches another machine on, changes it, and
+//! says which strand it is. No other build has it. What the guest is answered must be what the host is answered; where it
+//! is not, the first call that differs is named.
 //!
 //! # What QEMU does not show
 //! - %pcr and %pic: QEMU has neither. In every image here %pcr is a word of the strand's memory (feature `pcr-in-memory`
@@ -22,7 +29,8 @@
 //!   not translate real addresses. Nothing here says that a guest cannot.
 //! - Levels of globals: a guest can select level 3, which privileged code cannot on UltraSPARC T2 Plus, and find there
 //!   what the veneers left.
-//! - Trap levels above 2: a guest can set them by `wrpr %tl`. A trap at TL 6 ends QEMU.
+//! - Trap levels above 2: a guest can set them by `wrpr %tl`, which privileged code cannot on UltraSPARC T2 Plus. A trap
+//!   at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor, as there, and ends the guest.)
 //! - More than one strand.
 //!
 //! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
@@ -31,6 +39,7 @@
 pub mod big_endian;
 pub mod build;
 pub mod c_guest;
+pub mod checks;
 pub mod console;
 pub mod elf;
 pub mod image;

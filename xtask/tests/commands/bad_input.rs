@@ -1,5 +1,7 @@
 //! One clear line, and exit status 2.
 
+use xtask::qemu::elf;
+
 use crate::program::{Place, with_input, xtask};
 
 #[test]
@@ -73,6 +75,70 @@ fn arguments() {
         ended.badly(says);
         assert_eq!(ended.stdout, "", "{arguments:?}");
     }
+}
+
+/// Guests that are no programs for the machine. Nothing is built, installed or written for them.
+#[test]
+fn guests() {
+    let place = Place::new("guests");
+    let json = place.path().join("report.json");
+    let good = elf::program(0x8000_0000, &[0x3080_0000; 4]);
+    let with = |offset: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[offset..offset + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let elsewhere = |address| elf::program(address, &[0x3080_0000]);
+    let not_elf = "expected an ELF file for SPARC V9";
+    let not_whole = "expected a whole ELF file";
+    let no_entry = "expected the entry at an instruction of the program, found";
+    for (file, says) in [
+        (Vec::new(), not_elf),
+        (b"#!/bin/sh\n".to_vec(), not_elf),
+        // Of 32 bits; little-endian; for x86-64.
+        (with(4, &[1]), not_elf),
+        (with(5, &[1]), not_elf),
+        (with(18, &[0, 62]), not_elf),
+        (good[..20].to_vec(), not_whole),
+        (good[..100].to_vec(), not_whole),
+        (good[..good.len() - 1].to_vec(), not_whole),
+        // Headers, or sections, far beyond the file; more bytes in the file than in memory.
+        (with(32, &[0x7f; 8]), not_whole),
+        (with(60, &[0, 9]), not_whole),
+        (with(64 + 40, &[0, 0, 0, 0, 0, 0, 0, 4]), not_whole),
+        (
+            with(56, &[0, 0]),
+            "expected a program to load at 0x80000000 to 0x87ffffff, found none",
+        ),
+        (
+            elsewhere(0x10_0000),
+            "expected a program to load at 0x80000000 to 0x87ffffff, found one for 0x100000",
+        ),
+        (elsewhere(0x8800_0000), "found one for 0x88000000"),
+        (elsewhere(0x87ff_fffe), "found one for 0x87fffffe"),
+        (elsewhere(u64::MAX), not_whole),
+        (
+            with(24, &[0, 0, 0, 0, 0x80, 0, 0, 0x10]),
+            "expected the entry at an instruction of the program, found 0x80000010",
+        ),
+        (with(24, &[0, 0, 0, 0, 0x80, 0, 0, 2]), no_entry),
+        (with(24, &[0; 8]), no_entry),
+    ] {
+        let path = place.file("guest.elf", &file);
+        let ended = xtask(&["qemu", "--guest", &path, "--json", json.to_str().unwrap()]);
+        ended.badly(says);
+        assert!(
+            ended.stderr.starts_with(&format!("error: {path}: ")),
+            "{}",
+            ended.stderr
+        );
+        assert_eq!(ended.stdout, "");
+        assert!(!json.exists());
+    }
+    let directory = place.path().to_str().unwrap();
+    xtask(&["qemu", "--guest", directory]).badly("Is a directory");
+    xtask(&["qemu", "--guest", "none.elf"]).badly("none.elf: No such file");
+    xtask(&["qemu", "--timeout", "0"]).badly("--timeout");
 }
 
 #[test]

@@ -1,0 +1,233 @@
+//! What is checked: guests on every build of the hypervisor, the shipped image, the sweep, and ends that are not good.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use platform::Machine;
+use sweep::tell::Detail;
+
+use super::build::{self, Devices};
+use super::elf::{self, Elf};
+use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
+use super::report::Report;
+use super::toolchain::Toolchain;
+use super::{c_guest, image, sweep as swept};
+
+/// What the guests are asked to do: the numbers that they know.
+mod task {
+    /// All checks of a machine with models of the devices.
+    pub(super) const ALL: u64 = 0;
+    /// Those that need no devices, on the shipped image, and the count of instructions.
+    pub(super) const SHIPPED: u64 = 1;
+    pub(super) const FAULTS: u64 = 2;
+    pub(super) const LEAKS: u64 = 3;
+    /// From bit 32 on how much is told.
+    pub(super) const SWEEP: u64 = 4;
+    pub(super) const EXHAUST: u64 = 5;
+    pub(super) const TRAP_IN_HANDLERS: u64 = 6;
+}
+
+/// Guests, hypervisors and what came of them so far.
+struct Checks<'a> {
+    toolchain: &'a Toolchain,
+    machine: Machine,
+    timeout: Duration,
+    guest: PathBuf,
+    report: Report,
+    ends: Vec<End>,
+}
+
+/// Checks everything, and shows it; how each guest ended, but for those that must end badly.
+///
+/// # Errors
+/// Something is missing, cannot be built, run or written.
+pub fn run(
+    toolchain: &Toolchain,
+    machine: Machine,
+    timeout: Duration,
+) -> anyhow::Result<(Report, Vec<End>)> {
+    let mut checks = Checks {
+        toolchain,
+        machine,
+        timeout,
+        guest: build::guest(toolchain)?,
+        report: Report::default(),
+        ends: Vec::new(),
+    };
+    checks.guests()?;
+    checks.look()?;
+    checks.sweep()?;
+    checks.bad_ends()?;
+    checks.guests_of_others()?;
+    Ok((checks.report, checks.ends))
+}
+
+impl Checks<'_> {
+    /// Both guests, on each build that is for them.
+    fn guests(&mut self) -> anyhow::Result<()> {
+        let guests = [self.guest.clone(), c_guest::guest(self.toolchain)?];
+        for (devices, task) in [
+            (Devices::Models, task::ALL),
+            (Devices::Mmio, task::SHIPPED),
+            (Devices::Faults, task::FAULTS),
+            (Devices::Leaks, task::LEAKS),
+        ] {
+            let hypervisor = build::hypervisor(self.toolchain, devices)?;
+            for guest in &guests {
+                let end = self.boot(&hypervisor, guest, task)?;
+                self.ends.push(end);
+            }
+        }
+        self.say(&self.report.budgets())
+    }
+
+    /// The shipped image, without running it. That test control would be seen is seen of the image that has it.
+    fn look(&mut self) -> anyhow::Result<()> {
+        let shipped = build::hypervisor(self.toolchain, Devices::Mmio)?;
+        let control = build::hypervisor(self.toolchain, Devices::Control)?;
+        let name = || shipped.display().to_string();
+        let file = fs::read(&shipped).with_context(name)?;
+        let elf = Elf::new(&file).with_context(name)?;
+        let other = fs::read(&control).with_context(|| control.display().to_string())?;
+        let mut lines = format!(
+            "image: {} bytes of instructions, {} of constants\n",
+            elf.size(".text"),
+            elf.size(".rodata")
+        );
+        for (name, wrong) in image::check(&elf).with_context(name)? {
+            lines.push_str(&Report::line(name, wrong.as_deref()));
+        }
+        let hidden = !image::has_control(&Elf::new(&other)?)?;
+        lines.push_str(&Report::line(
+            "test control is seen in the image that has it",
+            hidden.then_some("it is not"),
+        ));
+        self.say(&lines)
+    }
+
+    /// The sweep, compared with what the host answers.
+    fn sweep(&mut self) -> anyhow::Result<()> {
+        let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
+        let task = |detail: Detail| task::SWEEP | detail.to_word() << 32;
+        let before = self.report.console.len();
+        let end = self.boot(&hypervisor, &self.guest.clone(), task(Detail::Parts))?;
+        self.ends.push(end);
+        let lines = swept::compare(&self.report.console[before..], |detail| {
+            let boot = Boot {
+                hypervisor: &hypervisor,
+                guest: &self.guest,
+                words: &self.words(task(detail)),
+                timeout: self.timeout,
+            };
+            let (console, _) = machine::run(&boot, &mut io::sink())?;
+            Ok(String::from_utf8_lossy(&console).into_owned())
+        })?;
+        self.say(&lines)
+    }
+
+    /// Guests that the hypervisor must end, and say why.
+    fn bad_ends(&mut self) -> anyhow::Result<()> {
+        for (name, devices, task, begins, ends) in [
+            (
+                "a hypervisor out of register windows says so and stops",
+                Devices::Control,
+                task::EXHAUST,
+                "hypervisor: trap 0xa0 at 0x1",
+                ", TL 2, out of register windows",
+            ),
+            (
+                "a guest that traps in its trap handlers is served in them, and ended at the third",
+                Devices::Models,
+                task::TRAP_IN_HANDLERS,
+                "10\n20\nguest: trap 0x10 at 0x80",
+                ", TL 3",
+            ),
+        ] {
+            let hypervisor = build::hypervisor(self.toolchain, devices)?;
+            let before = self.report.console.len();
+            let end = self.boot(&hypervisor, &self.guest.clone(), task)?;
+            let said = self.report.console[before..].trim_end();
+            let address = said
+                .strip_suffix(ends)
+                .and_then(|said| Some(said.rsplit_once(begins)?.1));
+            let right = end == End::Code(TRAPPED)
+                && address.is_some_and(|address| u64::from_str_radix(address, 16).is_ok());
+            let wrong = format!("it ended with {end:?}");
+            self.say(&Report::line(name, (!right).then_some(&wrong)))?;
+        }
+        Ok(())
+    }
+
+    /// This program with `--guest`, for guests of a few instructions: what it says, and its exit status.
+    fn guests_of_others(&mut self) -> anyhow::Result<()> {
+        // ba,a,pt to itself.
+        const ENDLESS: [u32; 1] = [0x3080_0000];
+        // mov CODE, %o0; mov 2, %o5; ta 0xff
+        const fn exit(code: u32) -> [u32; 3] {
+            [0x9010_2000 | code, 0x9a10_2002, 0x91d0_20ff]
+        }
+        let patience = self.timeout.as_secs();
+        for (name, code, timeout, status, says) in [
+            ("a guest that ends with 0", &exit(0)[..], patience, 0, ""),
+            (
+                "a guest that ends with 3",
+                &exit(3),
+                patience,
+                1,
+                "error: the guest ended with 3\n",
+            ),
+            (
+                "a guest that does not end",
+                &ENDLESS,
+                1,
+                1,
+                "error: the guest did not end within 1 s\n",
+            ),
+        ] {
+            let path = build::directory().join("guest-of-others.elf");
+            fs::write(&path, elf::program(0x8000_0000, code))
+                .with_context(|| path.display().to_string())?;
+            let output = Command::new(std::env::current_exe()?)
+                .args(["qemu", "--timeout", &timeout.to_string(), "--guest"])
+                .arg(&path)
+                .stdin(Stdio::null())
+                .output()?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            let right = output.status.code() == Some(status) && said == says;
+            let wrong = format!("{} and {said:?}", output.status);
+            self.say(&Report::line(
+                &format!("{name}, with --guest"),
+                (!right).then_some(&wrong),
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn boot(&mut self, hypervisor: &Path, guest: &Path, task: u64) -> anyhow::Result<End> {
+        let boot = Boot {
+            hypervisor,
+            guest,
+            words: &self.words(task),
+            timeout: self.timeout,
+        };
+        let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
+        self.report.add(&String::from_utf8_lossy(&console));
+        Ok(end)
+    }
+
+    fn words(&self, task: u64) -> [(u64, u64); 2] {
+        let machine = machine::word(self.machine);
+        [(MACHINE, machine), (TASK, task | machine << 16)]
+    }
+
+    /// Shows lines of this program's own, and keeps them with those of the guests.
+    fn say(&mut self, lines: &str) -> anyhow::Result<()> {
+        io::stdout().write_all(lines.as_bytes())?;
+        self.report.add(lines);
+        Ok(())
+    }
+}
