@@ -11,6 +11,7 @@ mod hypervisor;
 mod negotiation;
 mod service;
 pub mod sync;
+pub mod time;
 pub mod trace;
 
 pub use caller::{Caller, GuestId};

@@ -1,0 +1,226 @@
+//! A change of source, and sources that do what they should not.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use guest_abi::StrandId;
+use guest_abi::clock::{Clock, ClockSource, Description, Hazards, Scope, Width};
+use hv_core::time::{Candidate, Limits, NoUsableClock, Timekeeper, Watchdog};
+use proptest::prelude::*;
+
+use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
+
+#[test]
+fn the_time_goes_on_from_what_it_is() {
+    let world = World::default();
+    let first = Counter::new(&world, 63, 1_165_379_275, 3);
+    let second = Counter::new(&world, 24, 3_579_545, 2);
+    let third = Counter::new(&world, 63, SECOND, 1);
+    for counter in [&first, &second, &third] {
+        counter.cost.set(0);
+    }
+    second.set(1 << 23);
+    third.set(u64::MAX >> 1);
+    let keeper = keeper([&first, &second, &third]);
+    let clock = keeper.clock(strand(1));
+    let near = |time: u64| {
+        assert!(
+            time.abs_diff(world.now()) <= 600,
+            "{time} at {}",
+            world.now()
+        )
+    };
+    world.pass(SECOND);
+    near(clock.ticks());
+    assert_eq!(keeper.demote(2, strand(0), 0), Ok(0), "not the chosen one");
+    assert_eq!(keeper.demote(0, strand(0), 0), Ok(1));
+    near(clock.ticks());
+    world.pass(SECOND);
+    near(clock.ticks());
+    assert_eq!(
+        keeper.demote(1, strand(0), 0),
+        Err(NoUsableClock),
+        "the last one"
+    );
+    assert_eq!(keeper.demote(7, strand(0), 0), Err(NoUsableClock));
+    world.pass(SECOND);
+    near(clock.ticks());
+}
+
+#[test]
+fn no_strand_sees_a_step_back() {
+    let world = World::default();
+    let fast = Counter::new(&world, 63, SECOND, 2);
+    let right = Counter::new(&world, 63, SECOND, 1);
+    // A second ahead on strand 2, a second behind on strand 1.
+    fast.apart.set([0, -(SECOND as i64), SECOND as i64]);
+    world.pass(10 * SECOND);
+    let keeper = keeper([&fast, &right]);
+    let clocks = [0, 1, 2].map(|number| keeper.clock(strand(number)));
+    world.pass(3 * SECOND);
+    let before = clocks.each_ref().map(Clock::ticks);
+    keeper.demote(0, strand(0), 0).unwrap();
+    let after = clocks.each_ref().map(Clock::ticks);
+    assert!(
+        before
+            .iter()
+            .zip(&after)
+            .all(|(before, after)| before <= after)
+    );
+    assert_eq!(after[2], before[2], "stands still until it is overtaken");
+    world.pass(2 * SECOND);
+    let later = clocks.each_ref().map(Clock::ticks);
+    assert!(
+        later.iter().all(|time| time.abs_diff(5 * SECOND) < 1000),
+        "{later:?}"
+    );
+}
+
+#[test]
+fn the_time_is_not_before_what_is_known() {
+    let world = World::default();
+    let [first, second] = [2, 1].map(|rating| Counter::new(&world, 63, SECOND, rating));
+    let keeper = keeper([&first, &second]);
+    first.set_stopped(true);
+    world.pass(SECOND);
+    keeper.demote(0, strand(0), SECOND).unwrap();
+    let time = keeper.time(strand(0)).unwrap();
+    assert!((SECOND..SECOND + 1000).contains(&time));
+}
+
+/// What happens to a source, or is done with the clock.
+#[derive(Clone, Debug)]
+enum Act {
+    Pass(u64),
+    Read(usize),
+    Check(usize),
+    Poll,
+    Demote(usize),
+    Jump(usize, i64),
+    Set(usize, u64),
+    Stop(usize, bool),
+    Drift(usize, i64),
+    Kill(usize, bool),
+    Apart(usize, [i64; 3]),
+    Npt(usize, u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let source = 0..4_usize;
+    prop_oneof![
+        5 => (0..40_u32, any::<u64>()).prop_map(|(bits, ns)| Act::Pass(ns >> (63 - bits))),
+        8 => (0..3_usize).prop_map(Act::Read),
+        2 => (0..3_usize).prop_map(Act::Check),
+        1 => Just(Act::Poll),
+        1 => source.clone().prop_map(Act::Demote),
+        1 => (source.clone(), any::<i64>(), 0..64_u32).prop_map(|(n, by, bits)| Act::Jump(n, by >> bits)),
+        1 => (source.clone(), any::<u64>()).prop_map(|(n, to)| Act::Set(n, to)),
+        1 => (source.clone(), any::<bool>()).prop_map(|(n, is)| Act::Stop(n, is)),
+        1 => (source.clone(), -900_000_000..900_000_000_i64).prop_map(|(n, by)| Act::Drift(n, by)),
+        1 => (source.clone(), any::<bool>()).prop_map(|(n, is)| Act::Kill(n, is)),
+        1 => (source.clone(), any::<[i64; 3]>(), 0..64_u32)
+            .prop_map(|(n, apart, bits)| Act::Apart(n, apart.map(|by| by >> bits))),
+        1 => (source, any::<u64>()).prop_map(|(n, bits)| Act::Npt(n, bits)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn never_back_whatever_happens(acts in prop::collection::vec(act(), 1..150)) {
+        let world = World::default();
+        let counters = [(63, 1_165_379_275), (24, 3_579_545), (56, 31_250_000), (64, 10_000_000_000)];
+        let mut rating = 0;
+        let counters = counters.map(|(width, hz)| {
+            rating += 1;
+            Counter::new(&world, width, hz, rating)
+        });
+        let keeper = keeper(counters.each_ref());
+        let clocks = [0, 1, 2].map(|number| keeper.clock(strand(number)));
+        let mut watchdog = Watchdog::new(Limits::default());
+        let mut last = [0; 3];
+        for act in acts {
+            match act {
+                Act::Pass(nanoseconds) => world.pass(nanoseconds % (3600 * SECOND)),
+                Act::Read(number) => {
+                    let time = clocks[number].ticks();
+                    prop_assert!(time >= last[number], "{} after {}", time, last[number]);
+                    last[number] = time;
+                }
+                Act::Check(number) => { watchdog.check(&keeper, strand(number)); }
+                Act::Poll => keeper.poll(strand(0)),
+                Act::Demote(source) => { let _ = keeper.demote(source, strand(0), 0); }
+                Act::Jump(source, by) => counters[source].jump(by),
+                Act::Set(source, count) => counters[source].set(count),
+                Act::Stop(source, stopped) => counters[source].set_stopped(stopped),
+                Act::Drift(source, parts) => counters[source].set_drift(parts),
+                Act::Kill(source, dead) => counters[source].dead.set(dead),
+                Act::Apart(source, apart) => counters[source].apart.set(apart),
+                Act::Npt(source, bits) => counters[source].beyond.set(bits),
+            }
+        }
+    }
+}
+
+/// A counter that goes on by itself, for threads.
+struct Shared {
+    count: AtomicU64,
+    rating: u16,
+    /// What it is apart by on each strand.
+    apart: u64,
+}
+
+impl ClockSource for Shared {
+    fn describe(&self) -> Description {
+        Description {
+            name: "shared",
+            width: Width::new(32).unwrap(),
+            hz: 1_000_000_000,
+            step: 1,
+            rating: self.rating,
+            scope: Scope::Machine,
+            hazards: Hazards::default(),
+        }
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        Some(count + self.apart * strand.index() as u64)
+    }
+}
+
+#[test]
+fn threads_never_see_a_step_back() {
+    for round in 0..5_u64 {
+        let sources = [4, 3, 2, 1].map(|rating| Shared {
+            count: AtomicU64::new((1 << 32) - 100 * u64::from(rating)),
+            rating,
+            apart: round * 1000,
+        });
+        let keeper =
+            Timekeeper::new(sources.each_ref().map(Candidate::new), &MACHINE, strand(0)).unwrap();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for number in 0..3 {
+                let (keeper, done) = (&keeper, &done);
+                scope.spawn(move || {
+                    let clock = keeper.clock(strand(number));
+                    let mut last = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let time = clock.ticks();
+                        assert!(time >= last, "{time} after {last}");
+                        last = time;
+                    }
+                });
+            }
+            for source in 0..3 {
+                for _ in 0..500 {
+                    keeper.poll(strand(0));
+                }
+                assert_eq!(keeper.demote(source, strand(0), 0), Ok(source + 1));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! The time from one source.
+
+use guest_abi::clock::{Clock, Scope};
+use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
+use proptest::prelude::*;
+
+use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
+
+#[test]
+fn the_best_that_is_safe_and_there_is_chosen() {
+    let world = World::default();
+    let counter = |rating| Counter::new(&world, 63, SECOND, rating);
+    let (low, high, dead, unsafe_one) = (counter(1), counter(2), counter(9), counter(8));
+    dead.dead.set(true);
+    unsafe_one.describe_as(|description| description.scope = Scope::StrandUnsynchronised);
+    let list = |operator| {
+        let mut list = [&low, &high, &dead, &unsafe_one].map(Candidate::new);
+        list[3].operator = operator;
+        list
+    };
+    let keeper = Timekeeper::new(list(Operator::Default), &MACHINE, strand(0)).unwrap();
+    assert_eq!(keeper.chosen(), 1);
+    assert_eq!(keeper.verdict(0), Some((Verdict::Safe, true)));
+    assert_eq!(keeper.verdict(2), None, "cannot be read");
+    assert_eq!(keeper.verdict(3), None, "not safe");
+    let keeper = Timekeeper::new(list(Operator::Force), &MACHINE, strand(0)).unwrap();
+    assert_eq!(keeper.chosen(), 3);
+    let forced = Verdict::Forced(Reason::Unsynchronised(3));
+    assert_eq!(keeper.verdict(3), Some((forced, true)));
+
+    let absent = Candidate::<&Counter> {
+        source: None,
+        operator: Operator::Force,
+    };
+    let none = Timekeeper::new([absent, Candidate::new(&dead)], &MACHINE, strand(0));
+    assert_eq!(none.err(), Some(NoUsableClock));
+    let none = Timekeeper::<&Counter, 0>::new([], &MACHINE, strand(0));
+    assert_eq!(none.err(), Some(NoUsableClock));
+}
+
+#[test]
+fn a_source_that_cannot_be_read_makes_the_time_stand_still() {
+    let world = World::default();
+    let counter = Counter::new(&world, 63, SECOND, 1);
+    counter.cost.set(0);
+    let keeper = keeper([&counter]);
+    let clock = keeper.clock(strand(0));
+    world.pass(7);
+    assert_eq!(clock.ticks(), 7);
+    counter.dead.set(true);
+    world.pass(7);
+    assert_eq!(keeper.time(strand(0)), None);
+    assert_eq!(clock.ticks(), 7);
+    counter.dead.set(false);
+    assert_eq!(clock.ticks(), 14);
+}
+
+#[test]
+fn a_strand_that_is_behind_waits_for_the_beginning() {
+    let world = World::default();
+    let counter = Counter::new(&world, 63, SECOND, 1);
+    counter.cost.set(0);
+    counter.apart.set([0, -5, 0]);
+    world.pass(9);
+    let keeper = keeper([&counter]);
+    let clock = keeper.clock(strand(1));
+    assert_eq!(clock.ticks(), 0);
+    world.pass(4);
+    assert_eq!(clock.ticks(), 0);
+    world.pass(2);
+    assert_eq!(clock.ticks(), 1);
+}
+
+#[test]
+fn a_hundred_years() {
+    let world = World::default();
+    let counter = Counter::new(&world, 56, 31_250_000, 1);
+    counter.cost.set(0);
+    counter.set((1 << 56) - 5);
+    let keeper = keeper([&counter]);
+    let clock = keeper.clock(strand(0));
+    assert!(keeper.longest_poll() >= 18 * 365 * 86_400 * SECOND);
+    // 56 bits at 31.25 MHz are 73 years.
+    for year in 1..=100 {
+        world.pass(365 * 86_400 * SECOND);
+        assert_eq!(clock.ticks(), year * 365 * 86_400 * SECOND);
+    }
+}
+
+#[test]
+fn polls_keep_narrow_counters_that_nobody_reads() {
+    let world = World::default();
+    let counter = Counter::new(&world, 24, 3_579_545, 1);
+    let keeper = keeper([&counter]);
+    let clock = keeper.clock(strand(0));
+    let poll = keeper.longest_poll() - 100;
+    for _ in 0..1000 {
+        world.pass(poll);
+        keeper.poll(strand(0));
+    }
+    assert!(clock.ticks().abs_diff(world.now()) < 300);
+    // And without them it is wrong.
+    world.pass(5 * SECOND);
+    assert!(clock.ticks() + SECOND < world.now());
+}
+
+proptest! {
+    #[test]
+    fn tells_the_time(
+        width in 24..=64_u8,
+        hz in 1_000_000..=10_000_000_000_u64,
+        start: u64,
+        steps in prop::collection::vec((any::<u64>(), any::<u64>()), 1..60),
+    ) {
+        let world = World::default();
+        let counter = Counter::new(&world, width, hz, 1);
+        counter.cost.set(0);
+        counter.set(start);
+        let machine = hv_core::time::Machine { poll: 0, ..MACHINE };
+        let keeper = Timekeeper::new([Candidate::new(&counter)], &machine, strand(0)).unwrap();
+        let clock = keeper.clock(strand(0));
+        // A hundred years, or until 63 bits end.
+        let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);
+        for (step, beyond) in steps {
+            world.pass(step % keeper.longest_poll().min(end as u64 / 50));
+            if u128::from(world.now()) > end {
+                break;
+            }
+            // NPT, and whatever else is no part of the counter.
+            counter.beyond.set(beyond);
+            let time = clock.ticks();
+            // A tick may be begun at the beginning, and another one now.
+            prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
+        }
+    }
+}

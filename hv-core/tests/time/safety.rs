@@ -1,0 +1,190 @@
+//! Which sources are safe, and the best of them.
+
+use guest_abi::clock::{Description, Hazards, Scope, Width};
+use hv_core::time::{Machine, Operator, Reason, Verdict, choose, longest_poll};
+
+const SAFE: Description = Description {
+    name: "a source",
+    width: Width::TICK,
+    hz: 1_000_000_000,
+    step: 1,
+    rating: 100,
+    scope: Scope::Machine,
+    hazards: Hazards {
+        stops_when_idle: false,
+        rate_varies: false,
+        tears: false,
+    },
+};
+
+/// A machine on which everything goes wrong that can.
+const BAD: Machine = Machine {
+    strands: 256,
+    idles: true,
+    rate_changes: true,
+    poll: 1_000_000_000,
+};
+
+const GOOD: Machine = Machine {
+    strands: 1,
+    idles: false,
+    rate_changes: false,
+    poll: 1_000_000_000,
+};
+
+fn judge(source: Description, machine: Machine) -> Verdict {
+    Verdict::of(Some(&source), &machine, Operator::Default)
+}
+
+#[test]
+fn each_hazard_on_the_machines_where_it_is_one() {
+    use Verdict::{Safe, Unsafe};
+    let with = |change: &dyn Fn(&mut Description)| {
+        let mut source = SAFE;
+        change(&mut source);
+        [GOOD, BAD].map(|machine| judge(source, machine))
+    };
+    assert_eq!(with(&|_| {}), [Safe, Safe]);
+    assert_eq!(with(&|source| source.scope = Scope::Strand), [Safe, Safe]);
+    assert_eq!(
+        with(&|source| source.scope = Scope::StrandUnsynchronised),
+        [Safe, Unsafe(Reason::Unsynchronised(256))]
+    );
+    assert_eq!(
+        with(&|source| source.hazards.stops_when_idle = true),
+        [Safe, Unsafe(Reason::StopsWhenIdle)]
+    );
+    assert_eq!(
+        with(&|source| source.hazards.rate_varies = true),
+        [Safe, Unsafe(Reason::RateVaries)]
+    );
+    assert_eq!(
+        with(&|source| source.hazards.tears = true),
+        [Unsafe(Reason::Tears); 2]
+    );
+    for hz in [0, 999_999, 10_000_000_001] {
+        assert_eq!(
+            with(&|source| source.hz = hz),
+            [Unsafe(Reason::Frequency(hz)); 2]
+        );
+    }
+}
+
+#[test]
+fn only_the_hazard_of_the_machine_counts() {
+    let all = Description {
+        scope: Scope::StrandUnsynchronised,
+        hazards: Hazards {
+            stops_when_idle: true,
+            rate_varies: true,
+            tears: false,
+        },
+        ..SAFE
+    };
+    assert_eq!(judge(all, GOOD), Verdict::Safe);
+    for (machine, reason) in [
+        (Machine { strands: 2, ..GOOD }, Reason::Unsynchronised(2)),
+        (
+            Machine {
+                idles: true,
+                ..GOOD
+            },
+            Reason::StopsWhenIdle,
+        ),
+        (
+            Machine {
+                rate_changes: true,
+                ..GOOD
+            },
+            Reason::RateVaries,
+        ),
+    ] {
+        assert_eq!(judge(all, machine), Verdict::Unsafe(reason));
+    }
+}
+
+#[test]
+fn a_narrow_counter_must_be_polled_often_enough() {
+    // The 24 bits of the ACPI timer wrap after 4.687 s; a quarter is 1.1717 s.
+    let timer = Description {
+        width: Width::new(24).unwrap(),
+        hz: 3_579_545,
+        ..SAFE
+    };
+    let poll = longest_poll(&timer);
+    assert!((1_171_742_217..=1_171_742_218).contains(&poll), "{poll}");
+    assert_eq!(judge(timer, Machine { poll, ..GOOD }), Verdict::Safe);
+    let late = Machine {
+        poll: poll + 1,
+        ..GOOD
+    };
+    assert_eq!(
+        judge(timer, late),
+        Verdict::Unsafe(Reason::WrapsUnseen(poll))
+    );
+    assert_eq!(longest_poll(&Description { hz: 0, ..SAFE }), 0);
+}
+
+#[test]
+fn the_operator_may_know_better() {
+    let bad = Description {
+        scope: Scope::StrandUnsynchronised,
+        ..SAFE
+    };
+    let of = |source: Option<&Description>, operator| Verdict::of(source, &BAD, operator);
+    let reason = Reason::Unsynchronised(256);
+    assert_eq!(of(Some(&bad), Operator::Force), Verdict::Forced(reason));
+    assert_eq!(of(Some(&SAFE), Operator::Force), Verdict::Safe);
+    for source in [&bad, &SAFE] {
+        let disabled = of(Some(source), Operator::Disable);
+        assert_eq!(disabled, Verdict::Unsafe(Reason::Disabled));
+    }
+    for operator in [Operator::Default, Operator::Disable, Operator::Force] {
+        assert_eq!(
+            of(None, operator),
+            Verdict::Unsafe(Reason::Absent),
+            "{operator:?}"
+        );
+        let unknown = of(Some(&Description { hz: 0, ..SAFE }), operator);
+        assert_eq!(
+            unknown,
+            Verdict::Unsafe(Reason::Frequency(0)),
+            "{operator:?}"
+        );
+    }
+}
+
+#[test]
+fn the_best_is_chosen() {
+    use Verdict::{Forced, Safe};
+    let no = Verdict::Unsafe(Reason::Tears);
+    let forced = Forced(Reason::Tears);
+    for (sources, chosen) in [
+        (&[][..], None),
+        (&[(no, 9)], None),
+        (&[(Safe, 0)], Some(0)),
+        (&[(Safe, 1), (no, 9), (Safe, 3), (Safe, 2)], Some(2)),
+        (&[(Safe, 1), (forced, 2)], Some(1)),
+        (&[(Safe, 2), (forced, 1)], Some(0)),
+        (&[(no, 5), (Safe, 5), (Safe, 5)], Some(1)),
+    ] {
+        assert_eq!(choose(sources.iter().copied()), chosen, "{sources:?}");
+    }
+}
+
+#[test]
+fn reasons_are_readable() {
+    for (reason, text) in [
+        (Reason::Absent, "not there"),
+        (Reason::Frequency(0), "frequency unknown"),
+        (Reason::Frequency(1000), "1000 Hz, not 1 MHz to 10 GHz"),
+        (Reason::Disabled, "disabled by the operator"),
+        (Reason::Unsynchronised(8), "not the same on all 8 strands"),
+        (
+            Reason::WrapsUnseen(7),
+            "wraps unseen, unless polled every 7 ns",
+        ),
+    ] {
+        assert_eq!(reason.to_string(), text);
+    }
+}

@@ -1,0 +1,116 @@
+//! Ticks to nanoseconds.
+
+use hv_core::time::Scale;
+use proptest::prelude::*;
+
+const YEAR: u128 = 31_557_600;
+const SECOND: u128 = 1_000_000_000;
+
+/// The exact result, rounded down.
+fn exact(hz: u64, ticks: u64) -> u128 {
+    u128::from(ticks) * SECOND / u128::from(hz)
+}
+
+fn check(hz: u64, ticks: u64) {
+    let found = u128::from(Scale::new(hz).unwrap().nanoseconds(ticks));
+    let exact = exact(hz, ticks);
+    if exact < 1 << 63 {
+        assert!(
+            found == exact || found == exact + 1,
+            "{ticks} at {hz}: {found}, not {exact}"
+        );
+    } else {
+        let low = exact.min(u128::from(u64::MAX));
+        assert!(
+            found >= low && found <= low + 2,
+            "{ticks} at {hz}: {found}, not {exact}"
+        );
+    }
+}
+
+#[test]
+fn from_1_mhz_to_10_ghz() {
+    for hz in [0, 1, 999_999, 10_000_000_001, u64::MAX] {
+        assert_eq!(Scale::new(hz), None, "{hz}");
+    }
+    for hz in [1_000_000, 1_000_001, 9_999_999_999, 10_000_000_000] {
+        assert!(Scale::new(hz).is_some(), "{hz}");
+    }
+}
+
+#[test]
+fn known_values() {
+    for (hz, ticks, nanoseconds) in [
+        (1_000_000, 1, 1_000),
+        (1_000_000_000, 0x7fff_ffff_ffff_ffff, 0x7fff_ffff_ffff_ffff),
+        (1_000_000_000, u64::MAX, u64::MAX),
+        (10_000_000_000, 10, 1),
+        (
+            10_000_000_000,
+            9_223_372_036_854_775_800,
+            922_337_203_685_477_580,
+        ),
+        (31_250_000, 1, 32),
+        (3_579_545, 1 << 24, 4_686_968_874),
+        (1_165_379_275, 1_165_379_275, 1_000_000_000),
+        // Beyond 584 years.
+        (1_000_000, u64::MAX, u64::MAX),
+        (1_000_000, 1 << 63, u64::MAX),
+        (500_000_000, 1 << 63, u64::MAX),
+    ] {
+        assert_eq!(
+            Scale::new(hz).unwrap().nanoseconds(ticks),
+            nanoseconds,
+            "{ticks} at {hz}"
+        );
+    }
+}
+
+/// Frequencies at the ends, at the powers of 2 and their neighbours, and some of real machines.
+fn frequencies() -> Vec<u64> {
+    let mut list = vec![
+        1_165_379_275,
+        1_411_764_705,
+        3_579_545,
+        14_318_180,
+        31_250_000,
+        1_000_000_000,
+    ];
+    list.extend((20..34).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]));
+    list.retain(|hz| (1_000_000..=10_000_000_000).contains(hz));
+    list.extend([1_000_000, 1_000_001, 9_999_999_999, 10_000_000_000]);
+    list
+}
+
+#[test]
+fn at_every_edge() {
+    for hz in frequencies() {
+        let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+        for ticks in edges.chain([u64::MAX]) {
+            check(hz, ticks);
+        }
+        // Each second, minute, day and year of a hundred years is exact, as long as 63 bits last.
+        for unit in [1, 60, 86_400, YEAR] {
+            for seconds in (1..=100).map(|n| n * unit).chain([100 * YEAR]) {
+                let Ok(ticks) = u64::try_from(seconds * u128::from(hz)) else {
+                    continue;
+                };
+                let found = Scale::new(hz).unwrap().nanoseconds(ticks);
+                assert_eq!(u128::from(found), seconds * SECOND, "{seconds} s at {hz}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn is_exact_to_a_nanosecond(hz in 1_000_000..=10_000_000_000_u64, ticks: u64, bits in 0..64_u32) {
+        check(hz, ticks >> bits);
+    }
+
+    #[test]
+    fn later_is_not_less(hz in 1_000_000..=10_000_000_000_u64, ticks: u64, more in 0..1000_u64) {
+        let scale = Scale::new(hz).unwrap();
+        prop_assert!(scale.nanoseconds(ticks.saturating_add(more)) >= scale.nanoseconds(ticks));
+    }
+}

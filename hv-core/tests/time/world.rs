@@ -1,0 +1,147 @@
+//! A world with a true time, and counters in it that may be wrong.
+
+use std::cell::Cell;
+
+use guest_abi::StrandId;
+use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
+use hv_core::time::{Candidate, Machine, Timekeeper};
+
+pub(crate) const MICROSECOND: u64 = 1000;
+pub(crate) const MILLISECOND: u64 = 1000 * MICROSECOND;
+pub(crate) const SECOND: u64 = 1000 * MILLISECOND;
+
+pub(crate) const MACHINE: Machine = Machine {
+    strands: 3,
+    idles: true,
+    rate_changes: true,
+    poll: SECOND,
+};
+
+pub(crate) fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+/// The true time, in nanoseconds.
+#[derive(Default)]
+pub(crate) struct World(Cell<u64>);
+
+impl World {
+    pub(crate) fn now(&self) -> u64 {
+        self.0.get()
+    }
+
+    pub(crate) fn pass(&self, nanoseconds: u64) {
+        self.0.set(self.0.get() + nanoseconds);
+    }
+}
+
+/// A counter of the world.
+pub(crate) struct Counter<'a> {
+    world: &'a World,
+    pub(crate) description: Cell<Description>,
+    /// How long it takes to read it, in nanoseconds. It shows what it showed in the middle.
+    pub(crate) cost: Cell<u64>,
+    /// What it showed, and when.
+    base: Cell<(u64, u64)>,
+    /// How much faster than it should be it is, in parts of 10^9.
+    drift: Cell<i64>,
+    stopped: Cell<bool>,
+    pub(crate) dead: Cell<bool>,
+    /// What is added on strands 0, 1, 2.
+    pub(crate) apart: Cell<[i64; 3]>,
+    /// What the bits beyond its width are.
+    pub(crate) beyond: Cell<u64>,
+}
+
+impl<'a> Counter<'a> {
+    pub(crate) fn new(world: &'a World, width: u8, hz: u64, rating: u16) -> Self {
+        Self {
+            world,
+            description: Cell::new(Description {
+                name: "a counter",
+                width: Width::new(width).unwrap(),
+                hz,
+                step: 1,
+                rating,
+                scope: Scope::Machine,
+                hazards: Hazards::default(),
+            }),
+            cost: 20.into(),
+            base: (0, 0).into(),
+            drift: 0.into(),
+            stopped: false.into(),
+            dead: false.into(),
+            apart: [0; 3].into(),
+            beyond: 0.into(),
+        }
+    }
+
+    /// What it has counted to.
+    pub(crate) fn count(&self) -> u64 {
+        let (count, at) = self.base.get();
+        if self.stopped.get() {
+            return count;
+        }
+        let passed = u128::from(self.world.now() - at);
+        let speed = (1_000_000_000 + self.drift.get()) as u128;
+        let hz = u128::from(self.description.get().hz);
+        // The seconds apart from the rest, so that nothing overflows.
+        let per_second = hz * speed;
+        let ticks = passed / 1_000_000_000 * per_second / 1_000_000_000
+            + passed % 1_000_000_000 * per_second / 1_000_000_000 / 1_000_000_000;
+        let step = self.description.get().step;
+        count.wrapping_add(ticks as u64 / step * step)
+    }
+
+    /// From now on it shows this.
+    pub(crate) fn set(&self, count: u64) {
+        self.base.set((count, self.world.now()));
+    }
+
+    /// It goes forward or back.
+    pub(crate) fn jump(&self, ticks: i64) {
+        self.set(self.count().wrapping_add_signed(ticks));
+    }
+
+    pub(crate) fn set_drift(&self, parts: i64) {
+        self.set(self.count());
+        self.drift.set(parts);
+    }
+
+    pub(crate) fn set_stopped(&self, stopped: bool) {
+        self.set(self.count());
+        self.stopped.set(stopped);
+    }
+
+    pub(crate) fn describe_as(&self, change: impl FnOnce(&mut Description)) {
+        let mut description = self.description.get();
+        change(&mut description);
+        self.description.set(description);
+    }
+}
+
+impl ClockSource for Counter<'_> {
+    fn describe(&self) -> Description {
+        self.description.get()
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        let cost = self.cost.get();
+        self.world.pass(cost / 2);
+        let apart = self.apart.get()[strand.index()];
+        let count = self.count().wrapping_add_signed(apart);
+        self.world.pass(cost - cost / 2);
+        let beyond = match self.description.get().width.bits() {
+            64 => 0,
+            bits => u64::MAX << bits,
+        };
+        (!self.dead.get()).then_some(count & !beyond | self.beyond.get() & beyond)
+    }
+}
+
+/// The time from these counters, which the operator says nothing about.
+pub(crate) fn keeper<'a, const N: usize>(
+    counters: [&'a Counter<'a>; N],
+) -> Timekeeper<&'a Counter<'a>, N> {
+    Timekeeper::new(counters.map(Candidate::new), &MACHINE, strand(0)).unwrap()
+}

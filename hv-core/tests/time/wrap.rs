@@ -1,0 +1,126 @@
+//! Narrow counters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use guest_abi::clock::Width;
+use hv_core::time::Wrap;
+use proptest::prelude::*;
+
+fn width(bits: u8) -> Width {
+    Width::new(bits).unwrap()
+}
+
+/// What a counter of so many bits shows when it has counted to `count`, with something else in the other bits.
+fn shown(bits: u8, count: u64) -> u64 {
+    match bits {
+        64 => count,
+        _ => (count % (1 << bits)) | (0xa5a5_a5a5_a5a5_a5a5 << bits),
+    }
+}
+
+#[test]
+fn a_quarter_of_the_wrap_between_two_reads_is_safe() {
+    for bits in 8..=63 {
+        let quarter = 1 << (bits - 2);
+        assert_eq!(Wrap::longest_interval(width(bits)), quarter);
+        for start in [0, 1, quarter - 1, 3 * quarter, 4 * quarter - 1] {
+            let wrap = Wrap::new(width(bits), shown(bits, start));
+            let mut count = start;
+            // Just less than a quarter first, so that the first step is not noted down.
+            for step in [
+                quarter - 1,
+                quarter,
+                quarter,
+                quarter - 1,
+                quarter,
+                1,
+                quarter,
+                quarter,
+                quarter,
+            ] {
+                let Some(sum) = count.checked_add(step) else {
+                    break;
+                };
+                count = sum;
+                assert_eq!(
+                    wrap.extend(shown(bits, count)),
+                    count,
+                    "{bits} bits from {start:#x}"
+                );
+            }
+        }
+    }
+    assert_eq!(Wrap::longest_interval(Width::WORD), 1 << 62);
+}
+
+#[test]
+fn half_a_wrap_is_not() {
+    let wrap = Wrap::new(width(24), 0);
+    assert_ne!(wrap.extend(shown(24, 1 << 23)), 1 << 23);
+}
+
+#[test]
+fn npt_is_no_part_of_a_tick() {
+    let wrap = Wrap::new(Width::TICK, 1 << 63 | 5);
+    assert_eq!(wrap.extend(6), 6);
+    assert_eq!(wrap.extend(1 << 63 | 7), 7);
+    // 63 bits end.
+    let wrap = Wrap::new(Width::TICK, (1 << 63) - 1);
+    assert_eq!(wrap.extend(1 << 63), 1 << 63);
+}
+
+#[test]
+fn an_earlier_value_is_earlier() {
+    let wrap = Wrap::new(width(16), 0xfff0);
+    assert_eq!(wrap.extend(0x4010), 0x1_4010);
+    assert_eq!(wrap.extend(0xfff5), 0xfff5);
+    assert_eq!(wrap.extend(0x4011), 0x1_4011);
+}
+
+proptest! {
+    #[test]
+    fn follows_the_count(
+        bits in 8..=63_u8,
+        start: u64,
+        steps in prop::collection::vec((any::<u64>(), any::<u64>()), 1..100),
+    ) {
+        let quarter = 1 << (bits - 2);
+        let mut count = start % (1 << bits);
+        let wrap = Wrap::new(width(bits), shown(bits, count));
+        for (step, late) in steps {
+            let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
+            count = sum;
+            prop_assert_eq!(wrap.extend(shown(bits, count)), count);
+            // A strand that was held up.
+            let late = late % quarter;
+            if late <= count {
+                prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_share_it() {
+    const WIDTH: u8 = 10;
+    let wrap = Wrap::new(width(WIDTH), 0);
+    let count = AtomicU64::new(0);
+    // No thread is more than a step behind another: each waits for all to have taken it.
+    let barrier = std::sync::Barrier::new(4);
+    let wrong = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for number in 0..4_u64 {
+            let (wrap, count, barrier, wrong) = (&wrap, &count, &barrier, &wrong);
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    let now = count.fetch_add(number, Ordering::Relaxed) + number;
+                    let right = wrap.extend(shown(WIDTH, now)) == now;
+                    wrong.fetch_add((!right).into(), Ordering::Relaxed);
+                    barrier.wait();
+                }
+            });
+        }
+    });
+    assert_eq!((count.into_inner(), wrong.into_inner()), (3_000, 0));
+}
