@@ -1,7 +1,7 @@
 //! The two traps (sun4v specification, "hypercall conventions").
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
-use guest_abi::{ApiGroup, HvError, Registers, Version};
+use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::{Negotiated, negotiate};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Source, Trace, duration};
@@ -95,12 +95,13 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// The guest starts again: nothing is negotiated, and every service is told.
-    pub fn reset_guest(&self, guest: GuestId) {
+    /// The guest starts again: nothing is negotiated, and every service is told. `on` is the strand that executes this;
+    /// the guest's own strands are not in its code.
+    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let base = &self.base[guest.index()];
         base.sun4v.set(Place::NONE);
         base.core.set(Place::NONE);
-        self.services.guest_reset(guest);
+        self.services.guest_reset(guest, on);
         if let Some(time) = self.trace.time() {
             let guest = guest.number().into();
             self.trace

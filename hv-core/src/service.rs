@@ -1,6 +1,6 @@
 //! What a hypercall service is, and a list of them.
 
-use guest_abi::{ApiGroup, HvError, Registers, Version};
+use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
 use crate::{Caller, GuestId, Place};
 
@@ -37,8 +37,9 @@ pub trait Service {
     /// A guest has negotiated. Other strands may be in calls, or negotiating, at the same time.
     fn negotiate(&self, guest: GuestId, place: Place);
 
-    /// The guest starts again: nothing is negotiated.
-    fn guest_reset(&self, guest: GuestId);
+    /// The guest starts again: nothing is negotiated. `on` is the strand that executes this; the guest's own strands are
+    /// not in its code.
+    fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
 /// One strand's way into a service.
@@ -76,7 +77,7 @@ pub trait Services {
     fn negotiate(&self, guest: GuestId, group: ApiGroup, place: Place);
 
     /// The guest starts again.
-    fn guest_reset(&self, guest: GuestId);
+    fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
 macro_rules! list_of_services {
@@ -112,9 +113,9 @@ macro_rules! list_of_services {
                 })*
             }
 
-            fn guest_reset(&self, guest: GuestId) {
+            fn guest_reset(&self, guest: GuestId, on: StrandId) {
                 let ($($name,)*) = self;
-                $($name.guest_reset(guest);)*
+                $($name.guest_reset(guest, on);)*
             }
         }
 

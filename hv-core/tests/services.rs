@@ -31,7 +31,7 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
         self.0.set(place);
     }
 
-    fn guest_reset(&self, _: GuestId) {
+    fn guest_reset(&self, _: GuestId, _: StrandId) {
         self.0.set(Place::NONE);
     }
 }
@@ -116,7 +116,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0, 13, 14, 3]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12, 13, 14, 3]);
     // A reset reaches every service.
-    hypervisor.reset_guest(CALLER.guest);
+    hypervisor.reset_guest(CALLER.guest, CALLER.strand);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12, 13, 14, 0x301]);
     // A console that cannot take a byte now.
     assert_eq!(core(&strand, 1, [0x41, 11, 12]), [9, 11, 12, 13, 14, 1]);

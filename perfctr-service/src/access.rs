@@ -3,11 +3,13 @@
 use guest_abi::{Hub, Kind, PerfReg};
 use hv_core::Place;
 
+use crate::guest::VERSIONS;
+use crate::policy::{Grant, StrandRight};
 use crate::units::Unit;
 
-/// Bits 0 and 2-17: these registers; register 1 is no common case. Bits 18-21: the hubs. Bit 22: HT in register 0. Bits
-/// 63:56: the place of the version that
-/// is negotiated.
+/// What the common case of a call looks at: bits 0 and 2-17, these registers (register 1 is no common case); bits 18-21,
+/// the hubs; bit 22, HT in register 0. Bits 24-26: the rights that the guest holds. Bits 31-27: the place of the version
+/// that is negotiated. Bits 63-32: how often something that the others depend on has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access(u64);
 
@@ -15,10 +17,24 @@ pub(crate) struct Access(u64);
 pub(crate) const SINGLE_REGISTERS: u64 = 18;
 
 const HT: u64 = 1 << 22;
-const PLACE_SHIFT: u32 = 56;
+const COMMON: u64 = 2 * HT - 1;
+const GRANT_SHIFT: u32 = 24;
+const PLACE_SHIFT: u32 = 27;
+const PLACE: u64 = 0x1f << PLACE_SHIFT;
+
+const _: () = assert!(VERSIONS.len() < 0x1f);
 
 impl Access {
     pub(crate) const NOTHING: Self = Self(0);
+
+    /// Bits that are for the common case only. Where one is missing, the call is decided by the rules themselves.
+    pub(crate) const COMMON: Self = Self(COMMON);
+
+    /// The version.
+    pub(crate) const PLACE: Self = Self(PLACE);
+
+    /// What is added to a word when something has changed. The sum wraps, and touches no other bit.
+    pub(crate) const CHANGE: Self = Self(1 << 32);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -48,17 +64,38 @@ impl Access {
 
     /// The version.
     pub(crate) const fn place(self) -> Place {
-        Place::new((self.0 >> PLACE_SHIFT) as u8)
+        Place::new(((self.0 & PLACE) >> PLACE_SHIFT) as u8)
     }
 
-    /// Nothing but the version.
-    pub(crate) const fn of_place(place: Place) -> Self {
-        Self((place.number() as u64) << PLACE_SHIFT)
+    /// The word with another version.
+    #[must_use]
+    pub(crate) const fn with_place(self, place: Place) -> Self {
+        Self(self.0 & !PLACE | (place.number() as u64) << PLACE_SHIFT & PLACE)
+    }
+
+    /// The rights that the guest holds.
+    pub(crate) const fn grant(self) -> Grant {
+        Grant::from_bits((self.0 >> GRANT_SHIFT) as u8)
+    }
+
+    /// Nothing but rights.
+    pub(crate) const fn of_grant(grant: Grant) -> Self {
+        Self((grant.bits() as u64) << GRANT_SHIFT)
+    }
+
+    /// How often something has changed.
+    pub(crate) const fn changes(self) -> u64 {
+        self.0 >> 32
     }
 
     #[must_use]
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     #[must_use]
@@ -78,17 +115,34 @@ impl Access {
 
     /// The bits of a unit. L2 control has none.
     pub(crate) fn of_unit(unit: Unit) -> Self {
-        PerfReg::all().fold(Self::NOTHING, |access, register| {
-            match (unit, register.kind()) {
-                (
-                    Unit::Mcu(node, mcu),
-                    Kind::Dram {
-                        node: n, mcu: m, ..
-                    },
-                ) if (node, mcu) == (n, m) => access.with(register),
-                (Unit::Hub(hub), Kind::Hub { hub: h, .. }) if hub == h => access.with(register),
-                _ => access,
-            }
-        })
+        unit.registers().fold(Self::NOTHING, Self::with)
+    }
+}
+
+impl Grant {
+    /// Bit 0: `global`. Bit 1: register 0. Bit 2: with HT. More rights are more bits.
+    pub(crate) const fn bits(self) -> u8 {
+        let strand = match self.strand {
+            StrandRight::None => 0,
+            StrandRight::Strand => 0b010,
+            StrandRight::HtStrand => 0b110,
+        };
+        self.global as u8 | strand
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self {
+            global: bits & 1 != 0,
+            strand: match bits >> 1 & 3 {
+                0 => StrandRight::None,
+                1 => StrandRight::Strand,
+                _ => StrandRight::HtStrand,
+            },
+        }
+    }
+
+    /// The rights that are in both.
+    pub(crate) const fn both(self, other: Self) -> Self {
+        Self::from_bits(self.bits() & other.bits())
     }
 }

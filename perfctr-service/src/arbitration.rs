@@ -28,7 +28,7 @@
 
 use guest_abi::StrandId;
 
-use hv_core::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin_loop};
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering, spin_loop};
 
 /// How often a strand tries to enter the book-keeping before it is refused.
 pub const LOCK_TRIES: usize = 10_000;
@@ -47,8 +47,8 @@ pub struct HubGate {
     /// Strands that have been refused, a bit each.
     remembered: [AtomicU64; WORDS],
     /// Guards the way from free to taken while [`REMEMBERED`] is set, and what follows while the hub is free. While it is
-    /// taken, what follows is the holder's, who needs no lock for it.
-    lock: AtomicBool,
+    /// taken, what follows is the holder's, who needs no lock for it. The [`token`] of who has it; 0 for nobody.
+    lock: AtomicU32,
     /// The strand whose turn it is, plus one; 0 for none.
     turn: AtomicU32,
     /// Refusals on behalf of that strand.
@@ -59,7 +59,12 @@ pub struct HubGate {
 
 /// The chip is not to be had at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused;
+pub enum Refused {
+    /// Another access is in flight, or the lock was not to be had.
+    Taken,
+    /// It is another strand's turn.
+    Turn,
+}
 
 const fn token(strand: StrandId) -> u32 {
     (strand.index() as u32 + 1) << 1
@@ -71,7 +76,7 @@ impl HubGate {
         Self {
             state: AtomicU32::new(0),
             remembered: [const { AtomicU64::new(0) }; WORDS],
-            lock: AtomicBool::new(false),
+            lock: AtomicU32::new(0),
             turn: AtomicU32::new(0),
             refusals: AtomicU32::new(0),
             last: AtomicU32::new(StrandId::COUNT as u32 - 1),
@@ -95,15 +100,15 @@ impl HubGate {
         if self.take_free(strand) {
             return Ok(());
         }
-        if !self.enter() {
+        if !self.enter(strand) {
             self.remember(strand);
             self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
-            return Err(Refused);
+            return Err(Refused::Taken);
         }
         let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
         let result = if taken {
             self.remember(strand);
-            Err(Refused)
+            Err(Refused::Taken)
         } else {
             self.by_turn(strand)
         };
@@ -133,6 +138,42 @@ impl HubGate {
         self.state.store(REMEMBERED, Ordering::Release);
     }
 
+    /// Who has an access in flight.
+    pub fn holder(&self) -> Option<StrandId> {
+        let holder = (self.state.load(Ordering::SeqCst) >> 1).checked_sub(1)?;
+        StrandId::new(holder as usize)
+    }
+
+    /// A strand has died, maybe in a call: what it held is free, and it is not waited for. Whether it held the hub.
+    ///
+    /// What it left half-done is put right by those that ask next: at worst they are refused 2w times on behalf of a
+    /// strand that is not remembered.
+    pub fn strand_died(&self, strand: StrandId) -> bool {
+        let dead = token(strand);
+        let held = self.state.load(Ordering::SeqCst) & !REMEMBERED == dead;
+        if held {
+            self.state.fetch_and(REMEMBERED, Ordering::SeqCst);
+        }
+        if let Some(word) = self.remembered.get(strand.index() / 64) {
+            word.fetch_and(!(1 << (strand.index() % 64)), Ordering::SeqCst);
+        }
+        let _ = self
+            .lock
+            .compare_exchange(dead, 0, Ordering::SeqCst, Ordering::Relaxed);
+        held
+    }
+
+    /// Forgets everyone, as in a new hub. Only while nobody can ask.
+    pub(crate) fn renew(&self) {
+        for word in &self.remembered {
+            word.store(0, Ordering::SeqCst);
+        }
+        self.turn.store(0, Ordering::Relaxed);
+        self.refusals.store(0, Ordering::Relaxed);
+        self.lock.store(0, Ordering::SeqCst);
+        self.state.store(0, Ordering::SeqCst);
+    }
+
     /// The hub is free and the lock is held, so nobody else takes it.
     fn by_turn(&self, strand: StrandId) -> Result<(), Refused> {
         self.remember(strand);
@@ -154,7 +195,7 @@ impl HubGate {
         }
         self.turn.store(turn + 1, Ordering::Relaxed);
         self.refusals.store(refusals + 1, Ordering::Relaxed);
-        Err(Refused)
+        Err(Refused::Turn)
     }
 
     fn take_in_turn(&self, strand: StrandId) {
@@ -215,11 +256,11 @@ impl HubGate {
         otherwise.index() as u32
     }
 
-    fn enter(&self) -> bool {
+    fn enter(&self, strand: StrandId) -> bool {
         for _ in 0..LOCK_TRIES {
             if self
                 .lock
-                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
             {
                 return true;
@@ -230,7 +271,7 @@ impl HubGate {
     }
 
     fn leave(&self) {
-        self.lock.store(false, Ordering::Release);
+        self.lock.store(0, Ordering::Release);
     }
 }
 

@@ -10,8 +10,9 @@ use hv_core::Place;
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::access::SINGLE_REGISTERS;
-use crate::arbitration::HubGate;
+use crate::arbitration::{HubGate, Refused};
 use crate::l2::HeldL2;
+use crate::policy::StrandRight;
 use crate::service::PerfCounterSeat;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{Row, write_mask};
@@ -260,46 +261,56 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
     /// The whole contract, check by check.
     fn exact<A: Access>(&self, id: u64, access: A) -> Result<A::Value, Refusal> {
         let Self { service, guest, .. } = *self;
-        let version = guest.access().place();
+        let access_now = guest.access();
+        let (version, grant) = (access_now.place(), access_now.grant());
         if version == Place::NONE {
             return Err(Refusal::BadTrap);
         }
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
             || !service.machine.has_register(register)
-            || service.out_of_service.has_register(register, self.node)
+            || service.units.is_out(register, self.node)
         {
             return Err(Refusal::NotSupported);
         }
-        if !guest.covers(register) {
+        if !grant.covers(register, guest.nodes()) {
             return Err(Refusal::NoAccess);
         }
         let result = match register.kind() {
-            Kind::Strand if access.sets_ht() && !guest.may_set_ht() => {
+            Kind::Strand if access.sets_ht() && grant.strand != StrandRight::HtStrand => {
                 return Err(Refusal::NoAccess);
             }
             Kind::Strand => Ok(access.pcr(self)),
             Kind::L2 => {
-                let held = service.l2[self.node.index()]
-                    .take()
-                    .ok_or(Refusal::WouldBlock)?;
+                let unit = Unit::L2(self.node);
+                let Some(held) = service.l2[self.node.index()].take(self.strand) else {
+                    return Err(service.found_busy(self.strand, unit));
+                };
                 // The strand that had it before may have found it faulty.
-                if service.out_of_service.has(Unit::L2(self.node)) {
+                if service.units.out.has(unit) {
                     return Err(Refusal::NotSupported);
                 }
-                access.l2(self, &held)
+                let result = access.l2(self, &held);
+                service.access_ended(unit);
+                result
             }
             Kind::Dram { .. } => self.device(register.index(), access),
             Kind::Hub { hub, .. } => {
                 let gate = self.gate(hub);
-                gate.ask(self.strand).map_err(|_| Refusal::WouldBlock)?;
+                gate.ask(self.strand)
+                    .map_err(|refused| self.refused(hub, refused))?;
                 // The strand that had the hub before may have found it faulty.
-                if service.out_of_service.has(Unit::Hub(hub)) {
+                if service.units.out.has(Unit::Hub(hub)) {
                     gate.release(self.strand);
                     return Err(Refusal::NotSupported);
                 }
-                self.device(register.index(), access)
-                    .inspect(|_| gate.release(self.strand))
+                if let Some(progress) = service.progress.of(Unit::Hub(hub)) {
+                    progress.found_free();
+                }
+                self.device(register.index(), access).inspect(|_| {
+                    service.access_ended(Unit::Hub(hub));
+                    gate.release(self.strand);
+                })
             }
         };
         result.map_err(|error| self.failed(register, error))
@@ -310,7 +321,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
         match error {
             AccessError::Fault => {
                 let unit = Unit::of(register, self.node);
-                let news = unit.filter(|unit| self.service.take_out_of_service(*unit));
+                let news = unit.filter(|unit| self.service.faulted(*unit));
                 if let Kind::Hub { hub, .. } = register.kind() {
                     self.gate(hub).release(self.strand);
                 }
@@ -321,11 +332,33 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
                 Refusal::NotSupported
             }
             AccessError::Busy => {
-                if let Kind::Hub { hub, .. } = register.kind() {
-                    self.gate(hub).give_back(self.strand);
+                let Kind::Hub { hub, .. } = register.kind() else {
+                    return Refusal::WouldBlock;
+                };
+                if let Some(progress) = self.service.progress.of(Unit::Hub(hub)) {
+                    progress.given_back(self.strand);
                 }
+                self.gate(hub).give_back(self.strand);
+                self.service.found_busy(self.strand, Unit::Hub(hub))
+            }
+        }
+    }
+
+    /// The hub's gate did not let the strand in.
+    fn refused(&self, hub: Hub, refused: Refused) -> Refusal {
+        let progress = self.service.progress.of(Unit::Hub(hub));
+        match (refused, self.gate(hub).holder(), progress) {
+            (Refused::Turn, _, Some(progress)) => {
+                progress.found_free();
                 Refusal::WouldBlock
             }
+            (Refused::Taken, holder, Some(progress)) => {
+                if let Some(holder) = holder {
+                    progress.taken(holder);
+                }
+                self.service.found_busy(self.strand, Unit::Hub(hub))
+            }
+            (_, _, None) => Refusal::WouldBlock,
         }
     }
 

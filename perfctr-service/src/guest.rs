@@ -1,13 +1,13 @@
 //! What the service knows of a guest.
 
-use guest_abi::{Hub, Kind, PerfReg, Version};
+use guest_abi::{Kind, PerfReg, Version};
 use hv_core::Place;
-use hv_core::sync::{AtomicBool, AtomicU64, Ordering};
+use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use platform::Machine;
 
 use crate::access::Access;
-use crate::policy::{GuestConfig, NodeSet, StrandRight, StrandSet};
-use crate::units::{OutOfService, Unit};
+use crate::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
+use crate::units::UnitSet;
 
 /// The versions of group 0x205, lowest first.
 pub(crate) const VERSIONS: &[Version] = &[Version::V1_0, Version::V1_1];
@@ -17,31 +17,48 @@ const V1_0: Place = Place::new(1);
 /// 1.1 has the hubs too.
 const V1_1: Place = Place::new(2);
 
-/// How often a change of a guest's rights that crosses another is tried again.
-const TRIES: usize = 16;
+/// How often a step that crosses a change of the guest's word is tried again. A change is a fault, which a unit has once
+/// before the operator comes, or a step of the operator's.
+const TRIES: usize = 64;
 
 /// A guest: what it has negotiated, and what it may do.
+///
+/// # Why no one gains what is being taken away
+/// All that a call looks at is one word. It is derived from other things: which units are out of service, whether hubs are
+/// hidden. Whoever takes something away changes that first, then [counts the change](Access::CHANGE) in the word, then
+/// clears the bits. Whoever adds bits loads the word first, then looks at what they depend on, then exchanges the word if it
+/// is still the same. If a change crosses this, its count is in between, and the exchange fails.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    /// What it has negotiated, and its rights in that version: one word, so that negotiation is one store. A right that
-    /// is missing here costs time only, because calls without it are decided by the rules themselves.
+    /// What it has negotiated, which rights it holds, and the [common case](Access::COMMON) of that.
     access: AtomicU64,
-    /// Its rights by version: none, 1.0, 1.1.
-    rights: [AtomicU64; 1 + VERSIONS.len()],
     /// It was reset while a hub was out of service, and sees none of them until its next reset.
     hubs_hidden: AtomicBool,
-    config: GuestConfig,
+    /// It starts again, and does not have its rights back yet.
+    starting: AtomicBool,
+    /// What the operator has granted. It holds less while a change is pending.
+    granted: AtomicU8,
+    strands: StrandSet,
     nodes: NodeSet,
+    compatible: bool,
 }
 
 impl Guest {
+    /// A guest that holds what it is granted.
     pub(crate) fn new(config: GuestConfig) -> Self {
+        let GuestConfig {
+            strands,
+            grant,
+            compatible,
+        } = config;
         Self {
-            access: AtomicU64::new(Access::NOTHING.bits()),
-            rights: [const { AtomicU64::new(0) }; 1 + VERSIONS.len()],
+            access: AtomicU64::new(Access::of_grant(grant).bits()),
             hubs_hidden: AtomicBool::new(false),
-            config,
-            nodes: config.strands.nodes(),
+            starting: AtomicBool::new(false),
+            granted: AtomicU8::new(grant.bits()),
+            strands,
+            nodes: strands.nodes(),
+            compatible,
         }
     }
 
@@ -52,15 +69,19 @@ impl Guest {
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
-        self.config.strands
+        self.strands
     }
 
-    pub(crate) fn covers(&self, register: PerfReg) -> bool {
-        self.config.grant.covers(register, self.nodes)
+    pub(crate) fn nodes(&self) -> NodeSet {
+        self.nodes
     }
 
-    pub(crate) fn may_set_ht(&self) -> bool {
-        self.config.grant.strand == StrandRight::HtStrand
+    pub(crate) fn granted(&self) -> Grant {
+        Grant::from_bits(self.granted.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn set_granted(&self, grant: Grant) {
+        self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
     /// Whether a version has a register, for this guest.
@@ -68,96 +89,106 @@ impl Guest {
         match register.kind() {
             Kind::Hub { .. } => {
                 !self.hubs_hidden.load(Ordering::SeqCst)
-                    && (version == V1_1 || version == V1_0 && self.config.compatible)
+                    && (version == V1_1 || version == V1_0 && self.compatible)
             }
             _ => version != Place::NONE,
         }
     }
 
     /// The guest has negotiated this version.
-    pub(crate) fn negotiate(&self, version: Place) {
-        let negotiated = Access::of_place(version);
+    pub(crate) fn negotiate(&self, version: Place, machine: Machine, out: &UnitSet) {
         for _ in 0..TRIES {
-            let rights = self.rights_in(version);
-            self.access
-                .store(negotiated.or(rights).bits(), Ordering::SeqCst);
-            // Rights are changed there first and here second: what was taken away in between is seen now.
-            if self.rights_in(version) == rights {
+            let old = self.load();
+            let new = self.with_common(old.with_place(version), machine, out);
+            match self.exchange(old, new) {
+                Ok(()) => return,
+                // Without a change in between: another strand has negotiated, as if right behind this one.
+                Err(now) if now.changes() == old.changes() => return,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Opens the common case of all that the guest may do. Where this does not succeed it costs time only.
+    pub(crate) fn refresh(&self, machine: Machine, out: &UnitSet) {
+        for _ in 0..TRIES {
+            let old = self.load();
+            let new = self.with_common(old, machine, out);
+            let changed = new.bits().wrapping_add(Access::CHANGE.bits());
+            if new == old || self.exchange(old, Access::from_bits(changed)).is_ok() {
                 return;
             }
         }
-        self.access.store(negotiated.bits(), Ordering::SeqCst);
     }
 
-    /// Works out what it may do in each version, after something that this depends on has changed. At no moment does
-    /// that include a unit that was out of service before.
-    pub(crate) fn update(&self, machine: Machine, out: &OutOfService) {
-        let lost = !out.access().bits();
-        for (word, version) in self.rights.iter().zip([Place::NONE, V1_0, V1_1]) {
-            word.store(
-                self.work_out(version, machine).bits() & lost,
-                Ordering::SeqCst,
-            );
-        }
-        // After the store: what goes out of service at this moment is taken out by its own strand or here, and so are the
-        // hubs if the guest is reset at this moment.
-        self.withdraw(out.access());
-        if self.hubs_hidden.load(Ordering::SeqCst) {
-            Hub::ALL
-                .iter()
-                .for_each(|hub| self.withdraw(Access::of_unit(Unit::Hub(*hub))));
-        }
-        for _ in 0..TRIES {
-            let old = self.access.load(Ordering::SeqCst);
-            let version = Access::from_bits(old).place();
-            let rights = self.rights_in(version);
-            let new = Access::of_place(version).or(rights).bits();
-            // What is taken away in between may not have been in the word: its exchange succeeds, and is not the last.
-            if self
-                .access
-                .compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
-                .is_ok()
-                && self.rights_in(version) == rights
-            {
-                return;
-            }
-        }
-        let only_the_version = Access::of_place(Place::new(u8::MAX)).bits();
-        self.access.fetch_and(only_the_version, Ordering::SeqCst);
+    /// Takes these bits away. What they depend on has been changed already.
+    pub(crate) fn withdraw(&self, bits: Access) {
+        self.change();
+        self.access.fetch_and(!bits.bits(), Ordering::SeqCst);
     }
 
-    /// Takes these away: a unit is out of service.
-    pub(crate) fn withdraw(&self, access: Access) {
-        for word in self.rights.iter().chain([&self.access]) {
-            word.fetch_and(!access.bits(), Ordering::SeqCst);
-        }
+    /// Takes all rights away but these.
+    pub(crate) fn keep(&self, grant: Grant) {
+        let lost = Access::of_grant(Grant::ALL).without(Access::of_grant(grant));
+        self.withdraw(lost.or(Access::COMMON));
     }
 
-    /// The guest starts again. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without LPU.
-    pub(crate) fn reset(&self, machine: Machine, out: &OutOfService) {
-        self.access.store(Access::NOTHING.bits(), Ordering::SeqCst);
+    /// Gives it these rights.
+    pub(crate) fn raise(&self, grant: Grant) {
+        self.change();
+        self.access
+            .fetch_or(Access::of_grant(grant).bits(), Ordering::SeqCst);
+    }
+
+    /// The guest starts again: it has negotiated nothing and holds no right. Hubs are all or nothing: an illumos kernel
+    /// crashes on a GPD or ASU without LPU.
+    pub(crate) fn reset(&self, out: &UnitSet) {
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
-        self.update(machine, out);
+        self.starting.store(true, Ordering::SeqCst);
+        self.keep(Grant::NONE);
+        self.withdraw(Access::PLACE);
     }
 
-    fn rights_in(&self, version: Place) -> Access {
-        let word = self.rights.get(usize::from(version.number()));
-        Access::from_bits(word.map_or(0, |word| word.load(Ordering::SeqCst)))
+    /// The guest gets its rights. If that ends a reset, hubs that have gone out of service meanwhile count as gone before it.
+    pub(crate) fn started(&self, out: &UnitSet) {
+        if self.starting.swap(false, Ordering::SeqCst) && out.has_a_hub() {
+            self.hubs_hidden.store(true, Ordering::SeqCst);
+            self.withdraw(Access::COMMON);
+        }
     }
 
-    fn work_out(&self, version: Place, machine: Machine) -> Access {
-        let may_use = |register: &PerfReg| {
-            machine.has_register(*register)
-                && self.version_has(version, *register)
-                && self.covers(*register)
-        };
+    fn load(&self) -> Access {
+        Access::from_bits(self.access.load(Ordering::SeqCst))
+    }
+
+    fn exchange(&self, old: Access, new: Access) -> Result<(), Access> {
+        self.access
+            .compare_exchange(old.bits(), new.bits(), Ordering::SeqCst, Ordering::SeqCst)
+            .map(|_| ())
+            .map_err(Access::from_bits)
+    }
+
+    fn change(&self) {
+        self.access
+            .fetch_add(Access::CHANGE.bits(), Ordering::SeqCst);
+    }
+
+    /// The word with the common case of all that its version and its rights allow now.
+    fn with_common(&self, word: Access, machine: Machine, out: &UnitSet) -> Access {
+        let (version, grant) = (word.place(), word.grant());
         let registers = PerfReg::all()
-            .filter(may_use)
-            .fold(Access::NOTHING, Access::with);
-        if version != Place::NONE && self.may_set_ht() {
+            .filter(|register| {
+                machine.has_register(*register)
+                    && self.version_has(version, *register)
+                    && grant.covers(*register, self.nodes)
+            })
+            .fold(Access::NOTHING, Access::with)
+            .without(out.access());
+        let ht = if version != Place::NONE && grant.strand == StrandRight::HtStrand {
             registers.with_ht()
         } else {
             registers
-        }
+        };
+        word.without(Access::COMMON).or(ht)
     }
 }

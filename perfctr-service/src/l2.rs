@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
-use hv_core::sync::{AtomicBool, Ordering, spin_loop};
+use hv_core::sync::{AtomicU32, Ordering, spin_loop};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{AccessError, Bus, PhysicalAddress};
 
@@ -11,9 +11,9 @@ use platform::{AccessError, Bus, PhysicalAddress};
 pub const LOCK_TRIES: usize = 10_000;
 
 /// The lock of one node's L2 control registers. The contract lets it be held across accesses: a set is one step for
-/// the other strands of the node.
+/// the other strands of the node. It holds the number of the strand that has it, plus one; 0 for nobody.
 #[derive(Debug)]
-pub(crate) struct L2Lock(AtomicBool);
+pub(crate) struct L2Lock(AtomicU32);
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
@@ -21,15 +21,15 @@ fn banks() -> impl Iterator<Item = PhysicalAddress> {
 
 impl L2Lock {
     pub(crate) const fn new() -> Self {
-        Self(AtomicBool::new(false))
+        Self(AtomicU32::new(0))
     }
 
     /// Takes the lock; `None` if it cannot be had in [`LOCK_TRIES`] tries.
-    pub(crate) fn take(&self) -> Option<HeldL2<'_>> {
+    pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
         for _ in 0..LOCK_TRIES {
             if self
                 .0
-                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
             {
                 return Some(HeldL2(&self.0));
@@ -38,14 +38,30 @@ impl L2Lock {
         }
         None
     }
+
+    /// Whether a strand has the lock.
+    pub(crate) fn is_held_by(&self, strand: StrandId) -> bool {
+        self.0.load(Ordering::SeqCst) == token(strand)
+    }
+
+    /// A strand has died: the lock is free if it had it.
+    pub(crate) fn strand_died(&self, strand: StrandId) {
+        let _ = self
+            .0
+            .compare_exchange(token(strand), 0, Ordering::SeqCst, Ordering::Relaxed);
+    }
+}
+
+const fn token(strand: StrandId) -> u32 {
+    strand.index() as u32 + 1
 }
 
 /// The L2 control registers of a node, for one strand alone until this is dropped.
-pub(crate) struct HeldL2<'a>(&'a AtomicBool);
+pub(crate) struct HeldL2<'a>(&'a AtomicU32);
 
 impl Drop for HeldL2<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.store(0, Ordering::Release);
     }
 }
 

@@ -8,19 +8,28 @@
 
 mod access;
 pub mod arbitration;
+mod busy;
 mod call;
+mod changes;
+mod clear;
 pub mod description;
+mod grants;
 mod guest;
 mod l2;
 mod leaf;
 pub mod policy;
+mod request;
 mod service;
 pub mod statistics;
 mod table;
+pub mod transfer;
 mod units;
 
+pub use busy::BUSY_LIMIT_TICKS;
+pub use grants::{Grants, Right, RightError};
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
 pub use policy::{ConfigError, Grant, GuestConfig, StrandRight, StrandSet};
 pub use service::{PerfCounterSeat, PerfCounterService};
 pub use table::write_mask;
-pub use units::Unit;
+pub use transfer::{CHANGE_LOCK_TRIES, ChangeError};
+pub use units::{Unit, UnitState};

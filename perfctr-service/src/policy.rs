@@ -127,6 +127,11 @@ impl StrandSet {
         self.0[strand.node().index()] >> (strand.index() % StrandId::PER_NODE) & 1 != 0
     }
 
+    /// Whether it has no strand.
+    pub fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
     /// Whether a strand is in both.
     pub fn meets(self, other: Self) -> bool {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)

@@ -5,14 +5,17 @@ use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
-use crate::access::Access;
 use crate::arbitration::HubGate;
+use crate::busy::{AllProgress, Stopwatches};
+use crate::changes::Changes;
 use crate::guest::{Guest, VERSIONS};
 use crate::l2::L2Lock;
 use crate::policy::{self, ConfigError, GuestConfig, StrandSet};
+use crate::request::Request;
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
-use crate::units::{OutOfService, Unit};
+
+use crate::units::{Unit, UnitState, Units};
 
 /// What the service keeps for a strand.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct StrandState {
     rows: &'static Rows,
     node: Node,
     counts: Counts,
+    pub(crate) request: Request,
+    pub(crate) stopwatches: Stopwatches,
 }
 
 /// The performance counter service of one machine: API group 0x205.
@@ -35,12 +40,15 @@ pub struct PerfCounterService<B, R> {
     pub(crate) strands: [StrandState; StrandId::COUNT],
     pub(crate) hubs: [HubGate; Hub::ALL.len()],
     pub(crate) l2: [L2Lock; Node::ALL.len()],
-    pub(crate) out_of_service: OutOfService,
+    pub(crate) units: Units,
+    pub(crate) progress: AllProgress,
+    pub(crate) changes: Changes,
+    pub(crate) guest_count: usize,
 }
 
 impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
     /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found
-    /// before anything is built.
+    /// before anything is built. Every register of the machine is 0, as it is at power-on.
     pub fn new(
         machine: Machine,
         bus: B,
@@ -63,15 +71,20 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                     rows: table::rows(node),
                     node,
                     counts: Counts::new(),
+                    request: Request::new(),
+                    stopwatches: Stopwatches::new(),
                 }
             }),
             registers,
             hubs: [const { HubGate::new() }; Hub::ALL.len()],
             l2: [const { L2Lock::new() }; Node::ALL.len()],
-            out_of_service: OutOfService::new(),
+            units: Units::new(),
+            progress: AllProgress::new(),
+            changes: Changes::new(guests.iter().position(|guest| guest.grant.global)),
+            guest_count: guests.len(),
         };
         for guest in &service.guests {
-            guest.update(machine, &service.out_of_service);
+            guest.refresh(machine, &service.units.out);
         }
         Ok(service)
     }
@@ -100,28 +113,22 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         sum
     }
 
-    /// Whether a unit is out of service since one of its devices faulted.
+    /// Whether a unit is out of service.
     pub fn is_out_of_service(&self, unit: Unit) -> bool {
-        self.out_of_service.has(unit)
+        self.units.out.has(unit)
     }
 
-    /// The operator has mended a unit. A guest that was reset while it was a hub that was missing sees the hubs from
-    /// its next reset on.
-    pub fn return_to_service(&self, unit: Unit) {
-        self.out_of_service.remove(unit);
-        for guest in &self.guests {
-            guest.update(self.machine, &self.out_of_service);
-        }
+    /// What is known of a unit.
+    pub fn unit(&self, unit: Unit) -> UnitState {
+        self.units.state(unit)
     }
 
-    /// A device has faulted: its unit is out of service for everyone from now on. Whether it was not before.
-    pub(crate) fn take_out_of_service(&self, unit: Unit) -> bool {
-        let news = self.out_of_service.add(unit);
-        let access = Access::of_unit(unit);
-        for guest in &self.guests {
-            guest.withdraw(access);
-        }
-        news
+    pub(crate) fn node(&self, strand: StrandId) -> Node {
+        self.strands[strand.index()].node
+    }
+
+    pub(crate) fn rows(&self, strand: StrandId) -> &'static Rows {
+        self.strands[strand.index()].rows
     }
 }
 
@@ -152,11 +159,12 @@ impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
     }
 
     fn negotiate(&self, guest: GuestId, place: Place) {
-        self.guests[guest.index()].negotiate(place);
+        self.guest(guest)
+            .negotiate(place, self.machine, &self.units.out);
     }
 
-    fn guest_reset(&self, guest: GuestId) {
-        self.guests[guest.index()].reset(self.machine, &self.out_of_service);
+    fn guest_reset(&self, guest: GuestId, on: StrandId) {
+        self.reset(guest, on);
     }
 }
 

@@ -1,12 +1,13 @@
-//! Units that can be out of service: a memory channel, a hub, the L2 control of a node.
+//! Units: a memory channel, a hub, the L2 control of a node. Each can be out of service, and can wait to be cleared.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 
 use hv_core::sync::{AtomicU32, Ordering};
+use platform::Machine;
 
 use crate::access::Access;
 
-/// What a faulty device takes out of service.
+/// What a faulty device takes out of service, and what is cleared for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// A memory channel: its two registers.
@@ -18,6 +19,9 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// How many units the largest machine has.
+    pub const COUNT: usize = 16;
+
     /// The unit that a register is on, for a caller on this node; `None` for the strand's own PCR.
     pub fn of(register: PerfReg, caller: Node) -> Option<Self> {
         match register.kind() {
@@ -39,11 +43,29 @@ impl Unit {
             .chain(Node::ALL.iter().map(|node| Self::L2(*node)))
     }
 
-    const fn bit(self) -> u32 {
+    /// Its registers that have an address of their own: all but those of L2 control.
+    pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
+        PerfReg::all().filter(move |register| {
+            !matches!(register.kind(), Kind::L2)
+                && Self::of(*register, Node::Node0).is_some_and(|unit| unit == self)
+        })
+    }
+
+    /// Whether a machine has it.
+    pub fn is_in(self, machine: Machine) -> bool {
         match self {
-            Self::Mcu(node, mcu) => 1 << (2 * node.index() + mcu.index()),
-            Self::Hub(hub) => 1 << (8 + hub.index()),
-            Self::L2(node) => 1 << (12 + node.index()),
+            Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
+            Self::Hub(_) => machine.model().has_hubs(),
+            Self::L2(node) => machine.has_node(node),
+        }
+    }
+
+    /// Its place in [`all`](Self::all).
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
+            Self::Hub(hub) => 8 + hub.index(),
+            Self::L2(node) => 12 + node.index(),
         }
     }
 }
@@ -58,31 +80,42 @@ impl core::fmt::Display for Unit {
     }
 }
 
-/// The units that are out of service, on the whole machine.
-#[derive(Debug)]
-pub(crate) struct OutOfService(AtomicU32);
+/// What the operator sees of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitState {
+    /// Guests can use it. If not, every call for it ends with ENOTSUPPORTED until the operator
+    /// [returns it to service](crate::PerfCounterService::return_to_service).
+    pub in_service: bool,
+    /// Nothing is in it of a guest that has lost it. A unit that could not be cleared is out of service, and is cleared when
+    /// it returns.
+    pub clean: bool,
+    /// Accesses to its devices that faulted.
+    pub faults: u32,
+    /// How often it was taken out of service because it stayed [busy](crate::BUSY_LIMIT_TICKS).
+    pub stuck: u32,
+}
 
-impl OutOfService {
+/// A set of units.
+#[derive(Debug)]
+pub(crate) struct UnitSet(AtomicU32);
+
+impl UnitSet {
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Adds a unit; whether it was in service until now.
+    /// Adds a unit; whether it was not there before.
     pub(crate) fn add(&self, unit: Unit) -> bool {
-        self.0.fetch_or(unit.bit(), Ordering::SeqCst) & unit.bit() == 0
+        let bit = 1 << unit.index();
+        self.0.fetch_or(bit, Ordering::SeqCst) & bit == 0
     }
 
     pub(crate) fn remove(&self, unit: Unit) {
-        self.0.fetch_and(!unit.bit(), Ordering::SeqCst);
+        self.0.fetch_and(!(1 << unit.index()), Ordering::SeqCst);
     }
 
     pub(crate) fn has(&self, unit: Unit) -> bool {
-        self.0.load(Ordering::SeqCst) & unit.bit() != 0
-    }
-
-    /// Whether the unit of a register is out of service.
-    pub(crate) fn has_register(&self, register: PerfReg, caller: Node) -> bool {
-        Unit::of(register, caller).is_some_and(|unit| self.has(unit))
+        self.0.load(Ordering::SeqCst) >> unit.index() & 1 != 0
     }
 
     /// The rights to all of them.
@@ -96,5 +129,60 @@ impl OutOfService {
 
     pub(crate) fn has_a_hub(&self) -> bool {
         Hub::ALL.iter().any(|hub| self.has(Unit::Hub(*hub)))
+    }
+}
+
+/// What is known of all units.
+#[derive(Debug)]
+pub(crate) struct Units {
+    /// Out of service, on the whole machine.
+    pub(crate) out: UnitSet,
+    /// Something is in it of a guest that has lost it, or may be.
+    pub(crate) unclean: UnitSet,
+    faults: [AtomicU32; Unit::COUNT],
+    stuck: [AtomicU32; Unit::COUNT],
+}
+
+impl Units {
+    pub(crate) const fn new() -> Self {
+        Self {
+            out: UnitSet::new(),
+            unclean: UnitSet::new(),
+            faults: [const { AtomicU32::new(0) }; Unit::COUNT],
+            stuck: [const { AtomicU32::new(0) }; Unit::COUNT],
+        }
+    }
+
+    /// Whether the unit of a register is out of service.
+    pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
+        Unit::of(register, caller).is_some_and(|unit| self.out.has(unit))
+    }
+
+    pub(crate) fn count_fault(&self, unit: Unit) {
+        count(&self.faults, unit);
+    }
+
+    pub(crate) fn count_stuck(&self, unit: Unit) {
+        count(&self.stuck, unit);
+    }
+
+    pub(crate) fn state(&self, unit: Unit) -> UnitState {
+        let read = |counts: &[AtomicU32; Unit::COUNT]| {
+            counts
+                .get(unit.index())
+                .map_or(0, |count| count.load(Ordering::Relaxed))
+        };
+        UnitState {
+            in_service: !self.out.has(unit),
+            clean: !self.unclean.has(unit),
+            faults: read(&self.faults),
+            stuck: read(&self.stuck),
+        }
+    }
+}
+
+fn count(counts: &[AtomicU32; Unit::COUNT], unit: Unit) {
+    if let Some(count) = counts.get(unit.index()) {
+        count.fetch_add(1, Ordering::Relaxed);
     }
 }

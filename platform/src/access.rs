@@ -61,7 +61,8 @@ pub trait Bus {
     }
 }
 
-/// The registers of the strand that executes the call. Only ever asked for that strand, but for its node.
+/// The registers of the strand that executes the call, and its way to other strands. Only ever asked for the strand that
+/// executes the call, but for [`node`](Self::node) and [`cross_call`](Self::cross_call).
 pub trait StrandRegisters {
     /// The node that the strand is on. Asked for every strand, once, while the machine starts.
     fn node(&self, strand: StrandId) -> Node;
@@ -71,6 +72,20 @@ pub trait StrandRegisters {
 
     /// Writes %pcr (ASR 16).
     fn set_pcr(&self, strand: StrandId, value: u64);
+
+    /// Writes %pic (ASR 17).
+    fn set_pic(&self, strand: StrandId, value: u64);
+
+    /// Reads %stick (ASR 24). Only times of the same strand are compared.
+    fn ticks(&self, strand: StrandId) -> u64;
+
+    /// Interrupts a strand, which may be the one that executes this. Returns at once.
+    ///
+    /// The strand takes the interrupt between two of its calls, never in one, and before it next executes guest code. It
+    /// then tells whoever sent it: for the performance counters, `PerfCounterService::cross_called`. A cross-call that is
+    /// sent while the strand is at work on an earlier one is taken after that. One to a strand that is dead stays until the
+    /// strand comes back.
+    fn cross_call(&self, strand: StrandId);
 }
 
 impl<T: Bus + ?Sized> Bus for &T {
@@ -119,5 +134,17 @@ impl<T: StrandRegisters + ?Sized> StrandRegisters for &T {
     #[inline]
     fn set_pcr(&self, strand: StrandId, value: u64) {
         (**self).set_pcr(strand, value);
+    }
+
+    fn set_pic(&self, strand: StrandId, value: u64) {
+        (**self).set_pic(strand, value);
+    }
+
+    fn ticks(&self, strand: StrandId) -> u64 {
+        (**self).ticks(strand)
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        (**self).cross_call(strand);
     }
 }

@@ -3,7 +3,7 @@
 //! It speaks the reference model's types, so that both sides of a comparison can be laid side by side, and shares no
 //! state with it. A hub checks by itself that there is never a second access in flight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,9 @@ pub type Logged = (StrandId, Access);
 struct State {
     cells: BTreeMap<Cell, u64>,
     pcr: BTreeMap<u16, u64>,
+    pic: BTreeMap<u16, u64>,
+    ticks: BTreeMap<u16, u64>,
+    cross_calls: BTreeSet<u16>,
     hubs: [HubCondition; 4],
     busy_once: [bool; 4],
     faults: BTreeMap<Cell, Fault>,
@@ -134,6 +137,31 @@ impl Board {
     /// What the PCRs hold that were ever written.
     pub fn pcrs(&self) -> BTreeMap<u16, u64> {
         self.state().pcr.clone()
+    }
+
+    /// Puts a value into a strand's PIC, as the strand itself can.
+    pub fn put_pic(&self, strand: u16, value: u64) {
+        self.state().pic.insert(strand, value);
+    }
+
+    /// What the PICs hold that were ever written.
+    pub fn pics(&self) -> BTreeMap<u16, u64> {
+        self.state().pic.clone()
+    }
+
+    /// Sets a strand's clock.
+    pub fn set_ticks(&self, strand: u16, ticks: u64) {
+        self.state().ticks.insert(strand, ticks);
+    }
+
+    /// The strands for which a cross-call waits.
+    pub fn cross_calls(&self) -> BTreeSet<u16> {
+        self.state().cross_calls.clone()
+    }
+
+    /// Takes the cross-call that waits for a strand, if there is one.
+    pub fn take_cross_call(&self, strand: u16) -> bool {
+        self.state().cross_calls.remove(&strand)
     }
 
     /// The accesses since the log was last taken, in order.
@@ -271,5 +299,19 @@ impl StrandRegisters for Board {
         let mut state = self.state();
         state.pcr_access(strand, Action::Write(value));
         state.pcr.insert(strand.index() as u16, value);
+    }
+
+    fn set_pic(&self, strand: StrandId, value: u64) {
+        self.put_pic(strand.index() as u16, value);
+    }
+
+    fn ticks(&self, strand: StrandId) -> u64 {
+        let state = self.state();
+        let ticks = state.ticks.get(&(strand.index() as u16));
+        ticks.copied().unwrap_or(0)
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        self.state().cross_calls.insert(strand.index() as u16);
     }
 }

@@ -1,10 +1,11 @@
 //! The machine under test: the hypervisor and the service as a hypervisor engineer puts them together, on a [`Board`].
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use guest_abi::{HvError, Mcu, Node, Registers, StrandId};
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor};
-use perfctr_service::{GuestConfig, PerfCounterService, StrandRight};
+use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight};
 use platform::Model;
 
 use crate::board::Board;
@@ -68,6 +69,11 @@ pub fn guest(guest: &oracle::Guest) -> GuestConfig {
         grant: grant(guest.grant),
         compatible: guest.compat,
     }
+}
+
+/// The guest of that number.
+pub fn guest_id(number: usize) -> GuestId {
+    GuestId::new(number).expect("a guest number up to 255")
 }
 
 /// The strand of that number.
@@ -144,10 +150,54 @@ impl<'a> MachineUnderTest<'a> {
             .0[0]
     }
 
-    /// Resets a guest.
+    /// Resets a guest, and lets every strand answer.
     pub fn reset_guest(&self, number: usize) {
-        self.hypervisor
-            .reset_guest(GuestId::new(number).expect("a guest number up to 255"));
+        self.begin_reset(number);
+        self.all_answer();
+    }
+
+    /// Resets a guest. Its strands have still to answer.
+    pub fn begin_reset(&self, number: usize) {
+        self.hypervisor.reset_guest(guest_id(number), strand(0));
+    }
+
+    /// Grants the guests this, if it is a valid configuration. Strands have still to answer.
+    pub fn reconfigure(&self, grants: &[oracle::Grant]) -> Result<(), ChangeError> {
+        let mut all = Grants::none(grants.len());
+        for (number, given) in grants.iter().enumerate() {
+            all.set(guest_id(number), grant(*given))
+                .expect("so many guests");
+        }
+        self.service().reconfigure(strand(0), &all).map(|_| ())
+    }
+
+    /// A strand takes the cross-call that waits for it, if there is one; whether there was.
+    pub fn answer(&self, number: u16) -> bool {
+        let waits = self.board.take_cross_call(number);
+        if waits {
+            self.service().cross_called(strand(number));
+        }
+        waits
+    }
+
+    /// Every strand takes its cross-calls, until there are none.
+    ///
+    /// # Panics
+    /// If they do not end.
+    pub fn all_answer(&self) {
+        for _ in 0..10_000 {
+            let Some(&next) = self.board.cross_calls().first() else {
+                return;
+            };
+            self.answer(next);
+        }
+        panic!("cross-calls without end");
+    }
+
+    /// The strands that a change waits for; none if it is complete.
+    pub fn awaited(&self) -> Option<BTreeSet<u16>> {
+        let strands = self.service().pending()?;
+        Some(strands.iter().map(|one| one.index() as u16).collect())
     }
 
     /// What the guests have written since this was last asked: the number of the guest, and the byte.

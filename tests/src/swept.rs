@@ -128,14 +128,10 @@ impl System for Comparison<'_> {
                     self.break_cell(cell_of(Cell::L2(node, bank)), Fault::Always);
                 }
             }
-            Change::Repair => {
-                self.world.faults.clear();
-                self.world.hubs = Default::default();
-                self.machine.board().mend();
-            }
+            Change::Repair => self.mend_hardware(),
             Change::Return(unit) => {
-                self.world.out_of_service.remove(&unit_of(unit));
-                self.machine.service().return_to_service(unit);
+                let unit = unit_of(unit);
+                self.return_to_service(comparison::node_of(unit), unit);
             }
             Change::Mend => self.mend(),
             Change::Put(cell, value) => self.put(cell_of(cell), value),

@@ -6,7 +6,7 @@ use std::thread;
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
 use tests::board::Board;
-use tests::machine::MachineUnderTest;
+use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
 /// Runs `operator` some hundred times while strands 0 to 2 ask for these registers and must get ENOTSUPPORTED.
@@ -48,10 +48,14 @@ fn another_unit_is_mended() {
     stays_closed(&machine, [2, 3, 2], || {
         machine
             .service()
-            .return_to_service(Unit::Mcu(Node::Node0, Mcu::Mcu1));
+            .return_to_service(strand(9), Unit::Mcu(Node::Node0, Mcu::Mcu1))
+            .unwrap();
     });
     let machine = with_a_fault(&board, 18);
     stays_closed(&machine, [18, 35, 20], || {
-        machine.service().return_to_service(Unit::Hub(Hub::Zam1));
+        machine
+            .service()
+            .return_to_service(strand(9), Unit::Hub(Hub::Zam1))
+            .unwrap();
     });
 }

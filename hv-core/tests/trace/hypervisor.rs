@@ -57,18 +57,18 @@ fn what_the_hypervisor_records() {
 
     negotiate(1, 1, 0);
     fast(0x400);
-    hypervisor.reset_guest(caller.guest);
+    hypervisor.reset_guest(caller.guest, caller.strand);
     tracer.set_on(true);
     negotiate(1, 1, 7);
     negotiate(1, 2, 3);
     negotiate(0x205, 1, u64::MAX);
     fast(0x400);
     fast(1 << 40);
-    hypervisor.reset_guest(caller.guest);
+    hypervisor.reset_guest(caller.guest, caller.strand);
     tracer.set_on(false);
     negotiate(1, 0, 0);
     fast(0x400);
-    hypervisor.reset_guest(caller.guest);
+    hypervisor.reset_guest(caller.guest, caller.strand);
 
     let set_version = |status, group, major, minor| {
         HypervisorEvent::SetVersion(SetVersion {

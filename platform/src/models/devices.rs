@@ -36,6 +36,7 @@ pub enum FaultyUnit {
 pub struct Devices {
     machine: Machine,
     now: AtomicU64,
+    cross_calls: [AtomicU64; StrandId::COUNT / 64],
     strands: [Mutex<StrandUnit>; StrandId::COUNT],
     l2: [Mutex<L2>; Node::ALL.len()],
     controllers: [[Mutex<MemoryController>; Mcu::ALL.len()]; Node::ALL.len()],
@@ -48,6 +49,7 @@ impl Devices {
         Self {
             machine,
             now: AtomicU64::new(0),
+            cross_calls: [const { AtomicU64::new(0) }; StrandId::COUNT / 64],
             strands: [const { Mutex::new(StrandUnit::new()) }; StrandId::COUNT],
             l2: [const { Mutex::new(L2::new()) }; Node::ALL.len()],
             controllers: [const { [const { Mutex::new(MemoryController::new()) }; Mcu::ALL.len()] };
@@ -98,6 +100,12 @@ impl Devices {
     /// Writes %pic of a strand, as code on it does.
     pub fn set_pic(&self, strand: StrandId, value: u64) {
         self.strand_unit(strand).set_pic(value);
+    }
+
+    /// Takes the cross-call that waits for a strand, if there is one. Whoever plays the strand asks between its calls.
+    pub fn take_cross_call(&self, strand: StrandId) -> bool {
+        let bit = 1 << (strand.index() % 64);
+        self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
     /// The counters of a strand, locked.
@@ -176,5 +184,19 @@ impl StrandRegisters for Devices {
 
     fn set_pcr(&self, strand: StrandId, value: u64) {
         self.strand_unit(strand).set_pcr(value);
+    }
+
+    fn set_pic(&self, strand: StrandId, value: u64) {
+        self.strand_unit(strand).set_pic(value);
+    }
+
+    /// The time, the same for all strands.
+    fn ticks(&self, _: StrandId) -> u64 {
+        self.now()
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        let bit = 1 << (strand.index() % 64);
+        self.cross_calls[strand.index() / 64].fetch_or(bit, Ordering::SeqCst);
     }
 }

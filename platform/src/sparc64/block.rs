@@ -39,6 +39,7 @@ pub struct StrandBlock {
     pub(crate) seat: Cell<u64>,
     pub(crate) stack: Cell<u64>,
     pub(crate) pcr: Cell<u64>,
+    pub(crate) pic: Cell<u64>,
     pub(crate) registers: UnsafeCell<Registers>,
     pub(crate) o6: Cell<u64>,
     pub(crate) o7: Cell<u64>,
@@ -60,6 +61,7 @@ impl StrandBlock {
             seat: Cell::new(0),
             stack: Cell::new(0),
             pcr: Cell::new(0),
+            pic: Cell::new(0),
             registers: UnsafeCell::new(Registers {
                 o0: 0,
                 o1: 0,

@@ -8,17 +8,19 @@ use guest_abi::{Node, StrandId};
 use super::StrandBlock;
 use crate::{StrandRegisters, TickRegisters};
 
-/// %pcr, %tick and %stick of the strand that executes the call.
+/// %pcr, %pic, %tick and %stick of the strand that executes the call.
 ///
-/// With the feature `pcr-in-memory` it is a word of the strand's [`StrandBlock`]: QEMU has no %pcr.
+/// With the feature `pcr-in-memory` the first two are words of the strand's [`StrandBlock`]: QEMU does not have them.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandRegs {
     #[cfg(feature = "pcr-in-memory")]
     block: &'static StrandBlock,
+    cross_call: fn(StrandId),
 }
 
 impl StrandRegs {
-    /// The registers of the strand with this block.
+    /// The registers of the strand with this block. How a strand interrupts another is for the image to say:
+    /// [`StrandRegisters::cross_call`] calls `cross_call`.
     ///
     /// # Safety
     /// The code runs in hyperprivileged mode. Calls for a strand are made on that strand.
@@ -26,10 +28,11 @@ impl StrandRegs {
         not(feature = "pcr-in-memory"),
         expect(unused_variables, reason = "hardware knows its strand")
     )]
-    pub const unsafe fn new(block: &'static StrandBlock) -> Self {
+    pub const unsafe fn new(block: &'static StrandBlock, cross_call: fn(StrandId)) -> Self {
         Self {
             #[cfg(feature = "pcr-in-memory")]
             block,
+            cross_call,
         }
     }
 }
@@ -57,6 +60,14 @@ impl StrandRegisters for StrandRegs {
         }
     }
 
+    #[cfg(not(feature = "pcr-in-memory"))]
+    fn set_pic(&self, _: StrandId, value: u64) {
+        // SAFETY: hyperprivileged code can write %pic, which only holds counts.
+        unsafe {
+            asm!("wr {value}, 0, %asr17", value = in(reg) value, options(nomem, nostack, preserves_flags));
+        }
+    }
+
     #[cfg(feature = "pcr-in-memory")]
     fn pcr(&self, _: StrandId) -> u64 {
         self.block.pcr.get()
@@ -65,6 +76,19 @@ impl StrandRegisters for StrandRegs {
     #[cfg(feature = "pcr-in-memory")]
     fn set_pcr(&self, _: StrandId, value: u64) {
         self.block.pcr.set(value);
+    }
+
+    #[cfg(feature = "pcr-in-memory")]
+    fn set_pic(&self, _: StrandId, value: u64) {
+        self.block.pic.set(value);
+    }
+
+    fn ticks(&self, strand: StrandId) -> u64 {
+        self.stick(strand)
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        (self.cross_call)(strand);
     }
 }
 

@@ -56,6 +56,14 @@ impl StrandRegisters for Board {
     fn set_pcr(&self, strand: StrandId, value: u64) {
         self.pcr[strand.index()].store(value, Ordering::Relaxed);
     }
+
+    fn set_pic(&self, _: StrandId, _: u64) {}
+
+    fn ticks(&self, _: StrandId) -> u64 {
+        0
+    }
+
+    fn cross_call(&self, _: StrandId) {}
 }
 
 struct NoConsole;

@@ -90,6 +90,12 @@ impl World {
             },
             _ => out.regs[0] = EBADTRAP,
         }
+        let fault = (out.accesses.iter()).find(|access| access.answer == Answer::Fault);
+        if let Some(Target::Address(address)) = fault.map(|access| access.target)
+            && let Some(cell) = Cell::at(World::node_of(strand), address)
+        {
+            *self.fault_counts.entry(Unit::of(cell)).or_default() += 1;
+        }
         out
     }
 
@@ -140,7 +146,7 @@ impl World {
     }
 
     /// Writes PERF_CONFIG to every bank of the node; at a fault, puts back what was written.
-    fn set_perf_config(
+    pub(super) fn set_perf_config(
         &mut self,
         node: usize,
         value: u64,

@@ -7,6 +7,7 @@
 //! does not do: after a busy hub, let the refused strand ask first, or begin with a new world.
 
 pub mod call;
+pub mod changes;
 pub mod device;
 pub mod negotiation;
 pub mod policy;
@@ -17,6 +18,7 @@ pub mod status;
 mod tests;
 
 pub use call::{Outcome, Trap};
+pub use changes::{Changes, Owed};
 pub use device::{Access, Action, Answer, Cell, Fault, HubCondition, Target, Unit};
 pub use policy::{Grant, StrandGrant};
 
@@ -50,8 +52,10 @@ impl Machine {
 pub struct Guest {
     /// Its strands.
     pub strands: Vec<u16>,
-    /// Its rights.
+    /// The rights that it holds.
     pub grant: Grant,
+    /// The rights that the operator has granted it. It holds less while a change is under way.
+    pub granted: Grant,
     /// Whether version 1.0 has the registers of 1.1.
     pub compat: bool,
     /// What it has negotiated since its last reset.
@@ -66,6 +70,7 @@ impl Guest {
         Guest {
             strands: strands.into_iter().collect(),
             grant,
+            granted: grant,
             compat: false,
             versions: Versions::default(),
             zambezi_hidden: false,
@@ -122,6 +127,10 @@ pub struct World {
     pub faults: BTreeMap<Cell, Fault>,
     /// Units that a fault has taken out of service.
     pub out_of_service: BTreeSet<Unit>,
+    /// How often a call, or the clearing of a unit, met a fault.
+    pub fault_counts: BTreeMap<Unit, u32>,
+    /// Rights that are changing hands.
+    pub changes: Changes,
 }
 
 impl World {
@@ -167,21 +176,9 @@ impl World {
             hubs: [HubCondition::Free; 4],
             faults: BTreeMap::new(),
             out_of_service: BTreeSet::new(),
+            fault_counts: BTreeMap::new(),
+            changes: Changes::default(),
         })
-    }
-
-    /// Resets a guest: it has negotiated nothing, and whether it sees the hubs is decided anew.
-    /// Registers keep what they hold, because no right is lost.
-    ///
-    /// # Panics
-    /// If there is no such guest.
-    pub fn reset_guest(&mut self, guest: usize) {
-        let broken_hub = self
-            .out_of_service
-            .iter()
-            .any(|unit| matches!(unit, Unit::Hub(_)));
-        self.guests[guest].versions = Versions::default();
-        self.guests[guest].zambezi_hidden = broken_hub;
     }
 
     /// Breaks every cell of a unit.

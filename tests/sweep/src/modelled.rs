@@ -1,6 +1,6 @@
 //! The service on models of the devices: the system of the hypervisor image, and the same on the host.
 
-use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Registers, StrandId, Trap};
+use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Node, Registers, StrandId, Trap};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor};
 use perfctr_service::{ConfigError, PerfCounterService, Unit};
 use platform::StrandRegisters;
@@ -13,6 +13,9 @@ pub type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
 
 /// How long an access to a hub takes that never ends.
 const LONG: u64 = 1 << 40;
+
+/// More rounds of cross-calls than a change takes.
+const ROUNDS: usize = 4;
 
 /// A machine of models, with what the sweep does to it.
 pub struct Modelled<'a, E> {
@@ -47,6 +50,29 @@ impl<E: Embedder> Modelled<'_, E> {
                 hub.set_access_cycles(0);
             }
         }
+    }
+
+    /// All strands take the cross-calls that wait for them: one round for what they hold, and one for L2 control.
+    fn answer_cross_calls(&self) {
+        for _ in 0..ROUNDS {
+            for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
+                if self.devices().take_cross_call(strand) {
+                    self.service().cross_called(strand);
+                }
+            }
+        }
+    }
+
+    fn return_to_service(&self, unit: Unit) {
+        let on = match unit {
+            Unit::L2(node) => node,
+            Unit::Mcu(..) | Unit::Hub(_) => Node::Node0,
+        };
+        if let Some(on) = first_strand(on) {
+            // A unit that cannot be cleared stays out of service.
+            let _ = self.service().return_to_service(on, unit);
+        }
+        self.answer_cross_calls();
     }
 
     fn repair(&mut self) {
@@ -111,8 +137,9 @@ impl<E: Embedder> System for Modelled<'_, E> {
     fn change(&mut self, change: Change) {
         match change {
             Change::Reset(guest) => {
-                if let Some(guest) = GuestId::new(guest) {
-                    self.hypervisor.reset_guest(guest);
+                if let (Some(guest), Some(on)) = (GuestId::new(guest), first_strand(Node::Node0)) {
+                    self.hypervisor.reset_guest(guest, on);
+                    self.answer_cross_calls();
                 }
             }
             Change::Busy(hub, busy) => {
@@ -124,12 +151,12 @@ impl<E: Embedder> System for Modelled<'_, E> {
                 .devices()
                 .set_faulty(FaultyUnit::L2FromBank(node, from), true),
             Change::Repair => self.repair(),
-            Change::Return(unit) => self.service().return_to_service(unit),
+            Change::Return(unit) => self.return_to_service(unit),
             Change::Mend => {
                 self.repair();
                 for unit in Unit::all() {
                     if self.service().is_out_of_service(unit) {
-                        self.service().return_to_service(unit);
+                        self.return_to_service(unit);
                     }
                 }
             }
@@ -150,6 +177,10 @@ impl<E: Embedder> System for Modelled<'_, E> {
 pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
     let guest = GuestId::new(configuration.guest_of(strand)?)?;
     Some(Caller { guest, strand })
+}
+
+fn first_strand(node: Node) -> Option<StrandId> {
+    StrandId::new(StrandId::PER_NODE * node.index())
 }
 
 fn faulty(unit: Unit) -> FaultyUnit {

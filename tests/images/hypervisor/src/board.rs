@@ -12,7 +12,7 @@ mod real {
 
     pub fn new(_: super::Machine, block: &'static super::StrandBlock) -> (Board, Registers) {
         // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers.
-        unsafe { (Mmio::new(), StrandRegs::new(block)) }
+        unsafe { (Mmio::new(), StrandRegs::new(block, crate::cross_call)) }
     }
 }
 
@@ -47,7 +47,7 @@ mod faults {
     pub fn new(_: super::Machine, block: &'static super::StrandBlock) -> (Board, Registers) {
         // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers,
         // and the trap handler answers for those that are not.
-        unsafe { (Board(Mmio::new()), StrandRegs::new(block)) }
+        unsafe { (Board(Mmio::new()), StrandRegs::new(block, crate::cross_call)) }
     }
 
     #[inline(always)]

@@ -77,6 +77,10 @@ extern "C" fn main() -> u64 {
     parameters.entry
 }
 
+/// Cross-calls are sent by what the operator does, and this image has none.
+#[cfg(not(feature = "models"))]
+fn cross_call(_: StrandId) {}
+
 /// The general path.
 extern "C" fn trap(block: &StrandBlock, call: u64) {
     // SAFETY: once in a trap.

@@ -92,6 +92,7 @@ fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
     assert_eq!(get(&mut world, 0, 89), (13, 0x1111));
     assert_eq!(get(&mut world, 0, 18), (0, 0));
     world.reset_guest(0);
+    world.all_answer();
     refused_untouched(&mut world, 0, 2, 7);
     negotiate(&mut world, 0, 1);
     for id in 18..90 {
@@ -102,22 +103,37 @@ fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
     world.out_of_service.clear();
     refused_untouched(&mut world, 0, 18, 13);
     world.reset_guest(0);
+    world.all_answer();
     negotiate(&mut world, 0, 1);
     assert_eq!(get(&mut world, 0, 89), (0, 0));
 }
 
 #[test]
-fn a_reset_clears_versions_and_no_register() {
+fn a_reset_clears_versions_and_registers() {
     let mut world = batoka([0], Grant::GLOBAL_HTSTRAND);
+    world.devices.insert(Cell::L2 { node: 0, bank: 3 }, 0x77);
     for id in [0, 1, 2, 18] {
         assert_eq!(set(&mut world, 0, id, 1), 0);
     }
-    let (devices, pcr) = (world.devices.clone(), world.pcr.clone());
+    world.pic.insert(0, 9);
     world.reset_guest(0);
-    assert_eq!((&world.devices, &world.pcr), (&devices, &pcr));
     for id in [0, 1, 2, 18, 90, u64::MAX] {
         refused_untouched(&mut world, 0, id, 7);
     }
+    // Until its strand has answered it has no right.
+    negotiate(&mut world, 0, 1);
+    for id in [0, 1, 2, 18] {
+        refused_untouched(&mut world, 0, id, 10);
+    }
+    refused_untouched(&mut world, 0, 90, 6);
+    assert!(world.is_pending());
+    world.cross_called(0);
+    assert!(!world.is_pending());
+    for id in [0, 1, 2, 18] {
+        assert_eq!(get(&mut world, 0, id), (0, 0));
+    }
+    assert_eq!(world.pic[&0], 0);
+    assert_eq!(world.holds(Cell::L2 { node: 0, bank: 3 }), 0x77);
 }
 
 #[test]

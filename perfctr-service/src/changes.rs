@@ -1,0 +1,152 @@
+//! How far changes of rights have come, and the lock of those who make them.
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use hv_core::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::units::Unit;
+
+/// What is known of changes. All but `again` and `resets` belongs to whoever has the lock.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// The strand that makes steps, plus one; 0 for nobody.
+    lock: AtomicU32,
+    /// There is something to do since the one who has the lock last looked.
+    again: AtomicBool,
+    /// Guests that have started again and whose rights are to be taken.
+    resets: [AtomicU64; GuestId::COUNT / 64],
+    /// The guest, plus one, whose reset is being taken up.
+    resetting: AtomicU32,
+    /// The guest, plus one, that has `global`, or had it last and has left something behind.
+    user: AtomicU32,
+    /// That guest has lost it.
+    leaving: AtomicBool,
+    /// How many of a unit's registers are clear already.
+    cleared: [AtomicU8; Unit::COUNT],
+}
+
+impl Changes {
+    /// No change. This guest has `global`.
+    pub(crate) fn new(user: Option<usize>) -> Self {
+        Self {
+            lock: AtomicU32::new(0),
+            again: AtomicBool::new(false),
+            resets: [const { AtomicU64::new(0) }; GuestId::COUNT / 64],
+            resetting: AtomicU32::new(0),
+            user: AtomicU32::new(user.map_or(0, |number| number as u32 + 1)),
+            leaving: AtomicBool::new(false),
+            cleared: [const { AtomicU8::new(0) }; Unit::COUNT],
+        }
+    }
+
+    /// Takes the lock if it is free.
+    pub(crate) fn take(&self, on: StrandId) -> bool {
+        self.lock
+            .compare_exchange(0, token(on), Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Gives the lock back.
+    pub(crate) fn release(&self) {
+        self.lock.store(0, Ordering::SeqCst);
+    }
+
+    /// A strand has died: nobody has the lock if it had.
+    pub(crate) fn strand_died(&self, strand: StrandId) {
+        let _ = self
+            .lock
+            .compare_exchange(token(strand), 0, Ordering::SeqCst, Ordering::Relaxed);
+    }
+
+    /// A guest has started again.
+    pub(crate) fn reset(&self, guest: GuestId) {
+        if let Some(word) = self.resets.get(guest.index() / 64) {
+            word.fetch_or(1 << (guest.index() % 64), Ordering::SeqCst);
+        }
+    }
+
+    /// A guest whose reset has not been taken up, or not to the end.
+    pub(crate) fn next_reset(&self) -> Option<GuestId> {
+        if let Some(unfinished) = guest_of(&self.resetting) {
+            return Some(unfinished);
+        }
+        let (index, word) = self
+            .resets
+            .iter()
+            .enumerate()
+            .map(|(index, word)| (index, word.load(Ordering::SeqCst)))
+            .find(|(_, word)| *word != 0)?;
+        GuestId::new(64 * index + word.trailing_zeros() as usize)
+    }
+
+    /// The reset of a guest is taken up.
+    pub(crate) fn begin_reset(&self, guest: GuestId) {
+        self.resetting
+            .store(guest.index() as u32 + 1, Ordering::SeqCst);
+        // Before anything is done, so that a reset that comes now is taken up once more.
+        if let Some(word) = self.resets.get(guest.index() / 64) {
+            word.fetch_and(!(1 << (guest.index() % 64)), Ordering::SeqCst);
+        }
+    }
+
+    /// What was taken up is done.
+    pub(crate) fn end_reset(&self) {
+        self.resetting.store(0, Ordering::SeqCst);
+    }
+
+    /// There is something to do.
+    pub(crate) fn mark(&self) {
+        self.again.store(true, Ordering::SeqCst);
+    }
+
+    /// All that was marked until now will be looked at.
+    pub(crate) fn look(&self) {
+        self.again.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether there is something to do that nobody has looked at.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.again.load(Ordering::SeqCst)
+    }
+
+    /// The guest that has `global`, or had it last and has left something behind.
+    pub(crate) fn user(&self) -> Option<GuestId> {
+        guest_of(&self.user)
+    }
+
+    /// A guest gets `global`.
+    pub(crate) fn enter(&self, guest: GuestId) {
+        self.leaving.store(false, Ordering::SeqCst);
+        self.user.store(guest.index() as u32 + 1, Ordering::SeqCst);
+    }
+
+    /// The user has lost it.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::SeqCst);
+    }
+
+    /// What the user has left behind is cleared.
+    pub(crate) fn left(&self) {
+        self.user.store(0, Ordering::SeqCst);
+        self.leaving.store(false, Ordering::SeqCst);
+    }
+
+    /// The user, if it has lost `global`.
+    pub(crate) fn leaving(&self) -> Option<GuestId> {
+        self.user().filter(|_| self.leaving.load(Ordering::SeqCst))
+    }
+
+    /// How many registers of a unit are clear already.
+    pub(crate) fn cleared(&self, unit: Unit) -> &AtomicU8 {
+        // There is one for each unit.
+        &self.cleared[unit.index() % Unit::COUNT]
+    }
+}
+
+const fn token(strand: StrandId) -> u32 {
+    strand.index() as u32 + 1
+}
+
+fn guest_of(word: &AtomicU32) -> Option<GuestId> {
+    GuestId::new(word.load(Ordering::SeqCst).checked_sub(1)? as usize)
+}

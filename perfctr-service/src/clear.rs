@@ -1,0 +1,79 @@
+//! Units that are cleared for their next user, and units that go out of service.
+
+use guest_abi::StrandId;
+use hv_core::sync::Ordering;
+use platform::{AccessError, Bus, StrandRegisters};
+
+use crate::access::Access;
+use crate::service::PerfCounterService;
+use crate::statistics::Refusal;
+use crate::units::Unit;
+
+impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+    /// Stops and clears a unit that nobody can use now: every register becomes 0, and of L2 control PERF_CONFIG. For L2
+    /// control the strand is on its node. A unit that was busy goes on where it was.
+    ///
+    /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
+    pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
+        if let Unit::L2(node) = unit {
+            let held = self.l2[node.index()].take(on).ok_or(AccessError::Busy)?;
+            held.set(&self.bus, on, 0)?;
+            self.access_ended(unit);
+            return Ok(());
+        }
+        let cleared = self.changes.cleared(unit);
+        let done = usize::from(cleared.load(Ordering::Relaxed));
+        // A PCR comes before its PICs.
+        for register in unit.registers().skip(done) {
+            let row = self.rows(on).get(register.index());
+            let row = row.ok_or(AccessError::Fault)?;
+            self.bus.write(on, row.address, 0)?;
+            cleared.fetch_add(1, Ordering::Relaxed);
+            self.access_ended(unit);
+        }
+        if let Unit::Hub(hub) = unit {
+            self.hubs[hub.index()].renew();
+        }
+        cleared.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// An access to a unit came to an end.
+    pub(crate) fn access_ended(&self, unit: Unit) {
+        if let Some(progress) = self.progress.of(unit) {
+            progress.made();
+        }
+    }
+
+    /// A strand finds a unit busy. Why it is refused: if this has lasted too long the unit is out of service.
+    pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> Refusal {
+        let stopwatch = self.strands[strand.index()].stopwatches.of(unit);
+        let (Some(stopwatch), Some(progress)) = (stopwatch, self.progress.of(unit)) else {
+            return Refusal::WouldBlock;
+        };
+        if !stopwatch.busy(progress, self.registers.ticks(strand)) {
+            return Refusal::WouldBlock;
+        }
+        if self.take_out_of_service(unit) {
+            self.units.count_stuck(unit);
+            log::error!("{unit} stays busy and is out of service");
+        }
+        Refusal::NotSupported
+    }
+
+    /// An access to a unit has faulted: the unit is out of service. Whether it was not before.
+    pub(crate) fn faulted(&self, unit: Unit) -> bool {
+        self.units.count_fault(unit);
+        self.take_out_of_service(unit)
+    }
+
+    /// A unit is out of service for everyone from now on. Whether it was not before.
+    pub(crate) fn take_out_of_service(&self, unit: Unit) -> bool {
+        let news = self.units.out.add(unit);
+        let access = Access::of_unit(unit);
+        for guest in self.guests.iter().take(self.guest_count) {
+            guest.withdraw(access);
+        }
+        news
+    }
+}
