@@ -139,7 +139,7 @@ impl Changes {
     /// How many registers of a unit are clear already.
     pub(crate) fn cleared(&self, unit: Unit) -> &AtomicU8 {
         // There is one for each unit.
-        &self.cleared[unit.index() % Unit::COUNT]
+        &self.cleared[unit.number() % Unit::COUNT]
     }
 }
 

@@ -22,6 +22,7 @@ mod request;
 mod service;
 pub mod statistics;
 mod table;
+pub mod trace;
 pub mod transfer;
 mod units;
 

@@ -60,13 +60,17 @@ impl Unit {
         }
     }
 
-    /// Its place in [`all`](Self::all).
-    pub(crate) const fn index(self) -> usize {
+    /// Its number among all, 0 to 15: its place in [`all`](Self::all).
+    pub const fn number(self) -> usize {
         match self {
             Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
             Self::Hub(hub) => 8 + hub.index(),
             Self::L2(node) => 12 + node.index(),
         }
+    }
+
+    const fn bit(self) -> u32 {
+        1 << self.number()
     }
 }
 
@@ -106,16 +110,16 @@ impl UnitSet {
 
     /// Adds a unit; whether it was not there before.
     pub(crate) fn add(&self, unit: Unit) -> bool {
-        let bit = 1 << unit.index();
+        let bit = 1 << unit.number();
         self.0.fetch_or(bit, Ordering::SeqCst) & bit == 0
     }
 
     pub(crate) fn remove(&self, unit: Unit) {
-        self.0.fetch_and(!(1 << unit.index()), Ordering::SeqCst);
+        self.0.fetch_and(!(1 << unit.number()), Ordering::SeqCst);
     }
 
     pub(crate) fn has(&self, unit: Unit) -> bool {
-        self.0.load(Ordering::SeqCst) >> unit.index() & 1 != 0
+        self.0.load(Ordering::SeqCst) >> unit.number() & 1 != 0
     }
 
     /// The rights to all of them.
@@ -169,7 +173,7 @@ impl Units {
     pub(crate) fn state(&self, unit: Unit) -> UnitState {
         let read = |counts: &[AtomicU32; Unit::COUNT]| {
             counts
-                .get(unit.index())
+                .get(unit.number())
                 .map_or(0, |count| count.load(Ordering::Relaxed))
         };
         UnitState {
@@ -182,7 +186,7 @@ impl Units {
 }
 
 fn count(counts: &[AtomicU32; Unit::COUNT], unit: Unit) {
-    if let Some(count) = counts.get(unit.index()) {
+    if let Some(count) = counts.get(unit.number()) {
         count.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,8 @@
 //! What a person runs.
 
 pub mod cmd;
+pub mod ctf;
+pub mod events;
 pub mod interrupt;
 pub mod lackey;
 pub mod md;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, header, md, qemu, record, regs, sim, test};
+use xtask::cmd::{Mismatch, bench, call, header, md, qemu, record, regs, sim, test, trace};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -27,6 +27,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Sim(sim::Args),
+    Trace(trace::Args),
     Regs(regs::Args),
     Call(call::Args),
     Record(record::Args),
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Sim(args) => sim::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Regs(args) => regs::run(args),
         Command::Call(args) => call::run(args),
         Command::Record(args) => record::run(args),

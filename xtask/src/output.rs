@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files and directories that appear whole or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -21,10 +21,45 @@ fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
 pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     let incomplete = incomplete();
     for temporary in incomplete.iter() {
-        // Nothing can be done about a file that is gone or cannot go.
-        let _ = fs::remove_file(temporary);
+        remove(temporary);
     }
     end();
+}
+
+/// Removes a file, or a directory with all that is in it. Nothing can be done about one that is gone or cannot go.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+}
+
+/// Makes something that is not complete yet, under a hidden name beside `path`.
+fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(PathBuf, T)> {
+    let Some(name) = path.file_name() else {
+        bail!("{}: expected a name", path.display())
+    };
+    interrupt::clean_up()?;
+    let mut incomplete = incomplete();
+    for attempt in 0..100 {
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        match make(&temporary) {
+            Ok(made) => {
+                incomplete.push(temporary.clone());
+                return Ok((temporary, made));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("{}: cannot be written", path.display()));
+            }
+        }
+    }
+    bail!(
+        "{}: too many files with names such as {}",
+        path.display(),
+        name.display()
+    )
 }
 
 /// A file that is written under a temporary name beside its own, and has its own only once it is complete. What was
@@ -51,38 +86,13 @@ impl OutputFile {
             );
             path = fs::canonicalize(&path)?;
         }
-        let Some(name) = path.file_name() else {
-            bail!("{}: expected the name of a file", path.display())
-        };
-        interrupt::clean_up()?;
-        let mut incomplete = incomplete();
-        for attempt in 0..100 {
-            let mut hidden = OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
-            let temporary = path.with_file_name(hidden);
-            match File::create_new(&temporary) {
-                Ok(file) => {
-                    incomplete.push(temporary.clone());
-                    return Ok(Self {
-                        file,
-                        temporary,
-                        path,
-                        complete: false,
-                    });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(error)
-                        .with_context(|| format!("{}: cannot be written", path.display()));
-                }
-            }
-        }
-        bail!(
-            "{}: too many files with names such as {}",
-            path.display(),
-            name.display()
-        )
+        let (temporary, file) = beside(&path, |temporary| File::create_new(temporary))?;
+        Ok(Self {
+            file,
+            temporary,
+            path,
+            complete: false,
+        })
     }
 
     /// Gives the file its name, in place of any that had it.
@@ -113,8 +123,94 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         if !self.complete {
             let mut incomplete = incomplete();
-            // Nothing can be done about a file that is gone or cannot go.
-            let _ = fs::remove_file(&self.temporary);
+            remove(&self.temporary);
+            incomplete.retain(|temporary| *temporary != self.temporary);
+        }
+    }
+}
+
+/// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
+pub struct OutputDirectory {
+    temporary: PathBuf,
+    path: PathBuf,
+    complete: bool,
+}
+
+impl OutputDirectory {
+    /// Begins to write the directory `path`. One that is there and not empty is only replaced if it `may_go`.
+    ///
+    /// # Errors
+    /// Nothing can be written there, or what is there must not be replaced.
+    pub fn create(
+        path: impl AsRef<Path>,
+        may_go: impl FnOnce(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let mut path = path.as_ref().to_owned();
+        if fs::symlink_metadata(&path).is_ok() {
+            ensure!(
+                path.is_dir(),
+                "{}: is there and is no directory",
+                path.display()
+            );
+            path = fs::canonicalize(&path)?;
+            if fs::read_dir(&path)?.next().is_some() {
+                may_go(&path)?;
+            }
+        }
+        let (temporary, ()) = beside(&path, |temporary| fs::create_dir(temporary))?;
+        Ok(Self {
+            temporary,
+            path,
+            complete: false,
+        })
+    }
+
+    /// Where its files are written.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Where they will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the directory its name, in place of any that had it.
+    ///
+    /// # Errors
+    /// It cannot be renamed. What was there before still is.
+    pub fn complete(mut self) -> anyhow::Result<()> {
+        let mut incomplete = incomplete();
+        let written = || format!("{}: cannot be written", self.path.display());
+        let mut old = self.temporary.clone().into_os_string();
+        old.push(".old");
+        let old = PathBuf::from(old);
+        let replaces = fs::read_dir(&self.path).is_ok_and(|mut files| files.next().is_some());
+        if replaces {
+            fs::rename(&self.path, &old).with_context(written)?;
+        }
+        if let Err(error) = fs::rename(&self.temporary, &self.path) {
+            if replaces {
+                fs::rename(&old, &self.path).with_context(written)?;
+            }
+            return Err(error).with_context(written);
+        }
+        if replaces {
+            remove(&old);
+        }
+        incomplete.retain(|temporary| *temporary != self.temporary);
+        self.complete = true;
+        Ok(())
+    }
+}
+
+impl Drop for OutputDirectory {
+    fn drop(&mut self) {
+        if !self.complete {
+            let mut incomplete = incomplete();
+            remove(&self.temporary);
             incomplete.retain(|temporary| *temporary != self.temporary);
         }
     }
@@ -159,6 +255,49 @@ mod tests {
         assert_eq!(names(&place).len(), 1);
         drop(file);
         assert!(names(&place).is_empty());
+        fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn directories_are_there_only_when_complete() {
+        let place = directory("directories");
+        let path = place.join("result");
+        let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
+        let write = |name: &str, directory: &OutputDirectory| {
+            fs::write(directory.place().join(name), name).unwrap();
+        };
+        // New, empty, and in place of another.
+        for name in ["new", "again"] {
+            if name == "again" {
+                fs::remove_file(path.join("new")).unwrap();
+            }
+            let made = OutputDirectory::create(&path, refuse).unwrap();
+            write(name, &made);
+            made.complete().unwrap();
+            assert_eq!(names(&path), [name]);
+        }
+        let refused = OutputDirectory::create(&path, refuse).err().unwrap();
+        assert_eq!(refused.to_string(), "it is needed");
+        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+        write("other", &made);
+        assert_eq!(names(&path), ["again"]);
+        made.complete().unwrap();
+        assert_eq!(
+            (names(&path), names(&place)),
+            (vec!["other".into()], vec!["result".into()])
+        );
+        // Dropped.
+        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+        write("half", &made);
+        assert_eq!(names(&place).len(), 2);
+        drop(made);
+        assert_eq!(
+            (names(&path), names(&place)),
+            (vec!["other".into()], vec!["result".into()])
+        );
+        // No directory.
+        assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
+        assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
         fs::remove_dir_all(place).unwrap();
     }
 

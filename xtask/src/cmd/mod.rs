@@ -13,6 +13,7 @@ pub mod record;
 pub mod regs;
 pub mod sim;
 pub mod test;
+pub mod trace;
 
 /// A command did its work, and what it found is wrong: exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,132 @@
+//! What the service records (see [`hv_core::trace`]).
+
+use guest_abi::PerfReg;
+use hv_core::trace::{STATUSES, Shown};
+
+/// The names of the registers.
+const REGISTERS: Shown = Shown::Names(&{
+    let mut names = [(0, ""); PerfReg::COUNT];
+    let mut id = 0;
+    while id < PerfReg::COUNT {
+        if let Some(register) = PerfReg::new(id as u64) {
+            names[id] = (id as u64, register.name());
+        }
+        id += 1;
+    }
+    names
+});
+
+/// The names of the hubs.
+const HUBS: Shown = Shown::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);
+
+/// The names of the units, by [`Unit::number`](crate::Unit::number).
+const UNITS: Shown = Shown::Names(&[
+    (0, "NODE0_MCU0"),
+    (1, "NODE0_MCU1"),
+    (2, "NODE1_MCU0"),
+    (3, "NODE1_MCU1"),
+    (4, "NODE2_MCU0"),
+    (5, "NODE2_MCU1"),
+    (6, "NODE3_MCU0"),
+    (7, "NODE3_MCU1"),
+    (8, "ZAM0"),
+    (9, "ZAM1"),
+    (10, "ZAM2"),
+    (11, "ZAM3"),
+    (12, "NODE0_L2"),
+    (13, "NODE1_L2"),
+    (14, "NODE2_L2"),
+    (15, "NODE3_L2"),
+]);
+
+hv_core::events! {
+    /// The events of the service, numbers from 8 on.
+    ///
+    /// The time of a call is that of its end, and its duration is in ticks, `u32::MAX` for any more. What a call found on
+    /// its way, a hub that is taken or a unit that faults, comes before the call.
+    pub enum ServiceEvent {
+        /// A register was read.
+        8 Get "get_perfreg" {
+            /// Which one.
+            perfreg: u8 = REGISTERS,
+            /// EOK.
+            status: u8 = STATUSES,
+            /// Which guest called.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+            /// How long the call took.
+            duration: u32 = Number,
+            /// What the guest got.
+            value: u64 = Hex,
+        }
+        /// A register was written.
+        9 Set "set_perfreg" {
+            /// Which one.
+            perfreg: u8 = REGISTERS,
+            /// EOK.
+            status: u8 = STATUSES,
+            /// Which guest called.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+            /// How long the call took.
+            duration: u32 = Number,
+            /// What the guest gave, bits that the register does not have included.
+            value: u64 = Hex,
+        }
+        /// A get was refused.
+        10 GetRefused "get_perfreg_refused" {
+            /// Why.
+            status: u16 = STATUSES,
+            /// Which guest called.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+            /// How long the call took.
+            duration: u32 = Number,
+            /// Which register, if there is one with this number.
+            perfreg: u64 = REGISTERS,
+        }
+        /// A set was refused.
+        11 SetRefused "set_perfreg_refused" {
+            /// Why.
+            status: u16 = STATUSES,
+            /// Which guest called.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+            /// How long the call took.
+            duration: u32 = Number,
+            /// Which register, if there is one with this number.
+            perfreg: u64 = REGISTERS,
+            /// What the guest gave.
+            value: u64 = Hex,
+        }
+        /// A call could not have its hub at once.
+        12 HubConflict "hub_conflict" {
+            /// Which hub.
+            hub: u8 = HUBS,
+            /// Whether a strand has an access in flight, the turn is another's, or the chip itself is still at work.
+            why: u8 = Names(&[(0, "in_flight"), (1, "turn_of_another"), (2, "chip_busy")]),
+            /// Which guest called.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+        }
+        /// A device faulted, and its unit is out of service.
+        13 UnitOut "unit_out_of_service" {
+            /// Which unit.
+            unit: u16 = UNITS,
+            /// Which guest's call found it.
+            guest: u8 = Number,
+            /// On which strand.
+            strand: u8 = Number,
+        }
+        /// The operator returned a unit to service.
+        14 UnitReturned "unit_returned" {
+            /// Which unit.
+            unit: u32 = UNITS,
+        }
+    }
+}

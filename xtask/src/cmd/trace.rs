@@ -1,0 +1,47 @@
+//! `trace`: what the events of a run show.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use crate::ctf;
+use crate::events::summary::Summary;
+use crate::output::OutputFile;
+
+/// Summarise the events that sim wrote with --trace-out
+///
+/// Calls by guest, register and status, how long they took, conflicts about hubs by time, and what was lost.
+/// babeltrace2 and Trace Compass show the events one by one.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  cargo xtask sim --trace-out events && cargo xtask trace events\n  \
+                  cargo xtask trace events --json summary.json\n  \
+                  babeltrace2 events"
+)]
+pub struct Args {
+    /// The directory with the trace
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Write everything to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Prints the summary.
+///
+/// # Errors
+/// The directory is no trace of this program, or it is broken, or the file cannot be written.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let summary = Summary::new(&ctf::read(&args.directory)?);
+    write!(io::stdout().lock(), "{summary}")?;
+    if let (Some(mut file), Some(path)) = (file, &args.json) {
+        let written = || format!("{}: cannot be written", path.display());
+        serde_json::to_writer_pretty(&mut file, &summary).with_context(written)?;
+        writeln!(file).with_context(written)?;
+        file.complete()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Numbers in either byte order.
+
+/// A byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endian {
+    /// The highest byte first, as sun4v has it.
+    Big,
+    /// The lowest byte first.
+    Little,
+}
+
+impl Endian {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Big, Self::Little];
+
+    /// Its name in the metadata.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Big => "be",
+            Self::Little => "le",
+        }
+    }
+
+    /// Appends the lower `bits` of a number, whole bytes.
+    pub(super) fn put(self, bytes: &mut Vec<u8>, bits: u32, value: u64) {
+        let count = bits as usize / 8;
+        match self {
+            Self::Big => bytes.extend(&value.to_be_bytes()[8 - count..]),
+            Self::Little => bytes.extend(&value.to_le_bytes()[..count]),
+        }
+    }
+
+    /// Takes a number of `bits` bits off the front; `None` if there are fewer.
+    pub(super) fn take(self, bytes: &mut &[u8], bits: u32) -> Option<u64> {
+        let (number, rest) = bytes.split_at_checked(bits as usize / 8)?;
+        *bytes = rest;
+        let mut value = [0; 8];
+        Some(match self {
+            Self::Big => {
+                value[8 - number.len()..].copy_from_slice(number);
+                u64::from_be_bytes(value)
+            }
+            Self::Little => {
+                value[..number.len()].copy_from_slice(number);
+                u64::from_le_bytes(value)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_orders() {
+        let mut bytes = Vec::new();
+        Endian::Big.put(&mut bytes, 32, 0xff_1234_5678);
+        Endian::Little.put(&mut bytes, 16, 0x9abc);
+        assert_eq!(bytes, [0x12, 0x34, 0x56, 0x78, 0xbc, 0x9a]);
+        let rest = &mut bytes.as_slice();
+        assert_eq!(Endian::Big.take(rest, 32), Some(0x1234_5678));
+        assert_eq!(Endian::Little.take(rest, 16), Some(0x9abc));
+        assert_eq!(Endian::Little.take(rest, 8), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! The metadata, in the Trace Stream Description Language: what is in the files.
+
+use std::fmt::Write;
+
+use anyhow::{Context, bail, ensure};
+use hv_core::trace::{Field, Shown};
+
+use super::Endian;
+use crate::events::{Event, Recording};
+
+/// Which program wrote the trace.
+const TRACER: &str = "tracer_name = \"perfctr-service\";";
+
+pub(super) fn is_ours(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == TRACER)
+}
+
+/// What the metadata say of a recording.
+pub(super) fn write(recording: &Recording, endian: Endian) -> String {
+    let Recording {
+        hz,
+        resolution,
+        began,
+        missed,
+        guests,
+        ..
+    } = recording;
+    let mut names = String::new();
+    for (number, guest) in guests.iter().enumerate() {
+        let _ = write!(names, "\n\tguest_{number} = {};", quoted(guest));
+    }
+    let mut text = format!(
+        "/* CTF 1.8 */
+
+typealias integer {{ size = 8; align = 8; signed = false; }} := uint8_t;
+typealias integer {{ size = 16; align = 8; signed = false; }} := uint16_t;
+typealias integer {{ size = 32; align = 8; signed = false; }} := uint32_t;
+typealias integer {{ size = 64; align = 8; signed = false; }} := uint64_t;
+
+trace {{
+\tmajor = 1;
+\tminor = 8;
+\tbyte_order = {order};
+\tpacket.header := struct {{ uint32_t magic; uint32_t stream_id; }};
+}};
+
+env {{
+\thostname = \"sun4v\";
+\tdomain = \"hypervisor\";
+\t{TRACER}
+\ttracer_major = 1;
+\ttracer_minor = 0;
+\tbegan = {began};
+\tmissed_events = {missed};{names}
+}};
+
+clock {{
+\tname = \"stick\";
+\tdescription = \"%stick\";
+\tfreq = {hz};
+\tprecision = {resolution};
+\toffset_s = 0;
+\toffset = 0;
+\tabsolute = false;
+}};
+
+typealias integer {{ size = 64; align = 8; signed = false; map = clock.stick.value; }} := stick_t;
+
+stream {{
+\tid = 0;
+\tpacket.context := struct {{
+\t\tstick_t timestamp_begin;
+\t\tstick_t timestamp_end;
+\t\tuint64_t content_size;
+\t\tuint64_t packet_size;
+\t\tuint64_t packet_seq_num;
+\t\tuint64_t events_discarded;
+\t\tuint32_t cpu_id;
+\t}};
+\tevent.header := struct {{ uint16_t id; stick_t timestamp; }};
+}};
+",
+        order = endian.name(),
+    );
+    for class in Event::classes() {
+        let _ = write!(
+            text,
+            "\nevent {{\n\tname = \"hv:{}\";\n\tid = {};\n\tstream_id = 0;\n\tfields := struct {{\n",
+            class.name, class.id
+        );
+        class
+            .fields
+            .iter()
+            .for_each(|field| write_field(&mut text, field));
+        text.push_str("\t};\n};\n");
+    }
+    text
+}
+
+fn write_field(text: &mut String, field: &Field) {
+    let Field { name, bits, shown } = field;
+    let _ = match shown {
+        Shown::Number => writeln!(text, "\t\tuint{bits}_t {name};"),
+        Shown::Hex => writeln!(
+            text,
+            "\t\tinteger {{ size = {bits}; align = 8; signed = false; base = hex; }} {name};"
+        ),
+        Shown::Names(names) => {
+            let names: Vec<String> = names
+                .iter()
+                .map(|(number, name)| format!("{name} = {number}"))
+                .collect();
+            writeln!(
+                text,
+                "\t\tenum : uint{bits}_t {{ {} }} {name};",
+                names.join(", ")
+            )
+        }
+    };
+}
+
+/// A text in quotes. What a line of the metadata cannot hold is left out.
+fn quoted(text: &str) -> String {
+    let kept = text.chars().filter(|char| !char.is_control());
+    let escaped = kept.flat_map(|char| {
+        let escape = matches!(char, '"' | '\\').then_some('\\');
+        escape.into_iter().chain([char])
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+fn unquoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let mut chars = inner.chars();
+    let next = || {
+        let char = chars.next()?;
+        if char == '\\' {
+            chars.next()
+        } else {
+            Some(char)
+        }
+    };
+    Some(std::iter::from_fn(next).collect())
+}
+
+/// Reads metadata that [`write`] wrote: a recording without streams, and the byte order.
+pub(super) fn read(text: &str) -> anyhow::Result<(Recording, Endian)> {
+    ensure!(
+        is_ours(text),
+        "not a trace of this program: the line {TRACER} is missing"
+    );
+    let value = |key: &str| -> anyhow::Result<&str> {
+        let values = text.lines().filter_map(|line| {
+            line.trim()
+                .strip_prefix(key)?
+                .strip_prefix(" = ")?
+                .strip_suffix(';')
+        });
+        values.last().with_context(|| format!("there is no {key}"))
+    };
+    let number = |key: &str| -> anyhow::Result<u64> {
+        let text = value(key)?;
+        text.parse()
+            .ok()
+            .with_context(|| format!("found '{text}' for {key}, expected a number"))
+    };
+    let order = value("byte_order")?;
+    let Some(endian) = Endian::ALL
+        .into_iter()
+        .find(|endian| endian.name() == order)
+    else {
+        bail!("found '{order}' for byte_order, expected be or le")
+    };
+    let guests = (0..).map_while(|number| value(&format!("guest_{number}")).ok());
+    let recording = Recording {
+        hz: number("freq")?,
+        resolution: number("precision")?,
+        began: number("began")?,
+        missed: number("missed_events")?,
+        guests: guests
+            .map(|name| unquoted(name).with_context(|| format!("found {name}, expected a text")))
+            .collect::<Result<_, _>>()?,
+        streams: Vec::new(),
+    };
+    ensure!(
+        recording.hz > 0,
+        "found 0 for freq, expected the rate of a clock"
+    );
+    // All else is as this program writes it, or the streams cannot be understood.
+    let expected = write(&recording, endian);
+    let mut lines = (1..).zip(text.lines().zip(expected.lines()));
+    if let Some((line, (found, expected))) = lines.find(|(_, (found, expected))| found != expected)
+    {
+        bail!(
+            "line {line}: found '{}', expected '{}'",
+            found.trim(),
+            expected.trim()
+        );
+    }
+    ensure!(
+        text.len() == expected.len(),
+        "found {} lines, expected {}",
+        text.lines().count(),
+        expected.lines().count()
+    );
+    Ok((recording, endian))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        assert_eq!(quoted("a \"b\"\\\n\u{e4}"), "\"a \\\"b\\\"\\\\\u{e4}\"");
+        assert_eq!(unquoted("\"a \\\"b\\\"\\\\\"").unwrap(), "a \"b\"\\");
+        assert_eq!(unquoted("a"), None);
+    }
+}

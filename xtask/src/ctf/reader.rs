@@ -1,0 +1,188 @@
+//! Reading a trace that [`write`](super::write) wrote.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use hv_core::trace::{Source, put};
+
+use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata, source};
+use crate::events::{Entry, Event, Recorded, Recording, Stream};
+
+/// Reads a trace.
+///
+/// # Errors
+/// The directory is no trace of this program, or it is broken. The message has the file and the packet.
+pub fn read(directory: &Path) -> anyhow::Result<Recording> {
+    let name = directory.display();
+    ensure!(
+        directory.is_dir(),
+        "{name}: is no directory, expected one with a trace"
+    );
+    let path = directory.join(METADATA);
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let (mut recording, endian) =
+        metadata::read(&text).with_context(|| path.display().to_string())?;
+    let mut streams = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("{name}: cannot be read"))? {
+        let path = entry?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if hidden || path.file_name() == Some(METADATA.as_ref()) {
+            continue;
+        }
+        let bytes =
+            fs::read(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let context = || path.display().to_string();
+        let stream = stream(&bytes, endian).with_context(context)?;
+        if let Some((cpu_id, stream)) = stream {
+            ensure!(
+                path.file_name() == Some(file_name(stream.source).as_ref()),
+                "{}: holds the events of {}, expected them in the file {}",
+                path.display(),
+                crate::events::name(stream.source),
+                file_name(stream.source)
+            );
+            streams.push((cpu_id, stream));
+        }
+    }
+    streams.sort_by_key(|(cpu_id, _)| *cpu_id);
+    recording.streams = streams.into_iter().map(|(_, stream)| stream).collect();
+    Ok(recording)
+}
+
+/// What a packet says of itself.
+struct Header {
+    begin: u64,
+    end: u64,
+    /// Bytes of events.
+    events: usize,
+    number: u64,
+    lost: u64,
+    cpu_id: u64,
+}
+
+fn header(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Header> {
+    let length = bytes.len();
+    let mut take = |bits| {
+        endian.take(bytes, bits).with_context(|| {
+            format!("is cut off: {length} bytes, expected {PACKET_HEADER} at least")
+        })
+    };
+    let (magic, stream) = (take(32)?, take(32)?);
+    ensure!(
+        magic == MAGIC,
+        "begins with {magic:#010x}, expected {MAGIC:#010x}"
+    );
+    ensure!(stream == 0, "is of stream class {stream}, expected 0");
+    let (begin, end, content, size) = (take(64)?, take(64)?, take(64)?, take(64)?);
+    let (number, lost, cpu_id) = (take(64)?, take(64)?, take(32)?);
+    ensure!(
+        content == size && size % 8 == 0 && size / 8 <= length as u64,
+        "has {size} bits, {content} of them used, but there are {} bytes",
+        length
+    );
+    let events = (size as usize / 8)
+        .checked_sub(PACKET_HEADER)
+        .with_context(|| format!("has {size} bits, expected at least {}", 8 * PACKET_HEADER))?;
+    Ok(Header {
+        begin,
+        end,
+        events,
+        number,
+        lost,
+        cpu_id,
+    })
+}
+
+/// A whole stream, and its `cpu_id`; `None` if there is no packet.
+fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<(u64, Stream)>> {
+    let mut read: Option<(u64, Stream)> = None;
+    let (mut number, mut lost, mut now) = (0, 0, 0);
+    while !bytes.is_empty() {
+        let context = || format!("packet {number}");
+        let header = header(&mut bytes, endian).with_context(context)?;
+        let source: Source = source(header.cpu_id)
+            .with_context(|| format!("there is no strand {}", header.cpu_id))
+            .with_context(context)?;
+        let (cpu_id, stream) = read.get_or_insert((
+            header.cpu_id,
+            Stream {
+                source,
+                entries: Vec::new(),
+            },
+        ));
+        let problem = if header.cpu_id != *cpu_id {
+            Some(format!(
+                "is of strand {}, the ones before of {cpu_id}",
+                header.cpu_id
+            ))
+        } else if header.number != number {
+            Some(format!("has the number {}", header.number))
+        } else if header.lost < lost {
+            Some(format!(
+                "counts {} lost events, the one before {lost}",
+                header.lost
+            ))
+        } else if header.begin < now || header.end < header.begin {
+            Some(format!(
+                "is from {} to {}, the one before to {now}",
+                header.begin, header.end
+            ))
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            bail!("packet {number}: {problem}");
+        }
+        if header.lost > lost {
+            stream.entries.push(Entry::Lost(header.lost - lost));
+        }
+        let (events, rest) = bytes.split_at(header.events);
+        let read = events_of(events, &header, endian).with_context(context)?;
+        stream.entries.extend(read.into_iter().map(Entry::Event));
+        bytes = rest;
+        (number, lost, now) = (number + 1, header.lost, header.end);
+    }
+    Ok(read)
+}
+
+fn events_of(mut bytes: &[u8], header: &Header, endian: Endian) -> anyhow::Result<Vec<Recorded>> {
+    let mut events = Vec::new();
+    let mut now = header.begin;
+    while !bytes.is_empty() {
+        let context = || format!("event {}", events.len());
+        let event = event(&mut bytes, endian).with_context(context)?;
+        ensure!(
+            (now..=header.end).contains(&event.time),
+            "event {} is at {}, expected {now} to {}",
+            events.len(),
+            event.time,
+            header.end
+        );
+        now = event.time;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn event(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Recorded> {
+    let cut = || format!("is cut off: expected {EVENT_HEADER} bytes and its fields");
+    let id = endian.take(bytes, 16).with_context(cut)? as u16;
+    let time = endian.take(bytes, 64).with_context(cut)?;
+    let class = Event::class(id).with_context(|| format!("is of the unknown kind {id}"))?;
+    let mut payload = vec![0; class.words()];
+    let mut at = 0;
+    for field in class.fields {
+        let value = endian.take(bytes, field.bits).with_context(cut)?;
+        put(&mut payload, at, field.bits, value);
+        at += field.bits;
+    }
+    Ok(Recorded {
+        time,
+        id,
+        payload: payload.into(),
+    })
+}

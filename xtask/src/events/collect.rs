@@ -1,0 +1,191 @@
+//! Rings of all layouts, and what is read from them.
+
+use std::cell::RefCell;
+
+use guest_abi::{Clock, StrandId};
+use hv_core::trace::{
+    Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader,
+    Ring, Source, Trace, Tracer,
+};
+
+use super::{Entry, Event, Recorded, Stream};
+
+/// Packets in a ring, and words in a packet.
+const PACKETS: usize = 4;
+const WORDS: usize = 1015;
+
+/// All sources, in the order of streams.
+fn sources() -> impl Iterator<Item = Source> {
+    (0..StrandId::COUNT)
+        .filter_map(StrandId::new)
+        .map(Source::Strand)
+        .chain([Source::Operator])
+}
+
+fn place(source: Source) -> usize {
+    match source {
+        Source::Strand(strand) => strand.index(),
+        Source::Operator => StrandId::COUNT,
+    }
+}
+
+/// The rings of all strands and, last, the operator's, in one layout.
+pub struct RingsOf<L>(Box<[Ring<L, PACKETS, WORDS>]>);
+
+impl<L: Layout> RingsOf<L> {
+    fn new(mode: Mode) -> Self {
+        Self(sources().map(|_| Ring::new(mode)).collect())
+    }
+
+    fn collector<C: Clock>(&self, clock: C) -> CollectorOf<'_, C, L> {
+        let (strands, operator) = self.0.split_at(StrandId::COUNT);
+        let tracer = Tracer::new(clock, strands, &operator[0]);
+        tracer.set_on(true);
+        let streams = self.0.iter().map(|ring| (ring.reader(), Vec::new()));
+        CollectorOf {
+            tracer,
+            streams: RefCell::new(streams.collect()),
+        }
+    }
+}
+
+/// A reader, and what it gave.
+type Read<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<Entry>);
+
+/// A tracer that is on, and what was read from its rings so far.
+pub struct CollectorOf<'a, C, L> {
+    tracer: Tracer<'a, C, L, PACKETS, WORDS>,
+    streams: RefCell<Vec<Read<'a, L>>>,
+}
+
+impl<C, L: Layout> CollectorOf<'_, C, L> {
+    fn collect(&self, source: Source) {
+        let (reader, entries) = &mut self.streams.borrow_mut()[place(source)];
+        while let Some(next) = reader.next(Event::words) {
+            match (next, entries.last_mut()) {
+                (Next::Event(event), _) => entries.push(Entry::Event(Recorded {
+                    time: event.time,
+                    id: event.id,
+                    payload: event.payload.into(),
+                })),
+                (Next::Lost(more), Some(Entry::Lost(lost))) => *lost += more,
+                (Next::Lost(lost), _) => entries.push(Entry::Lost(lost)),
+            }
+        }
+    }
+
+    fn streams(&self) -> Vec<Stream> {
+        sources().for_each(|source| self.collect(source));
+        let streams = self.streams.take();
+        let streams = sources()
+            .zip(streams)
+            .map(|(source, (_, entries))| Stream { source, entries });
+        streams
+            .filter(|stream| !stream.entries.is_empty())
+            .collect()
+    }
+}
+
+macro_rules! layouts {
+    ($($Layout:ident),*) => {
+        /// The layouts of headers: [`hv_core::trace::Layout`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum LayoutName {
+            $(#[doc = concat!("[`", stringify!($Layout), "`]")] $Layout,)*
+        }
+
+        impl LayoutName {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
+
+            /// What it is called.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Layout => $Layout::NAME,)*
+                }
+            }
+
+            /// Times are told to so many ticks.
+            #[must_use]
+            pub const fn resolution(self) -> u64 {
+                match self {
+                    $(Self::$Layout => 1 << $Layout::DROPPED,)*
+                }
+            }
+        }
+
+        /// The rings of all strands and of the operator.
+        pub enum Rings {
+            $(#[doc = concat!("Of [`", stringify!($Layout), "`]")] $Layout(RingsOf<$Layout>),)*
+        }
+
+        impl Rings {
+            /// Empty rings.
+            #[must_use]
+            pub fn new(layout: LayoutName, mode: Mode) -> Self {
+                match layout {
+                    $(LayoutName::$Layout => Self::$Layout(RingsOf::new(mode)),)*
+                }
+            }
+
+            /// What writes to them, and reads them.
+            pub fn collector<C: Clock>(&self, clock: C) -> Collector<'_, C> {
+                match self {
+                    $(Self::$Layout(rings) => Collector::$Layout(rings.collector(clock)),)*
+                }
+            }
+        }
+
+        /// A tracer on the host, and what was read from its rings.
+        pub enum Collector<'a, C> {
+            /// Events are not recorded.
+            Off,
+            $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(CollectorOf<'a, C, $Layout>),)*
+        }
+
+        impl<C: Clock> Collector<'_, C> {
+            /// Reads what is new in the ring of a source.
+            pub fn collect(&self, source: Source) {
+                match self {
+                    Self::Off => {}
+                    $(Self::$Layout(of) => of.collect(source),)*
+                }
+            }
+
+            /// Reads what is new in all rings, and takes what was read.
+            pub fn streams(&self) -> Vec<Stream> {
+                match self {
+                    Self::Off => Vec::new(),
+                    $(Self::$Layout(of) => of.streams(),)*
+                }
+            }
+
+            /// [`Tracer::missed`]
+            pub fn missed(&self) -> u64 {
+                match self {
+                    Self::Off => 0,
+                    $(Self::$Layout(of) => of.tracer.missed(),)*
+                }
+            }
+        }
+
+        impl<C: Clock> Trace for Collector<'_, C> {
+            fn time(&self) -> Option<u64> {
+                match self {
+                    Self::Off => None,
+                    $(Self::$Layout(of) => of.tracer.time(),)*
+                }
+            }
+
+            fn record<E: Kind>(&self, source: Source, time: u64, event: E) {
+                match self {
+                    Self::Off => {}
+                    $(Self::$Layout(of) => of.tracer.record(source, time, event),)*
+                }
+            }
+        }
+    };
+}
+
+layouts!(Clock19, Clock27, Clock32, Clock64, Clock64Aligned);

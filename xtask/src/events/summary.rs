@@ -1,0 +1,381 @@
+//! What a recording shows at a glance.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use guest_abi::Hub;
+use perfctr_service::statistics::Class;
+use perfctr_service::trace::ServiceEvent;
+use serde::Serialize;
+
+use super::calls::{Call, Function};
+use super::{Event, Recording, Stream, name};
+use crate::sim::board::status_name;
+use crate::table::{Align, Table};
+
+/// Parts that the time is divided into for the conflicts about hubs.
+const PARTS: u64 = 16;
+
+/// Everything, as `--json` writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Ticks of the clock in a second.
+    pub hz: u64,
+    /// Times are told to so many ticks.
+    pub resolution: u64,
+    /// The time of the first event, and of the last one, in ticks.
+    pub span: Option<[u64; 2]>,
+    /// Events that are there.
+    pub events: u64,
+    /// Events that are missing.
+    pub lost: u64,
+    /// Of them, those that no stream counts.
+    pub missed: u64,
+    /// Calls by guest, function and what they were for.
+    pub calls: Vec<Calls>,
+    /// How long calls took.
+    pub latencies: Vec<Latency>,
+    /// Calls that could not have their hub at once.
+    pub conflicts: Vec<Conflicts>,
+    /// What else happened, by name.
+    pub others: BTreeMap<&'static str, u64>,
+    /// The streams.
+    pub streams: Vec<StreamSummary>,
+}
+
+/// Calls of a guest for one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    /// The name of the guest.
+    pub guest: String,
+    /// get, set, set_version or fast.
+    pub call: &'static str,
+    /// The register, the group, the function.
+    pub object: String,
+    /// How many there were.
+    pub total: u64,
+    /// How many, by status.
+    pub by_status: BTreeMap<String, u64>,
+}
+
+/// How long calls of one kind took, in ticks. Of n durations in order, p per cent is the one numbered p n / 100, rounded
+/// up, from 1 on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// get, set, set_version or fast.
+    pub call: &'static str,
+    /// The class of the register, for get and set.
+    pub class: &'static str,
+    /// EOK or refused.
+    pub ended: &'static str,
+    /// How many there were.
+    pub calls: u64,
+    /// Half of them took no longer.
+    pub p50: u32,
+    /// Nine of ten took no longer.
+    pub p90: u32,
+    /// 99 of a hundred took no longer.
+    pub p99: u32,
+    /// The longest.
+    pub max: u32,
+}
+
+/// Conflicts about hubs in a part of the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Conflicts {
+    /// When it begins, in ticks; it ends where the next one begins, or with the last event.
+    pub from: u64,
+    /// How many, by hub.
+    pub hubs: [u64; 4],
+}
+
+/// What one ring gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamSummary {
+    /// Whose ring.
+    pub source: String,
+    /// Events that are there.
+    pub events: u64,
+    /// Events that are missing.
+    pub lost: u64,
+    /// Where they are missing: the time of the event before, in ticks, if there is one, and how many.
+    pub gaps: Vec<(Option<u64>, u64)>,
+}
+
+impl StreamSummary {
+    fn new(stream: &Stream) -> Self {
+        Self {
+            source: name(stream.source),
+            events: stream.events().count() as u64,
+            lost: stream.lost(),
+            gaps: stream.gaps().collect(),
+        }
+    }
+}
+
+impl Summary {
+    /// The summary of a recording.
+    #[must_use]
+    pub fn new(recording: &Recording) -> Self {
+        let all = || recording.streams.iter().flat_map(Stream::events);
+        let times = || all().map(|event| event.time);
+        let span = times().min().zip(times().max());
+        let mut calls = BTreeMap::<_, BTreeMap<String, u64>>::new();
+        let mut durations = BTreeMap::<_, Vec<u32>>::new();
+        let mut conflicts = Vec::new();
+        let mut others = BTreeMap::new();
+        for recorded in all() {
+            let Some(event) = recorded.event() else {
+                continue;
+            };
+            if let Some(call) = Call::of(&event) {
+                let status = status_name(call.status);
+                let by_status = calls.entry((call.guest, call.function)).or_default();
+                *by_status.entry(status).or_default() += 1;
+                durations
+                    .entry(kind(&call))
+                    .or_default()
+                    .push(call.duration);
+            } else if let Event::Service(ServiceEvent::HubConflict(conflict)) = event {
+                conflicts.push((recorded.time, usize::from(conflict.hub)));
+            } else if let Some(class) = Event::class(recorded.id) {
+                *others.entry(class.name).or_default() += 1;
+            }
+        }
+        let latencies = durations
+            .into_iter()
+            .map(|((call, class, ended), durations)| latency(call, class, ended, durations));
+        let calls = calls
+            .into_iter()
+            .map(|((guest, function), by_status)| Calls {
+                guest: recording.guest(guest),
+                call: function.name(),
+                object: function.object(),
+                total: by_status.values().sum(),
+                by_status,
+            });
+        Self {
+            hz: recording.hz,
+            resolution: recording.resolution,
+            span: span.map(|(first, last)| [first, last]),
+            events: recording.events() as u64,
+            lost: recording.lost(),
+            missed: recording.missed,
+            calls: calls.collect(),
+            latencies: latencies.collect(),
+            conflicts: span.map_or_else(Vec::new, |span| by_time(span, &conflicts)),
+            others,
+            streams: recording.streams.iter().map(StreamSummary::new).collect(),
+        }
+    }
+}
+
+/// What the durations of a call are compared with.
+fn kind(call: &Call) -> (&'static str, &'static str, &'static str) {
+    let class = match call.function {
+        Function::Get(id) | Function::Set(id) => Class::of(id).name(),
+        Function::SetVersion(_) | Function::Fast(_) => "",
+    };
+    let ended = match call.status {
+        guest_abi::status::EOK => "EOK",
+        _ => "refused",
+    };
+    (call.function.name(), class, ended)
+}
+
+fn latency(
+    call: &'static str,
+    class: &'static str,
+    ended: &'static str,
+    mut durations: Vec<u32>,
+) -> Latency {
+    durations.sort_unstable();
+    let percent = |percent: usize| {
+        let rank = (durations.len() * percent).div_ceil(100);
+        durations.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    };
+    Latency {
+        call,
+        class,
+        ended,
+        calls: durations.len() as u64,
+        p50: percent(50),
+        p90: percent(90),
+        p99: percent(99),
+        max: percent(100),
+    }
+}
+
+/// Conflicts in equal parts of the time. None if there are no conflicts.
+fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
+    if conflicts.is_empty() {
+        return Vec::new();
+    }
+    let length = (last - first).div_ceil(PARTS).max(1);
+    let mut parts: Vec<Conflicts> = (0..PARTS)
+        .map(|part| Conflicts {
+            from: first + part * length,
+            hubs: [0; 4],
+        })
+        .take_while(|part| part.from <= last)
+        .collect();
+    for (time, hub) in conflicts {
+        let part = ((time - first) / length).min(parts.len() as u64 - 1);
+        if let Some(count) = parts[part as usize].hubs.get_mut(*hub) {
+            *count += 1;
+        }
+    }
+    parts
+}
+
+impl Summary {
+    fn nanoseconds(&self, ticks: u64) -> u128 {
+        u128::from(ticks) * 1_000_000_000 / u128::from(self.hz)
+    }
+
+    /// Milliseconds since the first event.
+    fn milliseconds(&self, time: u64) -> String {
+        let first = self.span.map_or(0, |[first, _]| first);
+        let nanoseconds = self.nanoseconds(time.saturating_sub(first));
+        format!("{}.{:06}", nanoseconds / 1_000_000, nanoseconds % 1_000_000)
+    }
+
+    fn calls_table(&self) -> Table {
+        let statuses: BTreeSet<&str> = self
+            .calls
+            .iter()
+            .flat_map(|calls| calls.by_status.keys().map(String::as_str))
+            .collect();
+        let mut header = vec![
+            ("guest", Align::Left),
+            ("call", Align::Left),
+            ("of", Align::Left),
+            ("calls", Align::Right),
+        ];
+        header.extend(statuses.iter().map(|status| (*status, Align::Right)));
+        let mut table = Table::new(&header);
+        let mut last = None;
+        for calls in &self.calls {
+            let guest = if last == Some(&calls.guest) {
+                ""
+            } else {
+                &*calls.guest
+            };
+            last = Some(&calls.guest);
+            let mut row = vec![
+                guest.to_owned(),
+                calls.call.to_owned(),
+                calls.object.clone(),
+                calls.total.to_string(),
+            ];
+            row.extend(statuses.iter().map(|status| {
+                let count = calls.by_status.get(*status);
+                count.map(u64::to_string).unwrap_or_default()
+            }));
+            table.row(row);
+        }
+        table
+    }
+
+    fn latency_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("call", Align::Left),
+            ("registers", Align::Left),
+            ("ended", Align::Left),
+            ("calls", Align::Right),
+            ("50%", Align::Right),
+            ("90%", Align::Right),
+            ("99%", Align::Right),
+            ("longest", Align::Right),
+            ("in ns", Align::Right),
+        ]);
+        for latency in &self.latencies {
+            let numbers = [latency.p50, latency.p90, latency.p99, latency.max];
+            let mut row = [latency.call, latency.class, latency.ended]
+                .map(str::to_owned)
+                .to_vec();
+            row.push(latency.calls.to_string());
+            row.extend(numbers.iter().map(u32::to_string));
+            row.push(self.nanoseconds(latency.max.into()).to_string());
+            table.row(row);
+        }
+        table
+    }
+
+    fn conflicts_table(&self) -> Table {
+        let hubs = Hub::ALL.iter().map(|hub| (hub.text(), Align::Right));
+        let header: Vec<_> = [("from ms", Align::Right)]
+            .into_iter()
+            .chain(hubs)
+            .collect();
+        let mut table = Table::new(&header);
+        for part in &self.conflicts {
+            let counts = part.hubs.iter().map(u64::to_string);
+            table.row([self.milliseconds(part.from)].into_iter().chain(counts));
+        }
+        table
+    }
+
+    fn streams_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("ring", Align::Left),
+            ("events", Align::Right),
+            ("lost", Align::Right),
+            ("lost behind ms", Align::Left),
+        ]);
+        for stream in &self.streams {
+            let gaps = stream.gaps.iter().take(4).map(|(time, lost)| match time {
+                Some(time) => format!("{} ({lost})", self.milliseconds(*time)),
+                None => format!("the beginning ({lost})"),
+            });
+            let mut gaps = gaps.collect::<Vec<_>>().join(", ");
+            if stream.gaps.len() > 4 {
+                gaps.push_str(", ...");
+            }
+            table.row([
+                stream.source.clone(),
+                stream.events.to_string(),
+                stream.lost.to_string(),
+                gaps,
+            ]);
+        }
+        table
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = self.span.map_or(0, |[_, last]| last);
+        writeln!(
+            f,
+            "{} events in {} ms, {} lost; the clock has {} Hz, and times are told to {} ticks",
+            self.events,
+            self.milliseconds(last),
+            self.lost,
+            self.hz,
+            self.resolution
+        )?;
+        let mut part = |title: &str, table: &Table| {
+            if table.is_empty() {
+                return Ok(());
+            }
+            write!(f, "\n{title}\n\n{table}")
+        };
+        part("Calls:", &self.calls_table())?;
+        part("How long they took, in ticks:", &self.latency_table())?;
+        part(
+            "Calls that could not have their hub at once:",
+            &self.conflicts_table(),
+        )?;
+        let mut others = Table::new(&[("event", Align::Left), ("times", Align::Right)]);
+        for (name, count) in &self.others {
+            others.row([(*name).to_owned(), count.to_string()]);
+        }
+        part("What else happened:", &others)?;
+        part("Rings:", &self.streams_table())?;
+        if self.missed > 0 {
+            writeln!(f, "\n{} events found no ring.", self.missed)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Events as the tests record them, with their fields written out.
+
+use hv_core::trace::{FastCall, GuestReset, SetVersion, Source, Trace};
+use perfctr_service::trace::{
+    Get, GetRefused, HubConflict, Set, SetRefused, UnitOut, UnitReturned,
+};
+
+/// An event that was recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Known {
+    pub(crate) time: u64,
+    pub(crate) source: Source,
+    pub(crate) event: AnyEvent,
+}
+
+/// The generator of Weyl and Steele.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+}
+
+macro_rules! kinds {
+    ($($Name:ident $text:literal { $($field:ident),* })*) => {
+        /// An event of any kind.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) enum AnyEvent {
+            $($Name($Name),)*
+        }
+
+        impl AnyEvent {
+            /// Its name, and its fields in order.
+            pub(crate) fn shown(&self) -> (&'static str, Vec<(&'static str, u64)>) {
+                match self {
+                    $(Self::$Name($Name { $($field),* }) => {
+                        ($text, vec![$((stringify!($field), u64::from(*$field))),*])
+                    })*
+                }
+            }
+        }
+
+        /// An event of any kind, with any values.
+        pub(crate) fn random_event(random: &mut Random) -> AnyEvent {
+            let kinds: &[fn(&mut Random) -> AnyEvent] = &[$(|random| {
+                // The upper bits of the generator are as good as the lower ones.
+                AnyEvent::$Name($Name { $($field: (random.next() >> random.below(64)) as _),* })
+            }),*];
+            kinds[random.below(kinds.len() as u64) as usize](random)
+        }
+
+        pub(crate) fn record(trace: &impl Trace, source: Source, time: u64, event: AnyEvent) {
+            match event {
+                $(AnyEvent::$Name(event) => trace.record(source, time, event),)*
+            }
+        }
+    };
+}
+
+kinds! {
+    SetVersion "hv:set_version" { status, guest, strand, duration, group, major, minor, granted }
+    FastCall "hv:fast_call" { status, guest, strand, duration, function }
+    GuestReset "hv:guest_reset" { guest }
+    Get "hv:get_perfreg" { perfreg, status, guest, strand, duration, value }
+    Set "hv:set_perfreg" { perfreg, status, guest, strand, duration, value }
+    GetRefused "hv:get_perfreg_refused" { status, guest, strand, duration, perfreg }
+    SetRefused "hv:set_perfreg_refused" { status, guest, strand, duration, perfreg, value }
+    HubConflict "hv:hub_conflict" { hub, why, guest, strand }
+    UnitOut "hv:unit_out_of_service" { unit, guest, strand }
+    UnitReturned "hv:unit_returned" { unit }
+}
