@@ -14,6 +14,7 @@ pub mod regs;
 pub mod sim;
 pub mod test;
 pub mod trace;
+pub mod trace_out;
 
 /// A command did its work, and what it found is wrong: exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,9 @@ use platform::Machine;
 use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
 use crate::cmd::md::describe;
+use crate::cmd::trace_out::{self, Outputs};
+use crate::events::Recording;
+use crate::events::collect::Collector;
 use crate::memory::MemorySystem;
 use crate::nearest::unknown;
 use crate::output::OutputFile;
@@ -24,6 +27,7 @@ use crate::sim::guests::{self, Guest};
 use crate::sim::measure::{Bystander, Measurement, Pair};
 use crate::sim::report::{self, Samples};
 use crate::sim::results::Results;
+use crate::sim::time::{HZ, MachineTime};
 use crate::strands;
 use crate::trace::{TraceReader, bundled};
 
@@ -41,7 +45,8 @@ use crate::trace::{TraceReader, bundled};
                   cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
                   cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
                   cargo xtask sim --md xtask/machines/batoka-4-disabled.toml\n  \
-                  zcat trace.gz | cargo xtask sim --trace - --json results.json"
+                  zcat trace.gz | cargo xtask sim --trace - --json results.json\n  \
+                  cargo xtask sim --trace-out events && babeltrace2 events"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -82,6 +87,9 @@ pub struct Args {
     /// Write everything to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    events_out: trace_out::Args,
 }
 
 /// The guest reads its counters at least so often, so that no counter of 31 bits wraps twice in between.
@@ -122,7 +130,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     for event in setup.events.not_modelled() {
         eprintln!("note: {event} is not modelled, and reads 0");
     }
-    let results = simulate(&args, setup)?;
+    let outputs = Outputs::create(&args.events_out)?;
+    let (results, recording) = simulate(&args, setup, &outputs)?;
+    outputs.complete(&recording)?;
     if let Some(mut file) = json {
         let name = || {
             format!(
@@ -249,7 +259,7 @@ fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
     }
 }
 
-fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
+fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Results, Recording)> {
     let Setup {
         machine,
         readers,
@@ -261,7 +271,13 @@ fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
     let devices = devices(machine, args.hub_cycles);
     let mut memory = MemorySystem::new(&machine)?;
     let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
-    let board = Board::new(&devices, &configs)?;
+    let time = MachineTime::new(&devices);
+    let rings = outputs.rings();
+    let collector = match &rings {
+        Some(rings) => rings.collector(&time),
+        None => Collector::Off,
+    };
+    let board = Board::new(&devices, &time, &collector, outputs.keep, &configs)?;
 
     let output = &mut io::BufWriter::new(io::stdout().lock());
     let list = strands
@@ -321,6 +337,7 @@ fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
         let ended = hand.is_none();
         if let Some(hand) = hand {
             memory.replay(hand.strand, hand.offset, hand.references, &devices);
+            time.replayed(&memory);
             references += hand.references.len() as u64;
         }
         bar.set_position(dealer.progress().read);
@@ -355,7 +372,15 @@ fn simulate(args: &Args, setup: Setup) -> anyhow::Result<Results> {
     );
     report::print(output, &results)?;
     output.flush()?;
-    Ok(results)
+    let recording = Recording {
+        hz: HZ,
+        resolution: outputs.layout.resolution(),
+        began: 0,
+        missed: collector.missed(),
+        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+        streams: collector.streams(),
+    };
+    Ok((results, recording))
 }
 
 /// A strand of every guest that does not measure.

@@ -49,6 +49,42 @@ impl<L: Layout> RingsOf<L> {
     }
 }
 
+/// What is kept of the events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// All: a strand's ring is read after each of its calls.
+    #[default]
+    All,
+    /// The first ones that fit into the rings.
+    First,
+    /// The last ones.
+    Last,
+}
+
+impl Keep {
+    /// All of these.
+    pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::First => "first",
+            Self::Last => "last",
+        }
+    }
+
+    /// What the rings do when they are full.
+    #[must_use]
+    pub const fn mode(self) -> Mode {
+        match self {
+            Self::All | Self::First => Mode::Discard,
+            Self::Last => Mode::Overwrite,
+        }
+    }
+}
+
 /// A reader, and what it gave.
 type Read<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<Entry>);
 

@@ -7,16 +7,23 @@ use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::status::EOK;
 use guest_abi::{HvError, Hypercall, Registers, StrandId, Trap};
+use hv_core::trace::Source;
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
 
+use super::time::MachineTime;
+use crate::events::collect::{Collector, Keep};
+
 /// How many cycles a hypercall takes, as far as the hubs can tell.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
+/// What records the events of the simulation.
+pub type Collected<'a> = Collector<'a, &'a MachineTime<'a>>;
+
 /// The service of the simulation.
-pub type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
+pub type Service<'a> = PerfCounterService<&'a MachineTime<'a>, &'a Devices>;
 
 /// The devices of a machine, whose hubs take `hub_cycles` for an access.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
@@ -38,7 +45,10 @@ impl Embedder for NoConsole {
 /// The hypervisor of the simulation.
 pub struct Board<'a> {
     devices: &'a Devices,
-    hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole>>,
+    hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
+    time: &'a MachineTime<'a>,
+    events: &'a Collected<'a>,
+    keep: Keep,
     tallies: RefCell<Vec<Tally>>,
 }
 
@@ -46,15 +56,25 @@ pub struct Board<'a> {
 pub type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// The hypervisor for these guests.
+    /// The hypervisor for these guests, which records to `events`; they are read along if all are kept.
     ///
     /// # Errors
     /// The service rejects the guests.
-    pub fn new(devices: &'a Devices, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
-        let service = PerfCounterService::new(devices.machine(), devices, devices, guests)?;
+    pub fn new(
+        devices: &'a Devices,
+        time: &'a MachineTime<'a>,
+        events: &'a Collected<'a>,
+        keep: Keep,
+        guests: &[GuestConfig],
+    ) -> Result<Self, ConfigError> {
+        let service = PerfCounterService::new(devices.machine(), time, devices, guests)?;
+        let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
         Ok(Self {
             devices,
-            hypervisor: Box::new(Hypervisor::new((service,), NoConsole)),
+            hypervisor: Box::new(hypervisor),
+            time,
+            events,
+            keep,
             tallies: RefCell::new(vec![Tally::new(); guests.len()]),
         })
     }
@@ -81,7 +101,7 @@ impl<'a> Board<'a> {
 /// The transport of a simulated guest, and its strand's own counters.
 pub struct SimulatedStrand<'a> {
     board: &'a Board<'a>,
-    strand: Strand<'a, (Service<'a>,), NoConsole>,
+    strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,
 }
 
 impl SimulatedStrand<'_> {
@@ -99,6 +119,10 @@ impl Hypercall for SimulatedStrand<'_> {
             Trap::Fast => self.strand.fast_trap(registers),
             // No guest of the simulation ends itself.
             Trap::Core => drop(self.strand.core_trap(registers)),
+        }
+        self.board.time.called();
+        if self.board.keep == Keep::All {
+            self.board.events.collect(Source::Strand(self.id()));
         }
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];

@@ -12,5 +12,6 @@ pub mod guests;
 pub mod measure;
 pub mod report;
 pub mod results;
+pub mod time;
 
 pub use board::HYPERCALL_CYCLES;

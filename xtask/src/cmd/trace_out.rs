@@ -1,0 +1,133 @@
+//! What `sim` writes of the events that its hypervisor records.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use crate::ctf::{self, Endian};
+use crate::events::collect::{Keep, LayoutName, Rings};
+use crate::events::{Recording, chrome};
+use crate::nearest::unknown;
+use crate::output::{OutputDirectory, OutputFile};
+
+/// Whether and how events are recorded.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Events")]
+pub struct Args {
+    /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask trace (CTF 1.8)
+    #[arg(long, value_name = "DIR")]
+    trace_out: Option<PathBuf>,
+
+    /// The byte order of the directory's files: be, le
+    #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "trace_out")]
+    trace_endian: Endian,
+
+    /// Replace a trace that is in the directory
+    #[arg(long, requires = "trace_out")]
+    force: bool,
+
+    /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
+    #[arg(long, value_name = "FILE")]
+    trace_chrome: Option<PathBuf>,
+
+    /// How events begin in the hypervisor's rings: clock19 (times to 512 ticks), clock27, clock32, clock64, clock64-aligned
+    #[arg(long, value_name = "LAYOUT", default_value = "clock27", value_parser = layout)]
+    trace_layout: LayoutName,
+
+    /// Which events are kept: all, or the first or the last ones that the hypervisor's rings hold
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = keep)]
+    trace_keep: Keep,
+}
+
+fn endian(text: &str) -> anyhow::Result<Endian> {
+    find("byte order", text, &Endian::ALL, Endian::name)
+}
+
+fn layout(text: &str) -> anyhow::Result<LayoutName> {
+    find("layout", text, LayoutName::ALL, LayoutName::name)
+}
+
+fn keep(text: &str) -> anyhow::Result<Keep> {
+    find("choice", text, Keep::ALL, Keep::name)
+}
+
+fn find<T: Copy>(
+    what: &str,
+    text: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> anyhow::Result<T> {
+    let found = all.iter().find(|item| name(**item) == text);
+    let names = all.iter().map(|item| name(*item));
+    found.copied().with_context(|| unknown(what, text, names))
+}
+
+/// Files that are begun.
+#[must_use]
+pub struct Outputs {
+    directory: Option<(OutputDirectory, Endian)>,
+    chrome: Option<OutputFile>,
+    /// The layout of the rings.
+    pub layout: LayoutName,
+    /// What is kept.
+    pub keep: Keep,
+}
+
+impl Outputs {
+    /// Begins what `args` want.
+    ///
+    /// # Errors
+    /// A file or the directory cannot be written, or there is something that must not be replaced.
+    pub fn create(args: &Args) -> anyhow::Result<Self> {
+        let directory = |path| {
+            OutputDirectory::create(path, |there: &Path| {
+                let name = there.display();
+                ensure!(
+                    ctf::is_ours(there),
+                    "{name}: is not empty, and holds no trace of this program"
+                );
+                ensure!(args.force, "{name}: holds a trace; --force replaces it");
+                Ok(())
+            })
+        };
+        let directory = args.trace_out.as_ref().map(directory).transpose()?;
+        Ok(Self {
+            directory: directory.map(|directory| (directory, args.trace_endian)),
+            chrome: args
+                .trace_chrome
+                .as_ref()
+                .map(OutputFile::create)
+                .transpose()?,
+            layout: args.trace_layout,
+            keep: args.trace_keep,
+        })
+    }
+
+    /// The rings to record to; `None` if nothing is to be written.
+    #[must_use]
+    pub fn rings(&self) -> Option<Rings> {
+        let wanted = self.directory.is_some() || self.chrome.is_some();
+        wanted.then(|| Rings::new(self.layout, self.keep.mode()))
+    }
+
+    /// Writes what was recorded.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn complete(self, recording: &Recording) -> anyhow::Result<()> {
+        if let Some(mut file) = self.chrome {
+            let mut output = BufWriter::new(&mut file);
+            chrome::write(recording, &mut output)
+                .and_then(|()| output.flush())
+                .context("the Chrome trace cannot be written")?;
+            drop(output);
+            file.complete()?;
+        }
+        if let Some((directory, endian)) = self.directory {
+            ctf::write(recording, endian, &directory)?;
+            directory.complete()?;
+        }
+        Ok(())
+    }
+}
