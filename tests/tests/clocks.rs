@@ -1,0 +1,231 @@
+//! The clock of a machine: %stick and %tick of its strands, and a PTIMER, each gone wrong in its own way.
+
+use std::cell::RefCell;
+
+use guest_abi::StrandId;
+use guest_abi::clock::{Clock, ClockSource, Description};
+use hv_core::time::{
+    Candidate, Fault, Finding, Limits, Machine, Reason, Timekeeper, Verdict, Watchdog,
+};
+use platform::AccessError;
+use platform::models::{PtimerEngine, TickCounters};
+use platform::ptimer::{Access, Input, NANOSECONDS, Ptimer, Register};
+use platform::ticks::{Alignment, Stick, Tick};
+
+const SECOND: u64 = 1_000_000_000;
+const TICK_HZ: u32 = 1_415_103_448;
+const STICK_HZ: u32 = 1_000_000_000;
+
+const NPT: u64 = 1 << 63;
+
+/// A T5440 whose strands idle, under power management.
+const MACHINE: Machine = Machine {
+    strands: 256,
+    idles: true,
+    rate_changes: true,
+    poll: SECOND,
+};
+
+const CRYSTAL: Input = Input::Crystal {
+    hz: 27_000_000,
+    external_hz: 100_000_000,
+};
+
+/// The counters of the strands, and a timer, at one time.
+struct Hardware {
+    ticks: TickCounters,
+    timer: RefCell<PtimerEngine>,
+}
+
+impl Hardware {
+    fn new() -> Self {
+        Self {
+            ticks: TickCounters::new(TICK_HZ, STICK_HZ),
+            timer: PtimerEngine::new(CRYSTAL).into(),
+        }
+    }
+
+    fn pass(&self, nanoseconds: u64) {
+        self.ticks.set_time(self.ticks.now() + nanoseconds);
+    }
+
+    /// %stick, %tick and the timer, as candidates.
+    fn candidates(&self, alignment: Alignment) -> [Candidate<Source<'_>>; 3] {
+        [
+            Source::Stick(Stick::new(&self.ticks, STICK_HZ.into(), alignment)),
+            Source::Tick(Tick::new(&self.ticks, TICK_HZ.into(), alignment)),
+            Source::Timer(Ptimer::start(self, CRYSTAL, NANOSECONDS).unwrap()),
+        ]
+        .map(Candidate::new)
+    }
+}
+
+/// The sources of an image: one type for all, without a table of functions.
+enum Source<'a> {
+    Stick(Stick<&'a TickCounters>),
+    Tick(Tick<&'a TickCounters>),
+    Timer(Ptimer<&'a Hardware>),
+}
+
+impl ClockSource for Source<'_> {
+    fn describe(&self) -> Description {
+        match self {
+            Self::Stick(source) => source.describe(),
+            Self::Tick(source) => source.describe(),
+            Self::Timer(source) => source.describe(),
+        }
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        match self {
+            Self::Stick(source) => source.read(strand),
+            Self::Tick(source) => source.read(strand),
+            Self::Timer(source) => source.read(strand),
+        }
+    }
+}
+
+/// An access to the timer takes 400 ns.
+impl Access for Hardware {
+    fn read(&self, register: Register) -> Result<u32, AccessError> {
+        self.pass(400);
+        self.timer.borrow_mut().read(register, self.ticks.now())
+    }
+
+    fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
+        self.pass(400);
+        self.timer
+            .borrow_mut()
+            .write(register, value, self.ticks.now())
+    }
+}
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+#[test]
+fn verdicts_of_a_machine() {
+    let hardware = Hardware::new();
+    for (alignment, expected) in [
+        (
+            Alignment::Aligned,
+            [
+                Verdict::Safe,
+                Verdict::Unsafe(Reason::RateVaries),
+                Verdict::Safe,
+            ],
+        ),
+        (
+            Alignment::Unknown,
+            [
+                Verdict::Unsafe(Reason::Unsynchronised(256)),
+                Verdict::Unsafe(Reason::Unsynchronised(256)),
+                Verdict::Safe,
+            ],
+        ),
+    ] {
+        let verdicts = hardware.candidates(alignment).map(|candidate| {
+            let description = candidate.source.map(|source| source.describe());
+            Verdict::of(description.as_ref(), &MACHINE, candidate.operator)
+        });
+        assert_eq!(verdicts, expected, "{alignment:?}");
+    }
+}
+
+#[test]
+fn strands_that_are_apart_leave_the_timer() {
+    let hardware = Hardware::new();
+    let candidates = hardware.candidates(Alignment::Unknown);
+    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    assert_eq!(keeper.chosen(), 2);
+    let clocks = [0, 255].map(|number| keeper.clock(strand(number)));
+    let begun = hardware.ticks.now();
+    // Past the wraps of TIME_0, whatever the strands' own counters do.
+    for second in 1..=20 {
+        hardware.pass(SECOND);
+        for clock in &clocks {
+            let passed = hardware.ticks.now() - begun;
+            assert!(clock.ticks().abs_diff(passed) < 2000, "{second}");
+        }
+    }
+}
+
+#[test]
+fn npt_comes_and_goes_unnoticed() {
+    let hardware = Hardware::new();
+    let candidates = hardware.candidates(Alignment::Aligned);
+    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    assert_eq!(keeper.chosen(), 0);
+    let clock = keeper.clock(strand(9));
+    let mut last = clock.ticks();
+    for npt in [NPT, 0, NPT, NPT, 0] {
+        let now = hardware.ticks.now();
+        let mut stick = hardware.ticks.stick_counter(strand(9));
+        let count = stick.read(now) & !NPT;
+        stick.write(count | npt, now);
+        drop(stick);
+        hardware.pass(100);
+        assert_eq!(clock.ticks(), last + 100);
+        last += 100;
+    }
+}
+
+#[test]
+fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
+    type Wrong = fn(&mut platform::models::TickCounter, u64);
+    let cases: [(Wrong, Fault); 4] = [
+        (|stick, now| stick.set_stopped(true, now), Fault::Stopped),
+        (|stick, now| stick.set_drift(2_000_000, now), Fault::Fast),
+        (|stick, now| stick.set_drift(-2_000_000, now), Fault::Slow),
+        (|stick, now| stick.write(0, now), Fault::Backwards),
+    ];
+    for (wrong, fault) in cases {
+        let hardware = Hardware::new();
+        hardware.pass(SECOND);
+        let candidates = hardware.candidates(Alignment::Aligned);
+        let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+        let clock = keeper.clock(strand(5));
+        let mut watchdog = Watchdog::new(Limits::default());
+        assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Begun);
+        for _ in 0..10 {
+            hardware.pass(SECOND / 2);
+            assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Agrees);
+        }
+        wrong(
+            &mut hardware.ticks.stick_counter(strand(5)),
+            hardware.ticks.now(),
+        );
+        hardware.pass(SECOND / 2);
+        let before = clock.ticks();
+        let found = watchdog.check(&keeper, strand(5));
+        let (source, chosen) = (0, 2);
+        assert_eq!(
+            found,
+            Finding::Demoted {
+                source,
+                fault,
+                chosen
+            }
+        );
+        let after = clock.ticks();
+        assert!(after >= before);
+        hardware.pass(SECOND);
+        assert!((clock.ticks() - after).abs_diff(SECOND) < 4000);
+    }
+}
+
+#[test]
+fn a_timer_that_hangs_is_no_bad_stick() {
+    let hardware = Hardware::new();
+    let candidates = hardware.candidates(Alignment::Aligned);
+    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    let mut watchdog = Watchdog::new(Limits::default());
+    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+    hardware.write(Register::Denominator, 0xffff).unwrap();
+    hardware.pass(SECOND / 2);
+    let (source, fault) = (2, Fault::Unreadable);
+    let found = watchdog.check(&keeper, strand(0));
+    assert_eq!(found, Finding::BadReference { source, fault });
+    assert_eq!(keeper.chosen(), 0);
+}
