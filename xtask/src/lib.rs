@@ -1,5 +1,7 @@
 //! What a person runs.
+#![deny(unsafe_code)]
 
+pub mod clocks;
 pub mod cmd;
 pub mod ctf;
 pub mod events;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, header, md, qemu, record, regs, sim, test, trace};
+use xtask::cmd::{Mismatch, bench, call, clocks, header, md, qemu, record, regs, sim, test, trace};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -33,6 +33,7 @@ enum Command {
     Record(record::Args),
     Test(test::Args),
     Bench(bench::Args),
+    Clocks(clocks::Args),
     Qemu(qemu::Args),
     Header(header::Args),
     Md(md::Args),
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(args),
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Clocks(args) => clocks::run(args),
         Command::Qemu(args) => qemu::run(args),
         Command::Header(args) => header::run(args),
         Command::Md(args) => md::run(args),

@@ -8,6 +8,53 @@
 //!
 //! Nothing here steers a clock. One that is corrected all the time passes on the noise of what it is corrected by, which is
 //! mostly worse than its own; a bad one is replaced. The time of day is another matter, and not one for this module.
+//!
+//! ```
+//! use guest_abi::StrandId;
+//! use guest_abi::clock::{Clock, ClockSource, Description, Hazards, Scope, Width};
+//! use hv_core::time::{Candidate, Finding, Limits, Machine, Timekeeper, Watchdog};
+//! # use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! /// In an image this reads a register.
+//! struct Register(&'static str, u16);
+//!
+//! impl ClockSource for Register {
+//!     fn describe(&self) -> Description {
+//!         Description {
+//!             name: self.0,
+//!             width: Width::TICK,
+//!             hz: 1_000_000_000,
+//!             step: 1,
+//!             rating: self.1,
+//!             scope: Scope::Machine,
+//!             hazards: Hazards::default(),
+//!         }
+//!     }
+//!
+//!     fn read(&self, _: StrandId) -> Option<u64> {
+//!         # static COUNT: AtomicU64 = AtomicU64::new(1 << 62);
+//!         # let read_register = || COUNT.fetch_add(100, Ordering::Relaxed);
+//!         Some(read_register())
+//!     }
+//! }
+//!
+//! let machine = Machine { strands: 256, idles: true, rate_changes: false, poll: 500_000_000 };
+//! let strand = StrandId::new(70).unwrap();
+//! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
+//! let keeper = Timekeeper::new(candidates, &machine, strand).unwrap();
+//!
+//! // On each strand,
+//! let clock = keeper.clock(strand);
+//! let before = clock.ticks();
+//! assert!(clock.ticks() > before);
+//!
+//! // and every half second on one strand after the other.
+//! let mut watchdog = Watchdog::new(Limits::default());
+//! keeper.poll(strand);
+//! assert_eq!(watchdog.check(&keeper, strand), Finding::Begun);
+//! assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
+//! assert_eq!(keeper.chosen(), 0);
+//! ```
 
 mod keeper;
 mod safety;

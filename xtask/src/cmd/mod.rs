@@ -5,6 +5,7 @@ use std::fmt;
 pub mod bench;
 pub mod call;
 pub mod cargo;
+pub mod clocks;
 pub mod header;
 pub mod machine;
 pub mod md;

@@ -5,7 +5,9 @@ use crate::program::{command, end, xtask};
 #[test]
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
-    for name in ["sim", "regs", "call", "record", "test", "bench", "md"] {
+    for name in [
+        "sim", "regs", "call", "record", "test", "bench", "md", "clocks",
+    ] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
         for flag in ["-h", "--help"] {
             let help = xtask(&[name, flag]).well();

@@ -3,6 +3,7 @@
 mod bad_input;
 mod call;
 mod check;
+mod clocks;
 mod consoles;
 mod help;
 mod interrupts;

@@ -1,0 +1,181 @@
+//! How the clocks of the host are read.
+#![allow(unsafe_code)]
+
+use guest_abi::StrandId;
+use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
+use nix::time::{ClockId, clock_getres, clock_gettime};
+
+use super::machine::Processors;
+
+/// The clocks that a host may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// The cycle counter of x86 processors.
+    Tsc,
+    /// CLOCK_MONOTONIC_RAW: as the hardware counts.
+    MonotonicRaw,
+    /// CLOCK_MONOTONIC: steered towards the time of day, by at most 500 parts of a million.
+    Monotonic,
+    /// CLOCK_MONOTONIC_COARSE: as of the last interrupt of the system's timer.
+    MonotonicCoarse,
+}
+
+impl Name {
+    /// All of them, the best first.
+    pub const ALL: [Self; 4] = [
+        Self::Tsc,
+        Self::MonotonicRaw,
+        Self::Monotonic,
+        Self::MonotonicCoarse,
+    ];
+
+    /// What a person calls it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::MonotonicRaw => "monotonic_raw",
+            Self::Monotonic => "monotonic",
+            Self::MonotonicCoarse => "monotonic_coarse",
+        }
+    }
+
+    const fn rating(self) -> u16 {
+        match self {
+            Self::Tsc => 300,
+            Self::MonotonicRaw => 250,
+            Self::Monotonic => 200,
+            Self::MonotonicCoarse => 50,
+        }
+    }
+
+    /// The number by which the system knows it; `None` if it is none of its, or this system has no such clock.
+    const fn id(self) -> Option<ClockId> {
+        match self {
+            Self::Tsc => None,
+            Self::Monotonic => Some(ClockId::CLOCK_MONOTONIC),
+            #[cfg(target_os = "linux")]
+            Self::MonotonicRaw => Some(ClockId::CLOCK_MONOTONIC_RAW),
+            #[cfg(target_os = "linux")]
+            Self::MonotonicCoarse => Some(ClockId::CLOCK_MONOTONIC_COARSE),
+            #[cfg(not(target_os = "linux"))]
+            Self::MonotonicRaw | Self::MonotonicCoarse => None,
+        }
+    }
+}
+
+/// A clock of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostClock {
+    how: How,
+    description: Description,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Cycles,
+    System(ClockId),
+}
+
+impl HostClock {
+    /// A clock, if the host has it. The frequency of the cycle counter is for [`with_hz`](Self::with_hz) to say.
+    #[must_use]
+    pub fn find(name: Name, processors: &Processors) -> Option<Self> {
+        let description = Description {
+            name: name.text(),
+            width: Width::WORD,
+            hz: 1_000_000_000,
+            step: 1,
+            rating: name.rating(),
+            scope: Scope::Machine,
+            hazards: Hazards::default(),
+        };
+        if name == Name::Tsc {
+            cycles()?;
+            return processors.has("tsc").then_some(Self {
+                how: How::Cycles,
+                description: Description {
+                    hz: 0,
+                    scope: processors.scope(),
+                    hazards: Hazards {
+                        stops_when_idle: !processors.has("nonstop_tsc"),
+                        rate_varies: !processors.has("constant_tsc"),
+                        tears: false,
+                    },
+                    ..description
+                },
+            });
+        }
+        let id = name.id()?;
+        let step = nanoseconds(clock_getres(id).ok()?)?;
+        clock_gettime(id).ok()?;
+        Some(Self {
+            how: How::System(id),
+            description: Description {
+                step,
+                ..description
+            },
+        })
+    }
+
+    /// The clock with this frequency, in Hz.
+    #[must_use]
+    pub fn with_hz(mut self, hz: u64) -> Self {
+        self.description.hz = hz;
+        self
+    }
+
+    /// The clock, which was seen to be apart on two processors.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.description.scope = Scope::StrandUnsynchronised;
+        self
+    }
+
+    /// What it shows now, in ticks.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        match self.how {
+            How::Cycles => cycles(),
+            How::System(id) => clock_gettime(id).ok().and_then(nanoseconds),
+        }
+        .unwrap_or(0)
+    }
+}
+
+impl ClockSource for HostClock {
+    fn describe(&self) -> Description {
+        self.description
+    }
+
+    fn read(&self, _: StrandId) -> Option<u64> {
+        Some(self.now())
+    }
+}
+
+fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
+    let seconds = u64::try_from(time.tv_sec()).ok()?;
+    let rest = u64::try_from(time.tv_nsec()).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
+}
+
+/// The processor's cycle counter, read neither before what is written before it in the program nor after what is written
+/// after it.
+#[cfg(target_arch = "x86_64")]
+fn cycles() -> Option<u64> {
+    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    // SAFETY: every x86-64 processor has both, and they change nothing. A system that forbids programs to read the counter
+    // does not show its flag, and ends those that do: `find` asks for the flag first.
+    unsafe {
+        _mm_lfence();
+        let cycles = _rdtsc();
+        _mm_lfence();
+        Some(cycles)
+    }
+}
+
+/// No other architecture has one that is read alike.
+#[cfg(not(target_arch = "x86_64"))]
+fn cycles() -> Option<u64> {
+    None
+}

@@ -1,0 +1,161 @@
+//! What the clocks of the host are worth.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::HostClock;
+use super::fit::Line;
+
+/// How long it takes to find the frequency of the cycle counter.
+pub const CALIBRATION: Duration = Duration::from_millis(250);
+
+/// Two clocks read at the same time, as nearly as can be: the first between two reads of the second.
+fn together(first: &HostClock, second: &HostClock) -> (u64, u64) {
+    let read = || {
+        let before = second.now();
+        let now = first.now();
+        let width = second.now().saturating_sub(before);
+        (width, (now, before + width / 2))
+    };
+    let all = (0..32).map(|_| read());
+    all.min_by_key(|(width, _)| *width)
+        .map_or((0, 0), |(_, pair)| pair)
+}
+
+/// The frequency of a clock in Hz, by another one that counts nanoseconds.
+#[must_use]
+pub fn frequency(of: &HostClock, by: &HostClock) -> u64 {
+    let (from, begun) = together(of, by);
+    thread::sleep(CALIBRATION);
+    let (to, ended) = together(of, by);
+    let ticks = u128::from(to.saturating_sub(from)) * 1_000_000_000;
+    let hz = ticks / u128::from(ended.saturating_sub(begun)).max(1);
+    u64::try_from(hz).unwrap_or(0)
+}
+
+/// The largest step back, in ticks, that threads on different processors see.
+#[must_use]
+pub fn step_back(clock: &HostClock, threads: usize) -> u64 {
+    const TIME: Duration = Duration::from_millis(30);
+    let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let begun = Instant::now();
+                while begun.elapsed() < TIME {
+                    for _ in 0..100 {
+                        let before = latest.load(Ordering::SeqCst);
+                        let now = clock.now();
+                        worst.fetch_max(before.saturating_sub(now), Ordering::Relaxed);
+                        latest.fetch_max(now, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    worst.into_inner()
+}
+
+/// How long a read takes, in nanoseconds: the median of some batches.
+#[must_use]
+pub fn cost(clock: &HostClock) -> f64 {
+    const READS: u32 = 500;
+    let mut batches: Vec<f64> = (0..51)
+        .map(|_| {
+            let begun = Instant::now();
+            for _ in 0..READS {
+                black_box(clock.now());
+            }
+            begun.elapsed().as_nanos() as f64 / f64::from(READS)
+        })
+        .collect();
+    batches.sort_by(f64::total_cmp);
+    batches[batches.len() / 2]
+}
+
+/// The smallest step forward that is seen, in ticks; `None` if there is none in a while.
+#[must_use]
+pub fn resolution(clock: &HostClock) -> Option<u64> {
+    const TIME: Duration = Duration::from_millis(50);
+    const STEPS: u32 = 2000;
+    let begun = Instant::now();
+    let (mut steps, mut smallest, mut last) = (0, None, clock.now());
+    while steps < STEPS && begun.elapsed() < TIME {
+        // Many at a time: to look at the time takes longer than a read.
+        for _ in 0..100 {
+            let now = clock.now();
+            if now > last {
+                let step = now - last;
+                smallest = Some(smallest.map_or(step, |smallest: u64| smallest.min(step)));
+                steps += 1;
+            }
+            last = now;
+        }
+    }
+    smallest
+}
+
+/// Several clocks read together, again and again: nanoseconds since the first time.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    clocks: Vec<HostClock>,
+    nanoseconds_per_tick: Vec<f64>,
+    first: Vec<u64>,
+    rounds: Vec<Vec<f64>>,
+}
+
+impl Rounds {
+    /// None yet.
+    #[must_use]
+    pub fn new(clocks: Vec<HostClock>) -> Self {
+        use guest_abi::clock::ClockSource;
+        let rates = clocks.iter().map(|clock| 1e9 / clock.describe().hz as f64);
+        Self {
+            nanoseconds_per_tick: rates.collect(),
+            clocks,
+            first: Vec::new(),
+            rounds: Vec::new(),
+        }
+    }
+
+    /// Reads all, a few times, and keeps the time when it was done fastest.
+    pub fn read(&mut self) {
+        let read = || {
+            let begun = Instant::now();
+            let shown: Vec<u64> = self.clocks.iter().map(HostClock::now).collect();
+            (begun.elapsed(), shown)
+        };
+        let fastest = (0..5).map(|_| read()).min_by_key(|(time, _)| *time);
+        let shown = fastest.map_or_else(Vec::new, |(_, shown)| shown);
+        if self.first.is_empty() {
+            self.first.clone_from(&shown);
+        }
+        let passed = shown
+            .iter()
+            .zip(&self.first)
+            .zip(&self.nanoseconds_per_tick);
+        let passed =
+            passed.map(|((now, first), rate)| now.wrapping_sub(*first).cast_signed() as f64 * rate);
+        self.rounds.push(passed.collect());
+    }
+
+    /// How much faster a clock is than another, in parts of a million, and what is left of their difference then, in
+    /// nanoseconds.
+    #[must_use]
+    pub fn apart(&self, clock: usize, from: usize) -> Option<Line> {
+        // Against the time of the first, so that those of two clocks one way and the other are the same.
+        let difference = |round: &Vec<f64>| {
+            let apart = round.get(clock)? - round.get(from)?;
+            Some((round.first()? / 1e9, apart))
+        };
+        let points: Option<Vec<_>> = self.rounds.iter().map(difference).collect();
+        let line = Line::through(&points?)?;
+        Some(Line {
+            slope: line.slope / 1000.0,
+            error: line.error / 1000.0,
+            scatter: line.scatter,
+        })
+    }
+}

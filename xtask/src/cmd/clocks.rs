@@ -1,0 +1,389 @@
+//! `clocks`: the clocks of this machine, and which of them can be trusted.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use guest_abi::StrandId;
+use guest_abi::clock::{ClockSource, Description};
+use hv_core::time::{Candidate, Finding, Limits, Machine, Operator, Timekeeper, Verdict, Watchdog};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::Mismatch;
+use crate::clocks::fit::Line;
+use crate::clocks::machine::Processors;
+use crate::clocks::measure::{self, Rounds};
+use crate::clocks::{HostClock, Name};
+use crate::interrupt::{self, Interrupted};
+use crate::nearest::unknown;
+use crate::output::OutputFile;
+use crate::table::{Align, Table};
+
+/// Measure the clocks of this machine, and choose one as a hypervisor does
+///
+/// Each clock's resolution, the time that a read takes, how even it is, how far it goes apart from the others; whether it is
+/// safe on this machine, and why not; the one that is chosen, and what a watchdog finds of it meanwhile. Exit status 1 if none
+/// can be used.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
+                  Examples:\n  cargo xtask clocks\n  \
+                  cargo xtask clocks --disable tsc --json clocks.json\n  \
+                  cargo xtask clocks --seconds 60"
+)]
+pub struct Args {
+    /// How long the clocks are compared
+    #[arg(long, value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
+    seconds: f64,
+
+    /// Do not use this clock (may be repeated)
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    disable: Vec<Name>,
+
+    /// Count this clock as safe, whatever the test says; it must be there, and a better one still comes before it (may be
+    /// repeated)
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    force: Vec<Name>,
+
+    /// Write the numbers to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> anyhow::Result<f64> {
+    let seconds: f64 = text.parse().map_err(|_| anyhow!("expected a number"))?;
+    ensure!((0.1..=3600.0).contains(&seconds), "expected 0.1 to 3600");
+    Ok(seconds)
+}
+
+fn name(text: &str) -> anyhow::Result<Name> {
+    let names = Name::ALL.iter();
+    names
+        .clone()
+        .find(|name| name.text() == text)
+        .copied()
+        .ok_or_else(|| anyhow!(unknown("clock", text, names.map(|name| name.text()))))
+}
+
+/// How often the clocks are read together, and after how many times the watchdog looks.
+const ROUNDS: u32 = 300;
+const ROUNDS_PER_CHECK: u32 = 20;
+
+/// What goes into the file.
+#[derive(Serialize)]
+struct Report {
+    architecture: &'static str,
+    processors: usize,
+    kernel_clock: Option<String>,
+    clocks: Vec<Row>,
+    drift: Vec<Drift>,
+    chosen: Option<&'static str>,
+    watchdog: Option<Watched>,
+}
+
+/// A clock, in the table and in the file.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    present: bool,
+    hz: Option<u64>,
+    /// In nanoseconds, these three.
+    resolution: Option<f64>,
+    read: Option<f64>,
+    jitter: Option<f64>,
+    rating: Option<u16>,
+    usable: bool,
+    verdict: String,
+}
+
+/// How much faster a clock is than another.
+#[derive(Serialize)]
+struct Drift {
+    clock: &'static str,
+    than: &'static str,
+    parts_per_million: f64,
+    error: f64,
+}
+
+/// What the watchdog has found.
+#[derive(Serialize, Default)]
+struct Watched {
+    checks: u32,
+    agreed: u32,
+    skipped: u32,
+    demoted: Vec<String>,
+}
+
+type Keeper = Timekeeper<HostClock, { Name::ALL.len() }>;
+
+/// Measures, as `args` say.
+///
+/// # Errors
+/// [`Mismatch`] if no clock can be used; `args` contradict each other; the file cannot be written; or the work was
+/// interrupted ([`Interrupted`]).
+pub fn run(args: Args) -> anyhow::Result<()> {
+    if let Some(both) = args.disable.iter().find(|name| args.force.contains(name)) {
+        bail!("{} cannot be both disabled and forced", both.text());
+    }
+    interrupt::catch()?;
+    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let report = measure(&args)?;
+    print(&report, &mut io::stdout().lock())?;
+    if let (Some(mut file), Some(path)) = (file, &args.json) {
+        let written = || format!("{}: cannot be written", path.display());
+        serde_json::to_writer_pretty(&mut file, &report).with_context(written)?;
+        writeln!(file).with_context(written)?;
+        file.complete()?;
+    }
+    ensure!(
+        report.chosen.is_some(),
+        Mismatch("no clock can be used".to_owned())
+    );
+    Ok(())
+}
+
+fn measure(args: &Args) -> anyhow::Result<Report> {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    let steps = 2 + Name::ALL.len() as u64 + u64::from(ROUNDS);
+    let progress = ProgressBar::new(steps).with_style(style);
+    let processors = Processors::here();
+    let clocks = find(&processors, &progress)?;
+
+    let machine = Machine {
+        strands: processors.count,
+        // Nothing is known of that, so the worst.
+        idles: true,
+        rate_changes: true,
+        poll: 1_000_000_000,
+    };
+    let candidates = Name::ALL.map(|name| Candidate {
+        source: clocks[name as usize],
+        operator: if args.disable.contains(&name) {
+            Operator::Disable
+        } else if args.force.contains(&name) {
+            Operator::Force
+        } else {
+            Operator::Default
+        },
+    });
+    let strand = StrandId::new(0).context("a strand")?;
+    let verdicts = candidates.map(|candidate| {
+        let description = candidate.source.map(|clock| clock.describe());
+        Verdict::of(description.as_ref(), &machine, candidate.operator)
+    });
+    let keeper = Keeper::new(candidates, &machine, strand).ok();
+
+    let mut rows = Vec::new();
+    for name in Name::ALL {
+        step(&progress, name.text())?;
+        let clock = clocks[name as usize];
+        rows.push(row(name, clock.as_ref(), verdicts[name as usize]));
+    }
+
+    let present: Vec<Name> = present(&clocks).collect();
+    let mut rounds = Rounds::new(clocks.into_iter().flatten().collect());
+    let mut watchdog = Watchdog::new(Limits::default());
+    let mut watched = keeper.as_ref().map(|_| Watched::default());
+    for round in 0..ROUNDS {
+        step(&progress, "comparing")?;
+        rounds.read();
+        if let (Some(keeper), Some(watched)) = (&keeper, &mut watched)
+            && round % ROUNDS_PER_CHECK == 0
+        {
+            watched.note(watchdog.check(keeper, strand));
+        }
+        // Uneven, so as not to keep step with a clock that an interrupt updates: from half to one and a half of a period.
+        let uneven = 0.5 + (f64::from(round) * 0.618).fract();
+        thread::sleep(Duration::from_secs_f64(
+            args.seconds / f64::from(ROUNDS) * uneven,
+        ));
+    }
+    progress.finish_and_clear();
+
+    let mut drift = Vec::new();
+    for (clock, name) in present.iter().enumerate() {
+        // What it is compared with to tell how even it is: the best of the others.
+        let best = present.iter().position(|other| other != name);
+        let scatter = best
+            .and_then(|best| rounds.apart(clock, best))
+            .map(|line| line.scatter);
+        rows[*name as usize].jitter = scatter;
+        for (other, than) in present
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != clock)
+        {
+            if let Some(Line { slope, error, .. }) = rounds.apart(clock, other) {
+                drift.push(Drift {
+                    clock: name.text(),
+                    than: than.text(),
+                    parts_per_million: slope,
+                    error,
+                });
+            }
+        }
+    }
+    Ok(Report {
+        architecture: std::env::consts::ARCH,
+        processors: processors.count,
+        kernel_clock: processors.kernel.map(|kernel| kernel.current),
+        clocks: rows,
+        drift,
+        chosen: keeper.map(|keeper| Name::ALL[keeper.chosen()].text()),
+        watchdog: watched,
+    })
+}
+
+/// The clocks that are there, with the frequency of the cycle counter measured by the best of the others.
+fn find(
+    processors: &Processors,
+    progress: &ProgressBar,
+) -> anyhow::Result<[Option<HostClock>; Name::ALL.len()]> {
+    let mut clocks = Name::ALL.map(|name| HostClock::find(name, processors));
+    let [cycles, others @ ..] = &mut clocks;
+    step(progress, "frequency of tsc")?;
+    if let (Some(clock), Some(by)) = (cycles.as_mut(), others.iter().flatten().next()) {
+        *clock = clock.with_hz(measure::frequency(clock, by));
+    }
+    step(progress, "tsc on all processors")?;
+    if let Some(clock) = cycles
+        && measure::step_back(clock, processors.count.min(4)) > 0
+    {
+        *clock = clock.apart();
+    }
+    Ok(clocks)
+}
+
+fn present(clocks: &[Option<HostClock>; Name::ALL.len()]) -> impl Iterator<Item = Name> {
+    let all = Name::ALL.into_iter();
+    all.filter(|name| clocks[*name as usize].is_some())
+}
+
+fn row(name: Name, clock: Option<&HostClock>, verdict: Verdict) -> Row {
+    let description = clock.map(ClockSource::describe);
+    let nanoseconds = |ticks: u64, of: Description| ticks as f64 * 1e9 / of.hz as f64;
+    let resolution = clock.and_then(measure::resolution).zip(description);
+    Row {
+        name: name.text(),
+        present: clock.is_some(),
+        hz: description.map(|description| description.hz),
+        resolution: resolution.map(|(ticks, of)| nanoseconds(ticks, of)),
+        read: clock.map(measure::cost),
+        jitter: None,
+        rating: description.map(|description| description.rating),
+        usable: verdict.is_usable(),
+        verdict: match verdict {
+            Verdict::Safe => "safe".to_owned(),
+            Verdict::Forced(reason) => format!("forced: {reason}"),
+            Verdict::Unsafe(reason) => format!("not used: {reason}"),
+        },
+    }
+}
+
+impl Watched {
+    fn note(&mut self, finding: Finding) {
+        self.checks += 1;
+        match finding {
+            // Nothing was compared.
+            Finding::Begun | Finding::NoReference => self.checks -= 1,
+            Finding::Agrees => self.agreed += 1,
+            Finding::Skipped(_) => self.skipped += 1,
+            Finding::Demoted { source, fault, .. } | Finding::BadReference { source, fault } => {
+                self.demoted
+                    .push(format!("{}: {fault}", Name::ALL[source].text()));
+            }
+        }
+    }
+}
+
+/// Counts a step of the work, unless there was an interrupt.
+fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
+    ensure!(!interrupt::happened(), Interrupted);
+    progress.set_message(message);
+    progress.inc(1);
+    Ok(())
+}
+
+fn print(report: &Report, output: &mut impl Write) -> anyhow::Result<()> {
+    let kernel = report.kernel_clock.as_deref().unwrap_or("unknown");
+    let Report {
+        architecture,
+        processors,
+        ..
+    } = report;
+    writeln!(
+        output,
+        "{architecture}, processors: {processors}, the kernel's own clock: {kernel}\n"
+    )?;
+
+    let mut table = Table::new(&[
+        ("clock", Align::Left),
+        ("Hz", Align::Right),
+        ("step ns", Align::Right),
+        ("read ns", Align::Right),
+        ("jitter ns", Align::Right),
+        ("rating", Align::Right),
+        ("verdict", Align::Left),
+    ]);
+    let number =
+        |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
+    let whole = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+    for row in &report.clocks {
+        table.row([
+            row.name.to_owned(),
+            whole(row.hz),
+            number(row.resolution),
+            number(row.read),
+            number(row.jitter),
+            whole(row.rating.map(u64::from)),
+            row.verdict.clone(),
+        ]);
+    }
+    writeln!(output, "{table}")?;
+
+    let present = || report.clocks.iter().filter(|row| row.present);
+    let mut header = vec![("faster by ppm than", Align::Left)];
+    header.extend(present().map(|row| (row.name, Align::Right)));
+    let mut table = Table::new(&header);
+    for row in present() {
+        let cell = |than: &str| {
+            let mut all = report.drift.iter();
+            let drift = all.find(|drift| drift.clock == row.name && drift.than == than);
+            drift.map_or("-".to_owned(), |drift| {
+                let digits = if drift.error < 1.0 { 3 } else { 0 };
+                format!(
+                    "{:.digits$} ±{:.digits$}",
+                    drift.parts_per_million, drift.error
+                )
+            })
+        };
+        let cells = present().map(|than| cell(than.name));
+        table.row([row.name.to_owned()].into_iter().chain(cells));
+    }
+    if !table.is_empty() {
+        writeln!(output, "{table}")?;
+    }
+
+    if let Some(chosen) = report.chosen {
+        writeln!(output, "chosen: {chosen}")?;
+    }
+    if let Some(Watched {
+        checks,
+        agreed,
+        skipped,
+        demoted,
+    }) = &report.watchdog
+    {
+        writeln!(
+            output,
+            "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped"
+        )?;
+        for demoted in demoted {
+            writeln!(output, "demoted: {demoted}")?;
+        }
+    }
+    Ok(())
+}

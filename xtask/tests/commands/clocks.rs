@@ -1,0 +1,99 @@
+//! The clocks of this machine.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{Ended, Place, xtask};
+
+/// Runs `clocks` for a short time; how it ended, and what it wrote.
+fn clocks(name: &str, arguments: &[&str]) -> (Ended, Value) {
+    let place = Place::new(name);
+    let file = place.path().join("clocks.json");
+    let mut all = vec![
+        "clocks",
+        "--seconds",
+        "0.1",
+        "--json",
+        file.to_str().unwrap(),
+    ];
+    all.extend(arguments);
+    let ended = xtask(&all);
+    let written = fs::read_to_string(&file).unwrap();
+    (ended, serde_json::from_str(&written).unwrap())
+}
+
+const NAMES: [&str; 4] = ["tsc", "monotonic_raw", "monotonic", "monotonic_coarse"];
+
+fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let mut clocks = report["clocks"].as_array().unwrap().iter();
+    clocks.find(|clock| clock["name"] == name).unwrap()
+}
+
+#[test]
+fn all_are_measured_and_the_best_is_chosen() {
+    let (ended, report) = clocks("clocks-all", &[]);
+    let stdout = ended.well();
+    for name in NAMES {
+        let line = stdout
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")));
+        assert!(line.is_some(), "{stdout}");
+        let clock = clock(&report, name);
+        let present = clock["present"] == true;
+        for number in ["hz", "read", "rating"] {
+            assert_eq!(clock[number].is_number(), present, "{name} {number}");
+        }
+        if !present {
+            assert_eq!(clock["verdict"], "not used: not there");
+        }
+    }
+    assert_eq!(
+        clock(&report, "tsc")["present"] == true,
+        cfg!(target_arch = "x86_64")
+    );
+    let rating = |clock: &Value| clock["rating"].as_u64().unwrap();
+    let usable = report["clocks"].as_array().unwrap().iter();
+    let usable = usable.filter(|clock| clock["usable"] == true);
+    let best = usable.max_by_key(|clock| rating(clock)).unwrap();
+    if report["watchdog"]["demoted"].as_array().unwrap().is_empty() {
+        assert_eq!(report["chosen"], best["name"]);
+    }
+    let present = NAMES
+        .iter()
+        .filter(|name| clock(&report, name)["present"] == true)
+        .count();
+    let drift = report["drift"].as_array().unwrap();
+    assert_eq!(drift.len(), present * (present - 1));
+}
+
+#[test]
+fn the_operator_disables_and_forces() {
+    let arguments = [
+        "--disable",
+        "tsc",
+        "--disable",
+        "monotonic_raw",
+        "--force",
+        "monotonic",
+    ];
+    let (ended, report) = clocks("clocks-operator", &arguments);
+    let stdout = ended.well();
+    assert_eq!(
+        clock(&report, "monotonic_raw")["verdict"],
+        "not used: disabled by the operator"
+    );
+    assert_eq!(clock(&report, "monotonic_raw")["usable"], false);
+    // It is safe anyhow, and better than the coarse one.
+    assert_eq!(clock(&report, "monotonic")["verdict"], "safe");
+    assert!(stdout.contains("\nchosen: monotonic"), "{stdout}");
+}
+
+#[test]
+fn none_is_left() {
+    let disabled = NAMES.map(|name| ["--disable", name]).concat();
+    let (ended, report) = clocks("clocks-none", &disabled);
+    assert_eq!(ended.status, 1);
+    assert_eq!(ended.stderr, "error: no clock can be used\n");
+    assert!(report["chosen"].is_null() && report["watchdog"].is_null());
+}
