@@ -32,7 +32,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     #[inline]
     fn ticks(&self) -> u64 {
         match self.keeper.time(self.strand) {
-            // Atomic for a trap in the midst of this, which reads the clock too.
+            // Atomic for a trap in the midst of this, which reads the clock too. No other strand writes here.
             Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
             None => self.last.load(Ordering::Relaxed),
         }

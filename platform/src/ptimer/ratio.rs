@@ -46,12 +46,10 @@ impl Setting {
             Input::Chip { hz: input_hz } => (u64::from(input_hz), None),
             Input::Crystal { hz: crystal, .. } => {
                 let twice = 2 * u64::from(hz);
-                let factor = twice
-                    .checked_div(crystal.into())
-                    .map_or(1, |whole| {
-                        whole + u64::from(whole * u64::from(crystal) != twice)
-                    })
-                    .clamp(1, 256);
+                let factor = match crystal {
+                    0 => 1,
+                    _ => twice.div_ceil(crystal.into()).clamp(1, 256),
+                };
                 (u64::from(crystal) * factor, Some(factor as u16))
             }
         };
@@ -59,13 +57,15 @@ impl Setting {
             return Err(RatioError::InputTooSlow);
         }
         let (numerator, denominator) = nearest(input_hz, hz).ok_or(RatioError::InputTooFast)?;
-        let (numerator64, denominator64) = (u64::from(numerator), u64::from(denominator));
+        // At most 2^40 * 2^16; and it is near the wanted rate, but for one just below 2^32 not beyond it.
+        let parts = input_hz * u64::from(denominator) + u64::from(numerator / 2);
+        let rounded = parts.checked_div(numerator.into());
         Ok(Self {
             multiplier,
             numerator,
             denominator,
-            // Rounded. At most 2^40 * 2^16; and it is near the wanted rate, but for one just below 2^32 not beyond it.
-            hz: u32::try_from((input_hz * denominator64 + numerator64 / 2) / numerator64)
+            hz: rounded
+                .and_then(|hz| u32::try_from(hz).ok())
                 .unwrap_or(u32::MAX),
         })
     }
@@ -110,7 +110,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     };
     // Each step makes the numerator at least the sum of the two before: 25 steps reach 2^16.
     while let Some(quotient) = dividend.checked_div(divisor) {
-        let fits = (MOST - before.numerator) / last.numerator;
+        let fits = (MOST - before.numerator).checked_div(last.numerator)?;
         let taken = quotient.min(fits);
         let next = Convergent {
             numerator: before.numerator + taken * last.numerator,
