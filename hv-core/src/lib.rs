@@ -3,6 +3,8 @@
 //! [`Hypervisor`] takes the two software traps of a guest. It knows API groups 0 and 1 and the four CORE functions;
 //! everything else belongs to the [`Service`]s that it was built with, and what none of them claims goes to the
 //! [`Embedder`], the hypervisor image that all of this is part of. Nothing here knows a performance counter.
+//!
+//! [`time`] makes a clock that can be trusted from counters that cannot all be.
 #![no_std]
 #![forbid(unsafe_code)]
 
