@@ -315,7 +315,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         }
     }
 
-    /// Takes from a guest what it is not granted any more.
+    /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
     fn lose(&self, guest: GuestId, grant: Grant) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
@@ -323,8 +323,6 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
             return;
         }
         state.keep(new);
-        state.set_granted(new);
-        state.refresh(self.machine, &self.units.out);
         if !new.global && self.changes.user() == Some(guest) {
             self.leave(guest);
         }
@@ -334,6 +332,9 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
             _ => 0,
         };
         self.ask_all(guest, clear);
+        // Last: if this strand dies before, the whole step is made again.
+        state.set_granted(new);
+        state.refresh(self.machine, &self.units.out);
     }
 
     /// The holder of `global` has lost it.

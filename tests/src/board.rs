@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 
 use guest_abi::{Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
@@ -26,6 +26,26 @@ struct State {
     busy_once: [bool; 4],
     faults: BTreeMap<Cell, Fault>,
     log: Vec<Logged>,
+    stops: BTreeMap<Cell, Stop>,
+}
+
+/// A place in a call where a strand stops until it is told to go on.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    reached: Arc<Barrier>,
+    go_on: Arc<Barrier>,
+}
+
+impl Stop {
+    /// Waits until a strand is there.
+    pub fn reached(&self) {
+        self.reached.wait();
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&self) {
+        self.go_on.wait();
+    }
 }
 
 /// The devices and strands of a machine.
@@ -114,6 +134,18 @@ impl Board {
         state.hubs = Default::default();
     }
 
+    /// The next access to a cell stops before it takes place. Whoever waits for that is told by [`Stop::reached`]; if
+    /// [`Stop::go_on`] is never called, the strand has died there.
+    pub fn stop_at(&self, cell: Cell) -> Stop {
+        let two = || Arc::new(Barrier::new(2));
+        let stop = Stop {
+            reached: two(),
+            go_on: two(),
+        };
+        self.state().stops.insert(cell, stop.clone());
+        stop
+    }
+
     /// What a cell holds.
     pub fn holds(&self, cell: Cell) -> u64 {
         self.state().cells.get(&cell).copied().unwrap_or(0)
@@ -183,6 +215,11 @@ impl Board {
         let Some(&cell) = cell else {
             panic!("strand {strand} accesses {address}, where nothing is");
         };
+        let stop = self.state().stops.remove(&cell);
+        if let Some(stop) = stop {
+            stop.reached.wait();
+            stop.go_on.wait();
+        }
         let Unit::Hub(hub) = Unit::of(cell) else {
             return self.state().access(strand, address, cell, action);
         };

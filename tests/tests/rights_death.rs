@@ -1,0 +1,220 @@
+//! Strands that die: between two calls, or inside one, where they held something.
+
+use std::sync::mpsc;
+use std::thread;
+
+use guest_abi::{Hub, Node};
+use perfctr_service::Unit;
+use tests::board::Board;
+use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::{Cell, Grant, Guest, Machine};
+
+const GLOBAL: Grant = Grant::GLOBAL;
+const NONE: Grant = Grant::NONE;
+
+/// A Batoka with two nodes that outlives the test, as a strand that has died in a call keeps it for ever.
+fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
+    let board = Box::leak(Box::new(Board::new(Machine::Batoka, 2, &[])));
+    let guests = [
+        Guest::new([0, 3, 64], grants[0]),
+        Guest::new([1, 65], grants[1]),
+    ];
+    let machine = Box::leak(Box::new(MachineUnderTest::new(board, &[], &guests)));
+    for strand in [0, 1] {
+        assert_eq!(machine.negotiate(strand, 1, 1), 0);
+    }
+    machine
+}
+
+/// A strand makes a call and dies in it, right before it accesses the cell.
+fn dies(
+    machine: &'static MachineUnderTest<'static>,
+    cell: Cell,
+    call: impl Fn(&MachineUnderTest) + Send + 'static,
+) {
+    let stop = machine.board().stop_at(cell);
+    // Nobody tells it to go on.
+    thread::spawn(move || call(machine));
+    stop.reached();
+}
+
+fn died(machine: &MachineUnderTest, number: u16) {
+    machine.service().strand_died(strand(65), strand(number));
+}
+
+#[test]
+fn a_dead_strand_holds_no_hub() {
+    let machine = machine([GLOBAL, NONE]);
+    // In the common case, and when it had been refused before.
+    for refused_before in [false, true] {
+        if refused_before {
+            machine.board().make_busy_once(1);
+            assert_eq!(machine.set(0, 37, 5), 9);
+        }
+        dies(machine, Cell::Register(37), |machine| {
+            machine.set(0, 37, 5);
+        });
+        for _ in 0..3 {
+            assert_eq!(machine.get(3, 36), (9, 0x0bad));
+        }
+        assert_eq!(machine.get(64, 54).0, 0, "other hubs work on");
+        died(machine, 0);
+        for id in 36..54 {
+            assert_eq!(machine.get(3, id), (0, 0), "PerfReg {id}");
+        }
+        assert!(machine.service().unit(Unit::Hub(Hub::Zam1)).in_service);
+        assert_eq!(machine.awaited(), None);
+        // It comes back.
+        assert!(machine.answer(0));
+    }
+}
+
+/// Its turn is forgotten: nobody is refused on its behalf.
+#[test]
+fn a_dead_strand_has_no_turn() {
+    let machine = machine([GLOBAL, NONE]);
+    machine.board().make_busy_once(0);
+    assert_eq!(machine.set(0, 18, 5), 9);
+    died(machine, 0);
+    let answers: Vec<u16> = (0..8).map(|_| machine.get(3, 18).0 as u16).collect();
+    // The turn was its own already, which costs r = 4 refusals at most, once.
+    let refusals = answers.iter().filter(|status| **status == 9).count();
+    assert!(refusals <= 4 && answers[refusals..].iter().all(|status| *status == 0));
+}
+
+#[test]
+fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
+    for bank in 0..8 {
+        let machine = machine([GLOBAL, NONE]);
+        for bank in 0..8 {
+            machine
+                .board()
+                .put(Cell::L2 { node: 0, bank }, 0x40 + bank as u64);
+        }
+        assert_eq!(machine.set(0, 1, 1), 0);
+        // The eight reads come first: the second stop at a bank is in its write.
+        let cell = Cell::L2 { node: 0, bank };
+        let reading = machine.board().stop_at(cell);
+        let (told, tell) = mpsc::channel();
+        thread::spawn(move || {
+            told.send(()).unwrap();
+            machine.set(3, 1, 2);
+        });
+        tell.recv().unwrap();
+        reading.reached();
+        let writing = machine.board().stop_at(cell);
+        reading.go_on();
+        writing.reached();
+
+        assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is not to be had");
+        died(machine, 3);
+        let unit = Unit::L2(Node::Node0);
+        let state = machine.service().unit(unit);
+        assert!(!state.in_service && !state.clean && state.faults == 0);
+        assert_eq!(machine.get(0, 1), (13, 0x0bad));
+        assert_eq!(machine.get(64, 1), (0, 0), "the other node's works on");
+        assert_eq!(machine.service().return_to_service(strand(1), unit), Ok(()));
+        assert_eq!(machine.get(0, 1), (0, 0));
+        for bank in 0..8 {
+            let cell = Cell::L2 { node: 0, bank };
+            assert_eq!(machine.board().holds(cell), 0x40 + bank as u64);
+        }
+    }
+}
+
+#[test]
+fn a_change_does_not_wait_for_the_dead() {
+    let machine = machine([Grant::GLOBAL_STRAND, NONE]);
+    for strand in [0, 3, 64] {
+        assert_eq!(machine.set(strand, 0, 0x11), 0);
+        machine.board().put_pic(strand, 5);
+    }
+    assert_eq!(machine.set(0, 18, 0x55), 0);
+    assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
+    assert!(machine.answer(0) && machine.answer(64));
+    assert_eq!(machine.awaited(), Some([3].into()));
+    assert_eq!(machine.get(1, 18).0, 10);
+    died(machine, 3);
+    machine.answer(65);
+    // The operator's strand is on node 1: one of node 0 is asked for L2 control.
+    assert_eq!(machine.awaited(), Some([0].into()));
+    assert!(machine.answer(0));
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(machine.get(1, 18), (0, 0));
+
+    // Later changes do not wait for it either.
+    assert_eq!(machine.reconfigure(&[GLOBAL, NONE]), Ok(()));
+    assert!(machine.answer(1) && machine.answer(65) && machine.answer(1));
+    assert_eq!(machine.awaited(), None);
+
+    // If it comes back, it clears itself before anything else.
+    assert_eq!(machine.board().pcrs()[&3], 0x11);
+    assert!(machine.answer(3));
+    assert_eq!(machine.board().pcrs()[&3], 0);
+    assert_eq!(machine.board().pics()[&3], 0);
+    assert_eq!(machine.reconfigure(&[Grant::GLOBAL_STRAND, NONE]), Ok(()));
+    assert_eq!(machine.reconfigure(&[NONE, NONE]), Ok(()));
+    assert_eq!(
+        machine.awaited(),
+        Some([0, 3, 64].into()),
+        "it counts again"
+    );
+}
+
+/// Nobody is left on a node who could clear its L2 control.
+#[test]
+fn l2_control_without_a_strand_is_out_of_service() {
+    let machine = machine([GLOBAL, NONE]);
+    assert_eq!(machine.set(64, 1, 2), 0);
+    assert_eq!(machine.set(0, 1, 2), 0);
+    died(machine, 64);
+    assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
+    machine.answer(0);
+    machine.answer(3);
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(machine.get(65, 1), (13, 0x0bad));
+    assert_eq!(machine.get(1, 1), (0, 0));
+    let unit = Unit::L2(Node::Node1);
+    assert_eq!(
+        machine.service().return_to_service(strand(65), unit),
+        Ok(())
+    );
+    assert_eq!(machine.get(65, 1), (0, 0));
+}
+
+/// The strand that makes a change dies in the middle of it, with its lock: the next one goes on.
+#[test]
+fn the_strand_that_clears_dies() {
+    let machine = machine([GLOBAL, NONE]);
+    for id in (2..10).chain(18..90) {
+        assert_eq!(machine.set(0, id, 7), 0);
+    }
+    assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
+    machine.answer(3);
+    machine.answer(64);
+    let stop = machine.board().stop_at(Cell::Register(60));
+    thread::spawn(move || machine.answer(0));
+    stop.reached();
+    assert_eq!(machine.board().holds(Cell::Register(59)), 0);
+    // It has answered, but not to the end.
+    assert_eq!(machine.awaited(), Some([].into()));
+    assert_eq!(machine.get(1, 2).0, 10);
+    assert_eq!(
+        machine
+            .reconfigure(&[GLOBAL, NONE])
+            .unwrap_err()
+            .to_string(),
+        "another strand is at work on a change"
+    );
+    machine.begin_reset(1);
+    assert_eq!(machine.get(1, 2).0, 7);
+    died(machine, 0);
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(machine.negotiate(1, 1, 1), 0);
+    for strand in [1, 65] {
+        for id in (1..10).chain(18..90) {
+            assert_eq!(machine.get(strand, id), (0, 0), "PerfReg {id}");
+        }
+    }
+}

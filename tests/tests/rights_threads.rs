@@ -1,0 +1,110 @@
+//! Threads use what `global` and `strand` cover while the operator moves both from guest to guest. Every value carries the mark
+//! of the guest that wrote it, and nobody ever reads the mark of another.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Cell, Grant, Guest, Machine};
+
+/// The registers that each guest uses, and where its mark is in each: bits that the register keeps.
+const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
+
+const ROUNDS: usize = 150;
+
+fn rights(holder: usize, strand_holder: usize) -> [Grant; 2] {
+    [0, 1].map(|guest| match (guest == holder, guest == strand_holder) {
+        (true, true) => Grant::GLOBAL_HTSTRAND,
+        (true, false) => Grant::GLOBAL,
+        (false, true) => Grant::HTSTRAND,
+        (false, false) => Grant::NONE,
+    })
+}
+
+/// What a strand of a guest does until all is over; how often it got through.
+fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, seen: &AtomicU64) {
+    let mark = guest + 1;
+    while !done.load(Ordering::SeqCst) {
+        for (id, shift) in REGISTERS {
+            machine.answer(strand);
+            let status = machine.set(strand, id, mark << shift);
+            assert!([0, 7, 9, 10].contains(&status), "set {id}: {status}");
+            machine.answer(strand);
+            let (status, value) = machine.get(strand, id);
+            assert!([0, 7, 9, 10].contains(&status), "get {id}: {status}");
+            if status == 0 {
+                seen.fetch_add(1, Ordering::Relaxed);
+                assert!(
+                    value == 0 || value == mark << shift,
+                    "guest {guest} reads {value:#x} in PerfReg {id}"
+                );
+            }
+        }
+        machine.answer(strand);
+        // Bit 3 is HT.
+        let status = machine.set(strand, 0, mark << 4 | 8);
+        assert!([0, 7, 10].contains(&status));
+        machine.answer(strand);
+        // The guest may have been reset.
+        if machine.get(strand, 90).0 == 7 {
+            assert_eq!(machine.negotiate(strand, 1, 1), 0);
+        }
+    }
+}
+
+#[test]
+fn nobody_reads_what_another_guest_has_written() {
+    let board = Board::new(Machine::Batoka, 2, &[]);
+    let guests = [
+        Guest::new([0, 64], rights(0, 1)[0]),
+        Guest::new([1, 65], rights(0, 1)[1]),
+    ];
+    let machine = MachineUnderTest::new(&board, &[], &guests);
+    let done = AtomicBool::new(false);
+    let seen = [const { AtomicU64::new(0) }; 2];
+    thread::scope(|scope| {
+        let players = [0, 64, 1, 65].map(|strand| {
+            let (machine, done, seen) = (&machine, &done, &seen);
+            scope.spawn(move || {
+                let guest = usize::from(strand % 64);
+                play(machine, strand, guest as u64, done, &seen[guest]);
+            })
+        });
+        let wait_while = |condition: &dyn Fn() -> bool| {
+            // A player that ends before it is told has failed.
+            while condition() && !players.iter().any(|player| player.is_finished()) {
+                thread::yield_now();
+            }
+        };
+        for round in 0..ROUNDS {
+            let holder = round / 2 % 2;
+            machine
+                .reconfigure(&rights(holder, round % 2))
+                .expect("there is one operator");
+            if round % 5 == 4 {
+                machine.begin_reset(holder);
+            }
+            // A change in three is overtaken by the next; the others come to their end.
+            if round % 3 != 0 {
+                wait_while(&|| machine.awaited().is_some());
+                let before = seen[holder].load(Ordering::Relaxed);
+                wait_while(&|| seen[holder].load(Ordering::Relaxed) < before + 5);
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    machine
+        .reconfigure(&[Grant::NONE; 2])
+        .expect("nobody else is there");
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    for (cell, value) in board.cells() {
+        assert_eq!(value, 0, "{cell:?}");
+    }
+    assert!(board.cells().contains_key(&Cell::L2 { node: 1, bank: 7 }));
+    assert!(board.pcrs().values().all(|pcr| *pcr == 0));
+    tests::tell(format_args!(
+        "{ROUNDS} changes; reads that were served: {seen:?}"
+    ));
+}

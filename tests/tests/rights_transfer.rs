@@ -1,0 +1,366 @@
+//! Rights that change hands, step by step, written out.
+
+use std::collections::BTreeSet;
+
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::{ChangeError, Unit};
+use tests::board::Board;
+use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
+
+const EVERY_BIT: u64 = u64::MAX;
+
+/// What the L2 control registers hold beside PERF_CONFIG.
+const OTHER_BITS: u64 = 0x8000_0041_2345_678f & !(0b11 << 36);
+
+/// Registers that `global` covers for a guest with strands on nodes 0 and 1, but for register 1.
+fn registers() -> impl Iterator<Item = u64> {
+    (2..10).chain(18..90)
+}
+
+/// A Batoka with two nodes. Guest 0 has strands 0 and 64, guest 1 strands 1 and 65, guest 2 strand 2.
+fn board() -> Board {
+    let board = Board::new(Machine::Batoka, 2, &[]);
+    for node in 0..2 {
+        for bank in 0..8 {
+            board.put(Cell::L2 { node, bank }, OTHER_BITS);
+        }
+    }
+    board
+}
+
+fn machine<'a>(board: &'a Board, grants: [Grant; 3]) -> MachineUnderTest<'a> {
+    let [first, second, third] = grants;
+    let guests = [
+        Guest::new([0, 64], first),
+        Guest::new([1, 65], second),
+        Guest::new([2], third),
+    ];
+    let machine = MachineUnderTest::new(board, &[], &guests);
+    for strand in 0..3 {
+        assert_eq!(machine.negotiate(strand, 1, 1), 0);
+    }
+    machine
+}
+
+/// Writes every register that `global` covers, and register 1 on both nodes.
+fn use_global(machine: &MachineUnderTest, strands: [u16; 2]) {
+    for id in registers() {
+        assert_eq!(machine.set(strands[0], id, EVERY_BIT), 0, "PerfReg {id}");
+    }
+    for strand in strands {
+        assert_eq!(machine.set(strand, 1, 3), 0);
+    }
+}
+
+/// Every register that `global` covers is refused.
+fn has_no_global(machine: &MachineUnderTest, strand: u16) {
+    for id in registers().chain([1]) {
+        assert_eq!(machine.get(strand, id), (10, 0x0bad), "PerfReg {id}");
+        assert_eq!(machine.set(strand, id, 1), 10, "PerfReg {id}");
+    }
+}
+
+/// Every register that `global` covers is there, and 0.
+fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
+    for strand in strands {
+        for id in registers().chain([1]) {
+            assert_eq!(machine.get(strand, id), (0, 0), "PerfReg {id}");
+        }
+    }
+}
+
+fn all_is_clear(board: &Board) {
+    for (cell, value) in board.cells() {
+        let expected = match cell {
+            Cell::L2 { .. } => OTHER_BITS,
+            Cell::Register(_) => 0,
+        };
+        assert_eq!(value, expected, "{cell:?}");
+    }
+}
+
+fn awaited<const N: usize>(strands: [u16; N]) -> Option<BTreeSet<u16>> {
+    Some(strands.into_iter().collect())
+}
+
+#[test]
+fn global_goes_from_one_guest_to_another() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL_HTSTRAND, Grant::STRAND, Grant::NONE]);
+    use_global(&machine, [0, 64]);
+    assert_eq!(machine.set(64, 0, 0xd), 0);
+    board.put_pic(64, 0x1234);
+    let before = board.cells();
+
+    let after = [Grant::HTSTRAND, Grant::GLOBAL_STRAND, Grant::NONE];
+    assert_eq!(machine.reconfigure(&after), Ok(()));
+    assert_eq!(machine.awaited(), awaited([0, 64]));
+    assert_eq!(board.cross_calls(), BTreeSet::from([0, 64]));
+    for strand in [0, 64, 1, 65] {
+        has_no_global(&machine, strand);
+    }
+    assert_eq!(board.cells(), before, "cleared too early");
+    // What neither of them waits for is theirs.
+    assert_eq!(machine.get(64, 0), (0, 0xd));
+    assert_eq!(machine.set(1, 0, 5), 0);
+
+    assert!(machine.answer(0));
+    assert_eq!(machine.awaited(), awaited([64]));
+    assert_eq!(board.cells(), before, "a call may still be in flight");
+    has_no_global(&machine, 1);
+
+    // The last one clears all but the L2 control of the other node, which a strand there is asked for.
+    assert!(machine.answer(64));
+    assert_eq!(machine.awaited(), awaited([0]));
+    assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
+    assert_eq!(board.holds(Cell::L2 { node: 1, bank: 7 }), OTHER_BITS);
+    has_no_global(&machine, 1);
+    assert!(machine.answer(0));
+    assert_eq!(machine.awaited(), None);
+    assert!(board.cross_calls().is_empty());
+
+    all_is_clear(&board);
+    finds_zeros(&machine, [1, 65]);
+    has_no_global(&machine, 0);
+    has_no_global(&machine, 64);
+    // It did not lose `htstrand`.
+    assert_eq!(machine.get(64, 0), (0, 0xd));
+    assert_eq!(board.pics()[&64], 0x1234);
+    use_global(&machine, [1, 65]);
+}
+
+#[test]
+fn a_strand_that_loses_its_right_clears_itself() {
+    let board = board();
+    let machine = machine(&board, [Grant::HTSTRAND, Grant::HTSTRAND, Grant::NONE]);
+    for (number, strand) in [0, 64, 1, 65].into_iter().enumerate() {
+        assert_eq!(machine.set(strand, 0, 0x1_0000 | 0xe), 0);
+        board.put_pic(strand, 100 + number as u64);
+    }
+    let after = [Grant::NONE, Grant::HTSTRAND, Grant::STRAND];
+    assert_eq!(machine.reconfigure(&after), Ok(()));
+    assert_eq!(machine.awaited(), awaited([0, 64]));
+    assert_eq!(machine.get(0, 0), (10, 0x0bad));
+    assert_eq!(machine.set(64, 0, 0), 10);
+    assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can");
+    // It took nothing from anyone to grant the third guest its own strand.
+    assert_eq!(machine.get(2, 0), (0, 0));
+    assert!(machine.answer(64));
+    assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
+    assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0x1_000e, 100));
+    assert!(machine.answer(0));
+    assert_eq!(machine.awaited(), None);
+    assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
+    for strand in [1, 65] {
+        assert_eq!(machine.get(strand, 0), (0, 0x1_000e));
+        assert!(board.pics()[&strand] >= 102);
+    }
+}
+
+#[test]
+fn htstrand_becomes_strand_and_back() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL_HTSTRAND, Grant::NONE, Grant::NONE]);
+    for strand in [0, 64] {
+        assert_eq!(machine.set(strand, 0, 0xc000_0000_0000_000f), 0);
+        board.put_pic(strand, 77);
+    }
+    assert_eq!(machine.set(0, 2, 0x21), 0);
+    let less = [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE];
+    assert_eq!(machine.reconfigure(&less), Ok(()));
+    assert_eq!(machine.set(0, 0, 0x9), 10, "HT is lost at once");
+    assert_eq!(machine.set(0, 0, 0x5), 0, "the rest is not");
+    assert_eq!(machine.get(0, 2), (0, 0x21));
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(board.pcrs()[&0], 0x5);
+    assert_eq!(board.pcrs()[&64], 0xc000_0000_0000_0007);
+    assert_eq!(board.pics()[&64], 77);
+    assert_eq!(machine.get(0, 2), (0, 0x21), "global is not touched");
+    let more = [Grant::GLOBAL_HTSTRAND, Grant::NONE, Grant::NONE];
+    assert_eq!(machine.reconfigure(&more), Ok(()));
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(machine.set(0, 0, 0x9), 0);
+}
+
+#[test]
+fn what_is_rejected_changes_nothing() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL_HTSTRAND, Grant::STRAND, Grant::NONE]);
+    use_global(&machine, [0, 64]);
+    let before = (board.cells(), board.pcrs());
+    let two = [Grant::GLOBAL, Grant::GLOBAL, Grant::HTSTRAND];
+    let error = machine.reconfigure(&two).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "guests 0 and 1 both have global; one guest of a machine can"
+    );
+    let error = machine.reconfigure(&two[1..]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the configuration is for 2 guests; there are 3"
+    );
+    assert_eq!(machine.awaited(), None);
+    assert!(board.cross_calls().is_empty());
+    assert_eq!((board.cells(), board.pcrs()), before);
+    assert_eq!(machine.set(0, 0, 0xf), 0);
+    assert_eq!(machine.get(64, 2), (0, 0xff));
+    assert_eq!(machine.set(1, 0, 8), 10);
+    assert_eq!(machine.get(2, 0).0, 10);
+}
+
+/// The newest configuration counts. Who was to have the right and is not any more never had it.
+#[test]
+fn a_newer_change_takes_the_place_of_a_pending_one() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
+    use_global(&machine, [0, 64]);
+    let to_second = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
+    let to_third = [Grant::NONE, Grant::NONE, Grant::GLOBAL];
+    assert_eq!(machine.reconfigure(&to_second), Ok(()));
+    assert!(machine.answer(64));
+    assert_eq!(machine.reconfigure(&to_third), Ok(()));
+    // Who only waited for the right is asked too, which costs nothing.
+    assert_eq!(machine.awaited(), awaited([0, 1, 65]));
+    for strand in [0, 1, 2] {
+        assert_eq!(machine.get(strand, 2).0, 10);
+    }
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    all_is_clear(&board);
+    assert_eq!(machine.get(2, 2), (0, 0));
+    assert_eq!(machine.get(1, 18).0, 10);
+
+    // Back to the one that had it: cleared all the same.
+    assert_eq!(machine.set(2, 18, 0x1234), 0);
+    assert_eq!(machine.reconfigure(&to_second), Ok(()));
+    assert_eq!(machine.reconfigure(&to_third), Ok(()));
+    assert_eq!(machine.get(2, 18).0, 10);
+    machine.all_answer();
+    assert_eq!(machine.get(2, 18), (0, 0));
+}
+
+#[test]
+fn a_unit_that_cannot_be_cleared_is_out_of_service_until_it_is() {
+    let grants = [Grant::GLOBAL, Grant::NONE, Grant::NONE];
+    let after = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
+    for (unit, cell, id) in [
+        (Unit::Mcu(Node::Node1, Mcu::Mcu0), Cell::Register(7), 7),
+        (Unit::Hub(Hub::Zam2), Cell::Register(60), 60),
+        (Unit::L2(Node::Node1), Cell::L2 { node: 1, bank: 5 }, 1),
+    ] {
+        let board = board();
+        let machine = machine(&board, grants);
+        use_global(&machine, [0, 64]);
+        board.break_cell(cell, Fault::WritesAfter(0));
+        assert_eq!(machine.reconfigure(&after), Ok(()));
+        machine.all_answer();
+        assert_eq!(machine.awaited(), None, "nobody waits for it");
+        let state = machine.service().unit(unit);
+        assert!(!state.in_service && !state.clean && state.faults == 1);
+        assert_eq!(machine.get(65, id), (13, 0x0bad));
+        assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
+
+        // It does not come back before it is clean.
+        let error = machine.service().return_to_service(strand(64), unit);
+        assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
+        assert_eq!(machine.service().unit(unit).faults, 2);
+        assert_eq!(machine.get(65, id), (13, 0x0bad));
+        board.mend();
+        if let Unit::L2(_) = unit {
+            let error = machine.service().return_to_service(strand(0), unit);
+            assert_eq!(error, Err(ChangeError::OtherNode(unit)));
+            assert_eq!(machine.get(65, id), (13, 0x0bad));
+        }
+        assert_eq!(
+            machine.service().return_to_service(strand(64), unit),
+            Ok(())
+        );
+        assert!(machine.service().unit(unit).in_service && machine.service().unit(unit).clean);
+        finds_zeros(&machine, [1, 65]);
+        all_is_clear(&board);
+    }
+}
+
+/// A unit that is out of service while its holder changes is not touched, and cleared when it returns: after the change, or
+/// while it is pending.
+#[test]
+fn a_unit_that_was_out_of_service_is_cleared_when_it_returns() {
+    for returns_while_pending in [false, true] {
+        for (unit, id, on) in [
+            (Unit::Mcu(Node::Node0, Mcu::Mcu1), 4, 0),
+            (Unit::Hub(Hub::Zam0), 18, 64),
+            (Unit::L2(Node::Node1), 1, 64),
+        ] {
+            let board = board();
+            let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
+            use_global(&machine, [0, 64]);
+            let cell = match unit {
+                Unit::L2(_) => Cell::L2 { node: 1, bank: 0 },
+                _ => Cell::Register(id),
+            };
+            board.break_cell(cell, Fault::Always);
+            assert_eq!(machine.set(64, id, 1), 13);
+            board.mend();
+            let before = board.cells();
+            let after = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
+            assert_eq!(machine.reconfigure(&after), Ok(()));
+            assert_eq!(machine.get(1, 2).0, 10);
+            if returns_while_pending {
+                assert_eq!(
+                    machine.service().return_to_service(strand(on), unit),
+                    Ok(())
+                );
+                assert_eq!(machine.get(65, id).0, 10, "nobody has it");
+                assert_eq!(board.cells(), before, "a call may still be in flight");
+            }
+            machine.all_answer();
+            assert_eq!(machine.awaited(), None);
+            if !returns_while_pending {
+                assert_eq!(board.holds(cell), before[&cell], "touched");
+                assert_eq!(machine.get(65, id), (13, 0x0bad));
+                assert_eq!(
+                    machine.service().return_to_service(strand(on), unit),
+                    Ok(())
+                );
+            }
+            finds_zeros(&machine, [1, 65]);
+            all_is_clear(&board);
+        }
+    }
+}
+
+/// A unit that returns within the same hands is as it was.
+#[test]
+fn a_unit_that_returns_to_the_same_guest_keeps_what_is_in_it() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
+    use_global(&machine, [0, 64]);
+    board.break_cell(Cell::Register(3), Fault::Always);
+    assert_eq!(machine.get(0, 3).0, 13);
+    board.mend();
+    let unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
+    assert_eq!(machine.service().return_to_service(strand(0), unit), Ok(()));
+    assert_eq!(machine.get(0, 3), (0, 0x7fff_ffff_7fff_ffff));
+}
+
+/// Negotiation while a change is pending gives the version, and not what is on its way.
+#[test]
+fn negotiation_gives_no_right_that_is_being_moved() {
+    let board = board();
+    let machine = machine(&board, [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE]);
+    let after = [Grant::STRAND, Grant::GLOBAL, Grant::NONE];
+    assert_eq!(machine.reconfigure(&after), Ok(()));
+    for minor in [0, 1, 1] {
+        for strand in [0, 1] {
+            assert_eq!(machine.negotiate(strand, 1, minor), 0);
+            assert_eq!(machine.get(strand, 2).0, 10);
+            assert_eq!(machine.get(strand, 18).0, if minor == 1 { 10 } else { 13 });
+        }
+        assert_eq!(machine.get(0, 0), (0, 0));
+    }
+    machine.all_answer();
+    has_no_global(&machine, 0);
+    finds_zeros(&machine, [1, 65]);
+}
