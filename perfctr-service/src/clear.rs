@@ -27,7 +27,13 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         for register in unit.registers().skip(done) {
             let row = self.rows(on).get(register.index());
             let row = row.ok_or(AccessError::Fault)?;
-            self.bus.write(on, row.address, 0)?;
+            if let Err(error) = self.bus.write(on, row.address, 0) {
+                if error == AccessError::Fault {
+                    // Whoever mends it may leave anything in it.
+                    cleared.store(0, Ordering::Relaxed);
+                }
+                return Err(error);
+            }
             cleared.fetch_add(1, Ordering::Relaxed);
             self.access_ended(unit);
         }

@@ -144,17 +144,25 @@ impl Guest {
     /// crashes on a GPD or ASU without LPU.
     pub(crate) fn reset(&self, out: &UnitSet) {
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
-        self.starting.store(true, Ordering::SeqCst);
-        self.keep(Grant::NONE);
+        self.start();
         self.withdraw(Access::PLACE);
     }
 
-    /// The guest gets its rights. If that ends a reset, hubs that have gone out of service meanwhile count as gone before it.
-    pub(crate) fn started(&self, out: &UnitSet) {
-        if self.starting.swap(false, Ordering::SeqCst) && out.has_a_hub() {
+    /// It holds no right until all that it could use is clear.
+    pub(crate) fn start(&self) {
+        self.starting.store(true, Ordering::SeqCst);
+        self.keep(Grant::NONE);
+    }
+
+    /// The guest has all its rights, or gets them now; whether that ends a reset. Hubs that have gone out of service meanwhile
+    /// count as gone before it.
+    pub(crate) fn started(&self, out: &UnitSet) -> bool {
+        let was_starting = self.starting.swap(false, Ordering::SeqCst);
+        if was_starting && out.has_a_hub() {
             self.hubs_hidden.store(true, Ordering::SeqCst);
             self.withdraw(Access::COMMON);
         }
+        was_starting
     }
 
     fn load(&self) -> Access {

@@ -306,7 +306,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                 return;
             };
             self.changes.begin_reset(guest);
-            self.guest(guest).keep(Grant::NONE);
+            self.guest(guest).start();
             if self.changes.user() == Some(guest) {
                 self.leave(guest);
             }
@@ -441,21 +441,19 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         for guest in all_guests().take(self.guest_count) {
             let state = self.guest(guest);
             let (held, granted) = (state.access().grant(), state.granted());
-            if held == granted || self.is_awaited(guest) {
+            if self.is_awaited(guest) {
                 continue;
             }
             let user = self.changes.user();
             let global = granted.global
                 && user.is_none_or(|user| user == guest && self.changes.leaving().is_none());
             let free = Grant { global, ..granted };
-            if free == held {
+            let started = free == granted && state.started(&self.units.out);
+            if free == held && !started {
                 continue;
             }
             if free.global {
                 self.changes.enter(guest);
-            }
-            if free == granted {
-                state.started(&self.units.out);
             }
             state.raise(free);
             state.refresh(self.machine, &self.units.out);

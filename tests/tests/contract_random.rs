@@ -99,6 +99,73 @@ fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
+/// Grants at random, now and then to two guests that which only one can have.
+fn random_grants(random: &mut Random, world: &World) -> Vec<Grant> {
+    let holder = random.below(world.guests.len() + 1);
+    let mut grants: Vec<Grant> = (0..world.guests.len())
+        .map(|number| Grant {
+            strand: random.one_of(&[
+                StrandGrant::None,
+                StrandGrant::Strand,
+                StrandGrant::HtStrand,
+            ]),
+            global: number == holder,
+        })
+        .collect();
+    if random.below(10) == 0 {
+        let number = random.below(grants.len());
+        grants[number].global = true;
+    }
+    grants
+}
+
+/// The operator, or a strand that answers or dies: a step of a change of rights.
+fn random_step(random: &mut Random, comparison: &mut Comparison) {
+    let strands = |comparison: &Comparison| -> Vec<u16> {
+        let changes = &comparison.world.changes;
+        (changes.awaited.keys().chain(changes.dead.keys()).copied()).collect()
+    };
+    match random.below(16) {
+        0..=3 => {
+            let grants = random_grants(random, &comparison.world);
+            comparison.reconfigure(&grants);
+        }
+        4 => {
+            let guest = random.below(comparison.world.guests.len());
+            comparison.begin_reset(guest);
+        }
+        5 => {
+            let all: Vec<u16> = (comparison.world.guests.iter())
+                .flat_map(|guest| guest.strands.clone())
+                .collect();
+            let strand = random.one_of(&all);
+            comparison.strand_died(strand);
+        }
+        6 => comparison.all_answer(),
+        7 => {
+            let out: Vec<Unit> = comparison.world.out_of_service.iter().copied().collect();
+            if !out.is_empty() {
+                let node = random.below(comparison.world.nodes);
+                comparison.return_to_service(node, random.one_of(&out));
+            }
+        }
+        8 => {
+            // PIC is the strand's own.
+            let strand = comparison.world.guests[0].strands[0];
+            let value = random.next_u64();
+            comparison.world.pic.insert(strand, value);
+            comparison.machine.board().put_pic(strand, value);
+        }
+        _ => {
+            let waiting = strands(comparison);
+            if !waiting.is_empty() {
+                comparison.answer(random.one_of(&waiting));
+            }
+        }
+    }
+    comparison.check_state();
+}
+
 /// Breaks or mends something. Of an L2 only one bank breaks at a time: what is left of a set that fails at one bank and
 /// cannot be undone at another depends on the order of the accesses, which is not fixed.
 fn random_event(random: &mut Random, comparison: &mut Comparison) {
@@ -178,6 +245,7 @@ fn random_sequences() {
     const STEPS: usize = 1500;
     let mut cases = 0;
     let mut statuses = [0_u64; 14];
+    let mut pending = 0_u64;
     for seed in 0..WORLDS as u64 {
         let mut random = Random(seed);
         let world = random_world(&mut random);
@@ -193,6 +261,9 @@ fn random_sequences() {
             let strand = random.one_of(&strands);
             match random.below(100) {
                 0 | 1 => random_event(&mut random, &mut comparison),
+                4..=7 => random_step(&mut random, &mut comparison),
+                // The dead make no calls.
+                _ if comparison.world.changes.dead.contains_key(&strand) => {}
                 2 | 3 if comparison.world.machine == Machine::Batoka => {
                     busy_hub(&mut random, &mut comparison, strand);
                 }
@@ -201,6 +272,7 @@ fn random_sequences() {
                     let out = comparison.call(strand, trap, registers);
                     if !out.exited {
                         statuses[out.regs[0] as usize] += 1;
+                        pending += u64::from(comparison.world.is_pending());
                     }
                 }
             }
@@ -209,9 +281,9 @@ fn random_sequences() {
         cases += comparison.cases;
     }
     tests::tell(format_args!(
-        "random_sequences: {cases} cases; by status {statuses:?}"
+        "random_sequences: {cases} cases, {pending} while rights change hands; by status {statuses:?}"
     ));
-    assert!(cases >= 300_000);
+    assert!(cases >= 300_000 && pending >= 50_000);
     // The sequences reach every status often, so that none is compared by accident only.
     for status in [0, 6, 7, 10, 13] {
         assert!(statuses[status] >= 10_000, "status {status}: {statuses:?}");

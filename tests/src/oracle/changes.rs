@@ -10,6 +10,9 @@ use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The node on which the operator does its work.
+pub const OPERATOR: usize = 0;
+
 /// What a strand clears when it is next between two calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
@@ -78,7 +81,7 @@ impl World {
                 },
             );
         }
-        self.settle();
+        self.settle(OPERATOR);
         Ok(())
     }
 
@@ -121,7 +124,7 @@ impl World {
                 ht: false,
             },
         );
-        self.settle();
+        self.settle(OPERATOR);
     }
 
     /// A strand is between two calls, or comes back from the dead: it does what it is asked for.
@@ -136,14 +139,14 @@ impl World {
                 *self.pcr.entry(strand).or_default() &= !PCR_HT;
             }
         }
-        self.settle();
+        self.settle(World::node_of(strand));
     }
 
     /// A strand has died between two calls.
     pub fn strand_died(&mut self, strand: u16) {
         let owed = self.changes.awaited.remove(&strand).unwrap_or_default();
         self.changes.dead.entry(strand).or_insert(owed);
-        self.settle();
+        self.settle(OPERATOR);
     }
 
     /// A unit is mended, and returned to service by a strand on `node`. Whether that succeeded.
@@ -156,7 +159,7 @@ impl World {
             self.changes.unclean.remove(&unit);
         }
         self.out_of_service.remove(&unit);
-        self.settle();
+        self.settle(node);
         true
     }
 
@@ -216,12 +219,12 @@ impl World {
         strands.any(|strand| self.changes.awaited.contains_key(strand))
     }
 
-    /// What follows from what has happened.
-    fn settle(&mut self) {
+    /// What follows from what has happened on a node.
+    fn settle(&mut self, on: usize) {
         if let Some(guest) = self.changes.leaving
             && !self.is_awaited(guest)
         {
-            self.clear_up(guest);
+            self.clear_up(guest, on);
         }
         for index in 0..self.guests.len() {
             if self.is_awaited(index) {
@@ -236,16 +239,19 @@ impl World {
         }
     }
 
-    fn clear_up(&mut self, guest: usize) {
+    fn clear_up(&mut self, guest: usize, on: usize) {
         let units: Vec<Unit> = (self.changes.unclean.iter().copied())
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
             // L2 control is reached on its own node only.
             let reached = match unit {
-                Unit::L2 { node } => self.guests[guest].strands.iter().any(|strand| {
-                    World::node_of(*strand) == node && !self.changes.dead.contains_key(strand)
-                }),
+                Unit::L2 { node } => {
+                    let there = |strand: &u16| {
+                        World::node_of(*strand) == node && !self.changes.dead.contains_key(strand)
+                    };
+                    node == on || self.guests[guest].strands.iter().any(there)
+                }
                 Unit::Mcu { .. } | Unit::Hub(_) => true,
             };
             if reached && self.clear(unit) {
