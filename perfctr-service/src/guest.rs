@@ -200,3 +200,65 @@ impl Guest {
         word.without(Access::COMMON).or(ht)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use guest_abi::{Mcu, Node, StrandId};
+    use platform::Model;
+
+    use super::*;
+    use crate::units::Unit;
+
+    const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
+    const ROUNDS: usize = 3_000;
+
+    /// A strand negotiates while a unit goes out of service and returns, again and again. A version that is negotiated is
+    /// in force, and no right to the unit comes back before the unit does.
+    #[test]
+    fn negotiation_crosses_faults() {
+        let machine = Machine::new(Model::Maramba, 1).unwrap();
+        let guest = Guest::new(GuestConfig {
+            strands: StrandId::new(0).into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        });
+        let out = UnitSet::new();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let negotiator = scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    for version in [V1_1, Place::NONE] {
+                        guest.negotiate(version, machine, &out);
+                        assert_eq!(guest.access().place(), version);
+                    }
+                }
+            });
+            for _ in 0..ROUNDS {
+                out.add(UNIT);
+                guest.withdraw(Access::of_unit(UNIT));
+                for _ in 0..20 {
+                    let access = guest.access();
+                    let closed = access.without(Access::of_unit(UNIT)) == access;
+                    if !closed {
+                        done.store(true, Ordering::SeqCst);
+                    }
+                    assert!(closed, "{access:?}");
+                    core::hint::spin_loop();
+                }
+                out.remove(UNIT);
+                guest.refresh(machine, &out);
+                if negotiator.is_finished() {
+                    break;
+                }
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        guest.negotiate(V1_1, machine, &out);
+        assert!(guest.access().register(2) && guest.access().ht());
+    }
+}

@@ -1,32 +1,30 @@
 //! What a strand is asked for by cross-call.
 
-use hv_core::sync::{AtomicU64, Ordering};
+use hv_core::sync::{AtomicU32, Ordering};
 
-const ASKED: u64 = 1;
-const EXCUSED: u64 = 1 << 1;
+const ASKED: u32 = 1;
+const EXCUSED: u32 = 1 << 1;
 /// %pcr and %pic.
-pub(crate) const PCR: u64 = 1 << 2;
+pub(crate) const PCR: u32 = 1 << 2;
 /// HT in %pcr.
-pub(crate) const HT: u64 = 1 << 3;
-const FIRST_NUMBER: u64 = 1 << 4;
+pub(crate) const HT: u32 = 1 << 3;
 
 /// What a strand is asked for by cross-call, and has not answered yet.
 ///
-/// Requests are numbered. An answer is an exchange of the very word that the strand had read before it did anything, so the
-/// answer to an older request does not count for a newer one. What an older request asked for and the strand has not done is
-/// asked for still.
+/// An answer is an exchange of the very word that the strand had read before it did anything. So the answer to an older request
+/// does not count for a newer one that wants more, or that comes after the strand was believed dead; and what an older request
+/// wants and the strand has not done is wanted still. A newer request for the same is answered with it, and that is right:
+/// from the moment that it read the word until it answers, the strand has been in no call and in no guest code.
 #[derive(Debug)]
-pub(crate) struct Request(AtomicU64);
+pub(crate) struct Request(AtomicU32);
 
 impl Request {
     pub(crate) const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self(AtomicU32::new(0))
     }
 
     /// Asks the strand to clear what these bits say, maybe nothing, and to answer. A strand that is excused stays so.
-    pub(crate) fn ask(&self, clear: u64) {
-        // The number first: if the bits are set already, an exchange that has begun before fails all the same.
-        self.0.fetch_add(FIRST_NUMBER, Ordering::SeqCst);
+    pub(crate) fn ask(&self, clear: u32) {
         self.0.fetch_or(ASKED | clear, Ordering::SeqCst);
     }
 
@@ -35,19 +33,14 @@ impl Request {
         self.0.fetch_or(ASKED | EXCUSED, Ordering::SeqCst);
     }
 
-    pub(crate) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
 
     /// What was read is done. Whether nothing was added meanwhile.
-    pub(crate) fn answer(&self, read: u64) -> bool {
+    pub(crate) fn answer(&self, read: u32) -> bool {
         self.0
-            .compare_exchange(
-                read,
-                read & !(FIRST_NUMBER - 1),
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(read, 0, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
     }
 

@@ -354,13 +354,13 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         self.changes.leave();
     }
 
-    fn ask_all(&self, guest: GuestId, clear: u64) {
+    fn ask_all(&self, guest: GuestId, clear: u32) {
         for strand in self.guest(guest).strands().iter() {
             self.ask(strand, clear);
         }
     }
 
-    fn ask(&self, strand: StrandId, clear: u64) {
+    fn ask(&self, strand: StrandId, clear: u32) {
         self.request(strand).ask(clear);
         self.registers.cross_call(strand);
     }

@@ -1,7 +1,7 @@
 //! Rights that change hands while calls are in flight: nothing that a loser does late is left, and an answer counts for what
 //! it was given to.
 
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use guest_abi::{Node, StrandId};
@@ -51,10 +51,12 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand that stops in the middle of its answer.
+/// A strand that stops in the middle of its answer, right after it has written %pcr.
 struct Stopping {
     board: &'static Board,
-    at: OnceLock<[Arc<Barrier>; 2]>,
+    /// How often it may do so without stopping.
+    allowed: AtomicU32,
+    written: AtomicU32,
 }
 
 impl StrandRegisters for Stopping {
@@ -68,9 +70,9 @@ impl StrandRegisters for Stopping {
 
     fn set_pcr(&self, strand: StrandId, value: u64) {
         self.board.set_pcr(strand, value);
-        if let Some([reached, go_on]) = self.at.get() {
-            reached.wait();
-            go_on.wait();
+        let written = self.written.fetch_add(1, Ordering::SeqCst);
+        while written >= self.allowed.load(Ordering::SeqCst) {
+            thread::yield_now();
         }
     }
 
@@ -103,7 +105,8 @@ fn an_answer_to_an_older_change_does_not_count() {
     };
     let registers: &'static Stopping = Box::leak(Box::new(Stopping {
         board,
-        at: OnceLock::new(),
+        allowed: AtomicU32::new(0),
+        written: AtomicU32::new(0),
     }));
     let machine = Machine::new(Model::Maramba, 1).unwrap();
     let service = PerfCounterService::new(machine, board, registers, &[config]).unwrap();
@@ -117,22 +120,26 @@ fn an_answer_to_an_older_change_does_not_count() {
     board.put_pic(0, 0x77);
 
     assert!(to(StrandRight::Strand).is_some());
-    let barriers = [(); 2].map(|()| Arc::new(Barrier::new(2)));
-    assert!(registers.at.set(barriers.clone()).is_ok());
     thread::scope(|scope| {
         let service = &*service;
         assert!(board.take_cross_call(0));
         let answering = scope.spawn(move || service.cross_called(strand(0)));
+        let writes = |times| {
+            while registers.written.load(Ordering::SeqCst) < times {
+                assert!(!answering.is_finished(), "it has answered");
+                thread::yield_now();
+            }
+        };
         // It has cleared HT, and not answered.
-        barriers[0].wait();
+        writes(1);
         service.strand_died(strand(9), strand(0));
         assert_eq!(service.pending(), None, "a dead strand is not waited for");
         assert!(to(StrandRight::None).is_none(), "nor later");
-        barriers[1].wait();
+        registers.allowed.store(1, Ordering::SeqCst);
         // It has seen the newer request by itself, and clears all.
-        barriers[0].wait();
+        writes(2);
         assert_eq!(board.pcrs()[&0], 0);
-        barriers[1].wait();
+        registers.allowed.store(2, Ordering::SeqCst);
         answering.join().unwrap();
     });
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
