@@ -36,6 +36,7 @@ pub enum After {
 }
 
 /// Versions of the groups that every guest has.
+#[derive(Default)]
 struct BaseVersions {
     sun4v: Negotiated,
     core: Negotiated,
@@ -55,24 +56,19 @@ pub struct Hypervisor<S, E, T = Off> {
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
     /// A hypervisor with these services. Earlier ones are asked first.
-    pub const fn new(services: S, embedder: E) -> Self {
+    pub fn new(services: S, embedder: E) -> Self {
         Self::with_trace(services, embedder, Off)
     }
 }
 
 impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     /// A hypervisor with these services that records what it does.
-    pub const fn with_trace(services: S, embedder: E, trace: T) -> Self {
+    pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
         Self {
             services,
             embedder,
             trace,
-            base: [const {
-                BaseVersions {
-                    sun4v: Negotiated::new(),
-                    core: Negotiated::new(),
-                }
-            }; GuestId::COUNT],
+            base: core::array::from_fn(|_| BaseVersions::default()),
         }
     }
 

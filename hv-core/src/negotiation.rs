@@ -48,17 +48,12 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<Place, 
         .ok_or(HvError::NotSupported)
 }
 
-/// What one guest has negotiated of one group, shared by all its strands. It is written whole: strands that negotiate at
-/// the same time get one version or the other.
+/// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
+/// that negotiate at the same time get one version or the other.
 #[derive(Debug, Default)]
 pub(crate) struct Negotiated(AtomicU8);
 
 impl Negotiated {
-    /// Not negotiated.
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU8::new(0))
-    }
-
     /// What is negotiated.
     pub(crate) fn get(&self) -> Place {
         Place(self.0.load(Ordering::Relaxed))
@@ -96,6 +91,6 @@ mod tests {
     #[test]
     fn a_place_outside_the_list_is_no_version() {
         assert_eq!(Place::new(4).version(VERSIONS), Version::NONE);
-        assert_eq!(Negotiated::new().get(), Place::NONE);
+        assert_eq!(Negotiated::default().get(), Place::NONE);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ended: AtomicU64::new(1),
             taken_by: AtomicU32::new(0),
@@ -75,8 +75,8 @@ impl Progress {
 pub(crate) struct AllProgress([Progress; UNITS]);
 
 impl AllProgress {
-    pub(crate) const fn new() -> Self {
-        Self([const { Progress::new() }; UNITS])
+    pub(crate) fn new() -> Self {
+        Self(core::array::from_fn(|_| Progress::new()))
     }
 
     /// That of a unit; a memory channel has none.
@@ -90,7 +90,7 @@ impl AllProgress {
 }
 
 /// Since when a strand finds a unit busy. Only that strand uses it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stopwatch {
     /// The count of accesses at that time; 0 for none, which no count is.
     ended: AtomicU64,
@@ -98,13 +98,6 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub(crate) const fn new() -> Self {
-        Self {
-            ended: AtomicU64::new(0),
-            since: AtomicU64::new(0),
-        }
-    }
-
     /// The unit is busy at the time `now`. Whether it has been for too long.
     pub(crate) fn busy(&self, progress: &Progress, now: u64) -> bool {
         let ended = progress.ended.load(Ordering::SeqCst);
@@ -117,14 +110,10 @@ impl Stopwatch {
 }
 
 /// The stopwatches of a strand.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stopwatches([Stopwatch; WATCHED]);
 
 impl Stopwatches {
-    pub(crate) const fn new() -> Self {
-        Self([const { Stopwatch::new() }; WATCHED])
-    }
-
     /// That for a unit; for L2 control, of the strand's own node. A memory channel has none.
     pub(crate) fn of(&self, unit: Unit) -> Option<&Stopwatch> {
         match unit {

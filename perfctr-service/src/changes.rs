@@ -11,10 +11,11 @@ use crate::units::Unit;
 pub(crate) struct Changes {
     /// The strand that makes steps, plus one; 0 for nobody.
     lock: AtomicU32,
-    /// There is something to do since the one who has the lock last looked.
+    /// There is something to do since the one who has the lock last looked. Only ever exchanged: loom knows no order of
+    /// sequentially consistent stores and loads.
     again: AtomicBool,
     /// Guests that have started again and whose rights are to be taken.
-    resets: [AtomicU64; GuestId::COUNT / 64],
+    resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
     /// The guest, plus one, whose reset is being taken up.
     resetting: AtomicU32,
     /// The guest, plus one, that has `global`, or had it last and has left something behind.
@@ -31,11 +32,11 @@ impl Changes {
         Self {
             lock: AtomicU32::new(0),
             again: AtomicBool::new(false),
-            resets: [const { AtomicU64::new(0) }; GuestId::COUNT / 64],
+            resets: Default::default(),
             resetting: AtomicU32::new(0),
             user: AtomicU32::new(user.map_or(0, |number| number as u32 + 1)),
             leaving: AtomicBool::new(false),
-            cleared: [const { AtomicU8::new(0) }; Unit::COUNT],
+            cleared: Default::default(),
         }
     }
 
@@ -96,17 +97,17 @@ impl Changes {
 
     /// There is something to do.
     pub(crate) fn mark(&self) {
-        self.again.store(true, Ordering::SeqCst);
+        self.again.swap(true, Ordering::SeqCst);
     }
 
     /// All that was marked until now will be looked at.
     pub(crate) fn look(&self) {
-        self.again.store(false, Ordering::SeqCst);
+        self.again.swap(false, Ordering::SeqCst);
     }
 
     /// Whether there is something to do that nobody has looked at.
     pub(crate) fn is_marked(&self) -> bool {
-        self.again.load(Ordering::SeqCst)
+        self.again.fetch_or(false, Ordering::SeqCst)
     }
 
     /// The guest that has `global`, or had it last and has left something behind.

@@ -227,7 +227,7 @@ mod tests {
             grant: Grant::ALL,
             compatible: false,
         });
-        let out = UnitSet::new();
+        let out = UnitSet::default();
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let negotiator = scope.spawn(|| {

@@ -15,14 +15,10 @@ pub(crate) const HT: u32 = 1 << 3;
 /// does not count for a newer one that wants more, or that comes after the strand was believed dead; and what an older request
 /// wants and the strand has not done is wanted still. A newer request for the same is answered with it, and that is right:
 /// from the moment that it read the word until it answers, the strand has been in no call and in no guest code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 
 impl Request {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     /// Asks the strand to clear what these bits say, maybe nothing, and to answer. A strand that is excused stays so.
     pub(crate) fn ask(&self, clear: u32) {
         self.0.fetch_or(ASKED | clear, Ordering::SeqCst);

@@ -17,6 +17,9 @@ use crate::table::{self, Rows};
 
 use crate::units::{Unit, UnitState, Units};
 
+/// How many strands there can be. The model checker has room for fewer.
+pub(crate) const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
+
 /// What the service keeps for a strand.
 #[derive(Debug)]
 pub(crate) struct StrandState {
@@ -37,7 +40,7 @@ pub struct PerfCounterService<B, R> {
     pub(crate) registers: R,
     pub(crate) machine: Machine,
     pub(crate) guests: [Guest; GuestId::COUNT],
-    pub(crate) strands: [StrandState; StrandId::COUNT],
+    pub(crate) strands: [StrandState; STRANDS],
     pub(crate) hubs: [HubGate; Hub::ALL.len()],
     pub(crate) l2: [L2Lock; Node::ALL.len()],
     pub(crate) units: Units,
@@ -70,15 +73,15 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                 StrandState {
                     rows: table::rows(node),
                     node,
-                    counts: Counts::new(),
-                    request: Request::new(),
-                    stopwatches: Stopwatches::new(),
+                    counts: Counts::default(),
+                    request: Request::default(),
+                    stopwatches: Stopwatches::default(),
                 }
             }),
             registers,
-            hubs: [const { HubGate::new() }; Hub::ALL.len()],
-            l2: [const { L2Lock::new() }; Node::ALL.len()],
-            units: Units::new(),
+            hubs: Default::default(),
+            l2: Default::default(),
+            units: Units::default(),
             progress: AllProgress::new(),
             changes: Changes::new(guests.iter().position(|guest| guest.grant.global)),
             guest_count: guests.len(),

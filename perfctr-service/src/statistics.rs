@@ -129,14 +129,10 @@ const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
 /// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Counts {
-    pub(crate) const fn new() -> Self {
-        Self([const { [const { [const { AtomicU64::new(0) }; OUTCOMES] }; CLASSES] }; OPERATIONS])
-    }
-
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
         let count = &self.0[operation as usize][class as usize][outcome.index()];

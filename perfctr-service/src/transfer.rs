@@ -48,7 +48,7 @@ use crate::grants::Grants;
 use crate::guest::Guest;
 use crate::policy::{ConfigError, Grant, StrandRight, StrandSet};
 use crate::request::{HT, PCR, Request};
-use crate::service::PerfCounterService;
+use crate::service::{PerfCounterService, STRANDS};
 use crate::units::Unit;
 
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
@@ -145,7 +145,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
     ///
     /// Nothing waits for ever unless one of these has died; then that has to be [said](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
-        let awaited: StrandSet = (0..StrandId::COUNT)
+        let awaited: StrandSet = (0..STRANDS)
             .filter_map(StrandId::new)
             .filter(|strand| self.request(*strand).is_awaited())
             .collect();

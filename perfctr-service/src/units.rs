@@ -68,10 +68,6 @@ impl Unit {
             Self::L2(node) => 12 + node.index(),
         }
     }
-
-    const fn bit(self) -> u32 {
-        1 << self.number()
-    }
 }
 
 impl core::fmt::Display for Unit {
@@ -100,14 +96,10 @@ pub struct UnitState {
 }
 
 /// A set of units.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct UnitSet(AtomicU32);
 
 impl UnitSet {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     /// Adds a unit; whether it was not there before.
     pub(crate) fn add(&self, unit: Unit) -> bool {
         let bit = 1 << unit.number();
@@ -119,25 +111,33 @@ impl UnitSet {
     }
 
     pub(crate) fn has(&self, unit: Unit) -> bool {
-        self.0.load(Ordering::SeqCst) >> unit.number() & 1 != 0
+        self.bits() >> unit.number() & 1 != 0
     }
 
     /// The rights to all of them.
     pub(crate) fn access(&self) -> Access {
+        let out = self.bits();
         Unit::all()
-            .filter(|unit| self.has(*unit))
+            .filter(|unit| out >> unit.number() & 1 != 0)
             .fold(Access::NOTHING, |access, unit| {
                 access.or(Access::of_unit(unit))
             })
     }
 
     pub(crate) fn has_a_hub(&self) -> bool {
-        Hub::ALL.iter().any(|hub| self.has(Unit::Hub(*hub)))
+        let out = self.bits();
+        Hub::ALL
+            .iter()
+            .any(|hub| out >> Unit::Hub(*hub).number() & 1 != 0)
+    }
+
+    fn bits(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
     }
 }
 
 /// What is known of all units.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Units {
     /// Out of service, on the whole machine.
     pub(crate) out: UnitSet,
@@ -148,15 +148,6 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    pub(crate) const fn new() -> Self {
-        Self {
-            out: UnitSet::new(),
-            unclean: UnitSet::new(),
-            faults: [const { AtomicU32::new(0) }; Unit::COUNT],
-            stuck: [const { AtomicU32::new(0) }; Unit::COUNT],
-        }
-    }
-
     /// Whether the unit of a register is out of service.
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
         Unit::of(register, caller).is_some_and(|unit| self.out.has(unit))

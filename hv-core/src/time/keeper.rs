@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
 
 use super::{Machine, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A source that may be used.
 #[derive(Clone, Copy, Debug)]

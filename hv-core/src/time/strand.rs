@@ -4,7 +4,7 @@ use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource};
 
 use super::Timekeeper;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// A strand's clock: nanoseconds since the [`Timekeeper`] was made, never fewer than before on this strand.
 ///

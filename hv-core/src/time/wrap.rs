@@ -2,7 +2,7 @@
 
 use guest_abi::clock::Width;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// The 64 bits of a counter that has fewer.
 ///

@@ -6,7 +6,7 @@
 //! Times are in units of `1 << DROPPED` ticks: a layout that leaves out the lower bits of the clock does so everywhere, so
 //! that times of one ring never go back.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::plain::{AtomicU32, Ordering};
 
 /// The time in a header, in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

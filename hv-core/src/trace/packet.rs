@@ -1,6 +1,6 @@
 //! A packet: a part of a ring that is written, read, and overwritten as a whole.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Nothing, or a packet that is being set up. The numbers of packets begin with 1.
 const NONE: u64 = 0;

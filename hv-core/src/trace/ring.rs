@@ -6,7 +6,7 @@ use super::event::Event;
 use super::layout::{Layout, size};
 use super::packet::{Packet, Start};
 use super::reader::Reader;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// What becomes of events when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use guest_abi::{Clock, StrandId};
 use super::event::Event;
 use super::layout::Layout;
 use super::ring::Ring;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, spin_loop};
+use crate::sync::plain::{AtomicBool, AtomicU64, Ordering, spin_loop};
 
 /// Who records an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

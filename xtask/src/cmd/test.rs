@@ -18,8 +18,8 @@ use crate::trace::{Kind, TraceReader};
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, all tests, the instructions that a call may take, and the service on
-/// SPARC V9. It stops at the first step that fails, with exit status 1. What is missing for it (components of the Rust
+/// Formatting, clippy and rustdoc without warnings, all tests, models of strands that meet (loom), the instructions that a
+/// call may take, and the service on SPARC V9. It stops at the first step that fails, with exit status 1. What is missing for it (components of the Rust
 /// toolchain, valgrind, a compiler and an emulator for SPARC) is installed where that can be done.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
@@ -31,7 +31,7 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "cargo fmt --all --check",
         run: || {
@@ -59,13 +59,27 @@ const STEPS: [Step; 8] = [
         run: || {
             cargo_passes(
                 &["doc", "--workspace", "--no-deps", "--all-features"],
-                Some("-Dwarnings"),
+                Some(("RUSTDOCFLAGS", "-Dwarnings")),
             )
         },
     },
     Step {
         name: "cargo test --workspace",
         run: || cargo_passes(&["test", "--workspace"], None),
+    },
+    Step {
+        name: "models of what strands do at the same time, checked by loom",
+        run: || {
+            let models = [
+                "test",
+                "--quiet",
+                "--release",
+                "--package=tests",
+                "--test=loom",
+                "--target-dir=target/loom",
+            ];
+            cargo_passes(&models, Some(("RUSTFLAGS", "--cfg loom")))
+        },
     },
     Step {
         name: "instructions per call, within budget",
@@ -116,12 +130,12 @@ fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Runs cargo; what it prints is seen.
-fn cargo_passes(arguments: &[&str], rustdoc_flags: Option<&str>) -> anyhow::Result<()> {
+/// Runs cargo, with flags added to those in an environment variable; what it prints is seen.
+fn cargo_passes(arguments: &[&str], flags: Option<(&str, &str)>) -> anyhow::Result<()> {
     let mut command = cargo();
-    if let Some(flags) = rustdoc_flags {
-        let before = env::var("RUSTDOCFLAGS").unwrap_or_default();
-        command.env("RUSTDOCFLAGS", format!("{before} {flags}").trim());
+    if let Some((name, flags)) = flags {
+        let before = env::var(name).unwrap_or_default();
+        command.env(name, format!("{before} {flags}").trim());
     }
     let status = command
         .args(arguments)

@@ -1,0 +1,360 @@
+//! Hypervisor and service as in an image, small enough for the model checker.
+
+use std::array;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use guest_abi::{HvError, Node, Registers, StrandId};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicBool as ModelledBool;
+use perfctr_service::{ChangeError, Grant, Grants, GuestConfig, PerfCounterService, Unit};
+use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
+
+use crate::{Part, explore, meet};
+
+/// NODE0_MCU0_PCR.
+pub(crate) const DRAM: u64 = 2;
+
+/// Where it is.
+const DRAM_ADDRESS: PhysicalAddress = PhysicalAddress(0x84_0000_0400);
+
+/// ZAM0_LPU_A_PCR.
+pub(crate) const HUB: u64 = 18;
+
+pub(crate) const EOK: u64 = 0;
+pub(crate) const EBADTRAP: u64 = 7;
+pub(crate) const ENOACCESS: u64 = 10;
+pub(crate) const ENOTSUPPORTED: u64 = 13;
+
+/// How many strands the machine has.
+const STRANDS: usize = 4;
+
+/// Devices that hold what was written, until they are broken. They are no part of what is modelled, but for the cross-calls
+/// between strands.
+pub(crate) struct Devices {
+    broken: AtomicBool,
+    accesses: AtomicU64,
+    /// What NODE0_MCU0_PCR holds.
+    dram: AtomicU64,
+    /// The strand, plus one, that had the last access to it, not counting those that write 0.
+    last: AtomicU64,
+    pcr: [AtomicU64; STRANDS],
+    cross_calls: [ModelledBool; STRANDS],
+    /// Stands for the hubs: loom stops at two accesses that are not one after the other for certain.
+    hubs: UnsafeCell<()>,
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        Self {
+            broken: AtomicBool::new(false),
+            accesses: AtomicU64::new(0),
+            dram: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            pcr: Default::default(),
+            cross_calls: array::from_fn(|_| ModelledBool::new(false)),
+            hubs: UnsafeCell::new(()),
+        }
+    }
+}
+
+impl Devices {
+    /// The strand that had the last access to NODE0_MCU0_PCR, not counting those that write 0.
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.last
+            .load(Ordering::SeqCst)
+            .checked_sub(1)
+            .map(|last| last as usize)
+    }
+
+    /// What %pcr of a strand holds.
+    pub(crate) fn pcr(&self, strand: usize) -> u64 {
+        self.pcr[strand].load(Ordering::SeqCst)
+    }
+
+    fn note(&self, strand: StrandId) {
+        self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
+    }
+
+    /// Every access faults from now on, or none.
+    pub(crate) fn set_broken(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
+    }
+
+    /// How many accesses there were.
+    pub(crate) fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::SeqCst)
+    }
+
+    fn access(&self, address: PhysicalAddress) -> Result<(), AccessError> {
+        const HUBS: u64 = 0xe0_0000_0000;
+        if address.0 >= HUBS {
+            self.hubs.with_mut(|_| ());
+        }
+        self.accesses.fetch_add(1, Ordering::SeqCst);
+        if self.broken.load(Ordering::SeqCst) {
+            Err(AccessError::Fault)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Board(Rc<Devices>);
+
+impl Bus for Board {
+    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        self.0.access(address)?;
+        if address != DRAM_ADDRESS {
+            return Ok(0);
+        }
+        self.0.note(strand);
+        Ok(self.0.dram.load(Ordering::SeqCst))
+    }
+
+    fn write(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        self.0.access(address)?;
+        if address == DRAM_ADDRESS {
+            self.0.dram.store(value, Ordering::SeqCst);
+            if value != 0 {
+                self.0.note(strand);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StrandRegisters for Board {
+    fn node(&self, strand: StrandId) -> Node {
+        strand.node()
+    }
+
+    fn pcr(&self, strand: StrandId) -> u64 {
+        self.0.pcr(strand.index())
+    }
+
+    fn set_pcr(&self, strand: StrandId, value: u64) {
+        self.0.pcr[strand.index()].store(value, Ordering::SeqCst);
+    }
+
+    fn set_pic(&self, _: StrandId, _: u64) {}
+
+    fn ticks(&self, _: StrandId) -> u64 {
+        0
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        self.0.cross_calls[strand.index()].swap(true, Ordering::SeqCst);
+    }
+}
+
+struct NoConsole;
+
+impl Embedder for NoConsole {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Err(HvError::WouldBlock)
+    }
+}
+
+/// A machine with hubs and a guest that holds everything and has negotiated nothing. Most models have it alone, on strands
+/// 0 to 3; for [two](Modelled::two_guests) it is on strand 0, and another that holds nothing on strand 2.
+pub(crate) struct Modelled {
+    hypervisor: Hypervisor<(PerfCounterService<Board, Board>,), NoConsole>,
+    devices: Rc<Devices>,
+}
+
+const GUEST: GuestId = GuestId::new(0).unwrap();
+
+/// The other guest, where there are two.
+pub(crate) const OTHER: GuestId = GuestId::new(1).unwrap();
+
+fn guest_on(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
+    GuestConfig {
+        strands: strands.into_iter().filter_map(StrandId::new).collect(),
+        grant,
+        compatible: false,
+    }
+}
+
+fn strand_id(strand: usize) -> StrandId {
+    StrandId::new(strand).unwrap()
+}
+
+impl Modelled {
+    pub(crate) fn new() -> Self {
+        Self::with(&[guest_on(0..STRANDS, Grant::ALL)])
+    }
+
+    /// Guest 0 on strand 0, with all rights; guest 1 on strand 2, with none.
+    pub(crate) fn two_guests() -> Self {
+        Self::with(&[guest_on([0], Grant::ALL), guest_on([2], Grant::NONE)])
+    }
+
+    fn with(guests: &[GuestConfig]) -> Self {
+        let devices = Rc::new(Devices::default());
+        let board = Board(Rc::clone(&devices));
+        let machine = Machine::new(Model::Batoka, 1).unwrap();
+        let service = PerfCounterService::new(machine, board.clone(), board, guests).unwrap();
+        Self {
+            hypervisor: Hypervisor::new((service,), NoConsole),
+            devices,
+        }
+    }
+
+    pub(crate) fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    pub(crate) fn service(&self) -> &PerfCounterService<Board, Board> {
+        &self.hypervisor.services().0
+    }
+
+    pub(crate) fn guest(&self) -> GuestId {
+        GUEST
+    }
+
+    pub(crate) fn reset_guest(&self) {
+        self.hypervisor.reset_guest(GUEST, strand_id(3));
+    }
+
+    /// A strand is between two calls, and takes its cross-call if there is one.
+    pub(crate) fn answer(&self, strand: usize) {
+        if self.devices.cross_calls[strand].swap(false, Ordering::SeqCst) {
+            self.service().cross_called(strand_id(strand));
+        }
+    }
+
+    /// The operator grants everything to one guest, and nothing to the other.
+    pub(crate) fn give_global(&self, to: GuestId) {
+        let mut grants = Grants::none(2);
+        grants.set(to, Grant::ALL).unwrap();
+        // Strand 0 may be at work on the change before.
+        while let Err(error) = self.service().reconfigure(strand_id(3), &grants) {
+            assert_eq!(error, ChangeError::Busy);
+            loom::thread::yield_now();
+        }
+    }
+
+    /// The operator returns a unit to service.
+    pub(crate) fn return_to_service(&self, unit: Unit) {
+        let returned = self.service().return_to_service(strand_id(3), unit);
+        assert_eq!(returned, Ok(()));
+    }
+
+    /// All strands take their cross-calls, and then no change is pending.
+    pub(crate) fn all_answer(&self) {
+        for _ in 0..3 {
+            (0..STRANDS).for_each(|strand| self.answer(strand));
+        }
+        assert_eq!(self.service().pending(), None);
+    }
+
+    /// The guest of a strand.
+    fn guest_of(&self, strand: usize) -> GuestId {
+        let alone = self.service().grants().guests() == 1;
+        if alone || strand < 2 { GUEST } else { OTHER }
+    }
+
+    fn trap(&self, strand: usize, core: bool, function: u64, arguments: [u64; 5]) -> [u64; 3] {
+        let caller = Caller {
+            guest: self.guest_of(strand),
+            strand: strand_id(strand),
+        };
+        let mut registers = Registers::call(function, arguments);
+        let strand = self.hypervisor.strand(caller);
+        if core {
+            let _ = strand.core_trap(&mut registers);
+        } else {
+            strand.fast_trap(&mut registers);
+        }
+        [registers.o0, registers.o1, registers.o2]
+    }
+
+    /// Negotiates 1.`minor` of group 0x205: status and minor number.
+    pub(crate) fn negotiate(&self, strand: usize, minor: u64) -> (u64, u64) {
+        let [status, minor, _] = self.trap(strand, true, 0, [0x205, 1, minor, 0, 0]);
+        (status, minor)
+    }
+
+    /// The version that is negotiated.
+    pub(crate) fn version(&self, strand: usize) -> (u64, u64) {
+        let [status, major, minor] = self.trap(strand, true, 3, [0x205, 0, 0, 0, 0]);
+        assert_eq!(status, 0);
+        (major, minor)
+    }
+
+    /// The status of a get.
+    pub(crate) fn get(&self, strand: usize, id: u64) -> u64 {
+        self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
+    }
+
+    /// The value that a get returns, if it succeeds.
+    pub(crate) fn value(&self, strand: usize, id: u64) -> Option<u64> {
+        let [status, value, _] = self.trap(strand, false, 0x106, [id, 0, 0, 0, 0]);
+        (status == EOK).then_some(value)
+    }
+
+    /// The status of a set.
+    pub(crate) fn set(&self, strand: usize, id: u64, value: u64) -> u64 {
+        self.trap(strand, false, 0x107, [id, value, 0, 0, 0])[0]
+    }
+
+    /// Whether a get of this register is a common case, as it is for good when nothing is out of the ordinary.
+    pub(crate) fn is_common(&self, strand: usize, id: u64) -> bool {
+        let strand = self.hypervisor.strand(Caller {
+            guest: self.guest_of(strand),
+            strand: strand_id(strand),
+        });
+        let (seat,) = strand.seats();
+        seat.get_common(id).is_some()
+    }
+
+    /// What is left once all strands are done: all of the registers of the version, each at once.
+    pub(crate) fn check_complete(&self, minor: u64) {
+        assert_eq!(self.version(0), (1, minor));
+        for strand in 0..2 {
+            assert!(self.is_common(strand, DRAM));
+            if minor == 0 {
+                assert_eq!(self.get(strand, HUB), ENOTSUPPORTED);
+            } else {
+                assert!(self.is_common(strand, HUB));
+            }
+        }
+    }
+}
+
+/// Strand 1 negotiates 1.0.
+pub(crate) fn negotiate_1_0(machine: &Modelled) {
+    assert_eq!(machine.negotiate(1, 0), (EOK, 0));
+}
+
+/// Strand 1 negotiates 1.1.
+pub(crate) fn negotiate_1_1(machine: &Modelled) {
+    assert_eq!(machine.negotiate(1, 1), (EOK, 1));
+}
+
+/// Two parts that meet, in both orders of starting them: from each, the model checker finds orders that it does not look
+/// for from the other, because of a word it only remembers the last access.
+pub(crate) fn explore_two(
+    preemptions: usize,
+    parts: [Part<Modelled>; 2],
+    before: fn(&Modelled),
+    after: fn(&Modelled),
+) {
+    let [first, second] = parts;
+    for parts in [[first, second], [second, first]] {
+        explore(preemptions, 20, move || {
+            let machine = Rc::new(Modelled::new());
+            before(&machine);
+            meet(&machine, parts);
+            after(&machine);
+        });
+    }
+}

@@ -1,0 +1,76 @@
+//! Two strands of a guest negotiate. A version takes effect whole: no call is answered by a mixture of two.
+
+use crate::machine::{
+    DRAM, EBADTRAP, ENOTSUPPORTED, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,
+};
+
+/// One strand asks for 1.0, another for 1.1: each gets what it asked for, and what is left is one of them. At most 4
+/// preemptions.
+#[test]
+fn two_strands_negotiate() {
+    explore_two(
+        4,
+        [
+            |machine| {
+                assert_eq!(machine.negotiate(0, 1), (EOK, 1));
+                assert_eq!(machine.get(0, DRAM), EOK);
+                let (major, minor) = machine.version(0);
+                assert!(major == 1 && minor <= 1);
+            },
+            |machine| {
+                assert_eq!(machine.negotiate(1, 0), (EOK, 0));
+                assert_eq!(machine.get(1, DRAM), EOK);
+            },
+        ],
+        |_| {},
+        |machine| {
+            let (_, minor) = machine.version(0);
+            machine.check_complete(minor);
+        },
+    );
+}
+
+/// While a strand calls, another negotiates: a call is answered by the version of before or of after, and after the first
+/// that was answered by 1.1 all are. At most 4 preemptions.
+#[test]
+fn calls_while_another_strand_negotiates() {
+    explore_two(
+        4,
+        [negotiate_1_1, |machine| {
+            assert_eq!(machine.get(0, DRAM), EOK);
+            let first = machine.get(0, HUB);
+            let version = machine.version(0);
+            let second = machine.get(0, HUB);
+            match (first, version, second) {
+                (EOK, (1, 1), EOK)
+                | (ENOTSUPPORTED, (1, 1), EOK)
+                | (ENOTSUPPORTED, (1, 0), EOK | ENOTSUPPORTED) => {}
+                other => panic!("{other:?}"),
+            }
+        }],
+        negotiate_1_0,
+        |machine| machine.check_complete(1),
+    );
+}
+
+/// The guest, which had 1.0, is reset while a strand of it still negotiates 1.1: then it has that or nothing, and all or
+/// nothing of its registers. At most 2 preemptions.
+#[test]
+fn a_reset_meets_a_negotiation() {
+    explore_two(
+        2,
+        [negotiate_1_1, Modelled::reset_guest],
+        negotiate_1_0,
+        |machine| match machine.version(0) {
+            (0, 0) => {
+                machine.all_answer();
+                assert_eq!(machine.get(0, DRAM), EBADTRAP);
+                assert_eq!(machine.get(1, HUB), EBADTRAP);
+            }
+            _ => {
+                machine.all_answer();
+                machine.check_complete(1);
+            }
+        },
+    );
+}

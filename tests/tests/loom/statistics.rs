@@ -1,0 +1,37 @@
+//! Statistics: strands count without a read-modify-write, each its own words, and anyone reads at any time.
+
+use std::rc::Rc;
+
+use perfctr_service::statistics::Outcome;
+
+use crate::machine::{DRAM, Modelled};
+use crate::{explore, meet};
+
+/// Calls that were served.
+fn served(machine: &Modelled) -> u64 {
+    let counts = machine.service().statistics(machine.guest());
+    counts.outcome(Outcome::Ok)
+}
+
+/// Two strands make two calls each while a third reads twice: what it sees only grows and is never too much, and at the
+/// end every call is there once. At most 3 preemptions.
+#[test]
+fn calls_are_counted_once() {
+    fn calls<const STRAND: usize>(machine: &Modelled) {
+        assert_eq!(machine.get(STRAND, DRAM), 0);
+        assert_eq!(machine.get(STRAND, DRAM), 0);
+    }
+    explore(3, 1_000, || {
+        let machine = Rc::new(Modelled::new());
+        machine.negotiate(0, 1);
+        meet(
+            &machine,
+            [calls::<0>, calls::<1>, |machine| {
+                let first = served(machine);
+                let second = served(machine);
+                assert!(first <= second && second <= 4);
+            }],
+        );
+        assert_eq!(served(&machine), 4);
+    });
+}

@@ -1,0 +1,121 @@
+//! `global` goes from one guest to another while both make calls.
+//!
+//! Strand 0 runs the guest that has it, strand 2 the one that gets it, and strand 3 the operator. Once the next holder has
+//! reached a device, no call of the loser does; and what the next holder finds is 0.
+
+use std::rc::Rc;
+
+use crate::machine::{DRAM, ENOACCESS, EOK, Modelled, OTHER};
+use crate::{Part, explore, meet};
+
+const LOSER: usize = 0;
+const NEXT: usize = 2;
+
+/// HT and ST of %pcr.
+const PCR_VALUE: u64 = 0xa;
+
+/// A call of the loser: if it was served, the next holder has not been there yet.
+fn program(machine: &Modelled) {
+    let status = machine.set(LOSER, DRAM, 0x11);
+    assert!(status == EOK || status == ENOACCESS, "{status}");
+}
+
+/// Two calls, and between them what a strand does there: it takes its cross-call.
+fn loser(machine: &Modelled) {
+    program(machine);
+    machine.answer(LOSER);
+    program(machine);
+    machine.answer(LOSER);
+}
+
+/// Looks twice. After the first look that is served, all are, and the register is the next holder's alone.
+fn next_holder(machine: &Modelled) {
+    let look = || {
+        let value = machine.value(NEXT, DRAM);
+        assert!(matches!(value, None | Some(0)), "{value:?}");
+        value.is_some()
+    };
+    let first = look();
+    let second = look();
+    assert!(!first || second && machine.devices().last() == Some(NEXT));
+}
+
+fn operator(machine: &Modelled) {
+    machine.give_global(OTHER);
+}
+
+/// All is done, and all that is left of the loser is nothing.
+fn settled(machine: &Modelled) {
+    machine.all_answer();
+    assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);
+    assert_eq!(machine.set(LOSER, 0, PCR_VALUE), ENOACCESS);
+    assert_eq!(machine.devices().pcr(LOSER), 0);
+    assert_eq!(machine.value(NEXT, DRAM), Some(0));
+    assert!(machine.is_common(NEXT, DRAM));
+}
+
+fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
+    explore(preemptions, 100, move || {
+        let machine = Rc::new(Modelled::two_guests());
+        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
+        assert_eq!(machine.set(LOSER, 0, PCR_VALUE), EOK);
+        meet(&machine, parts);
+        settled(&machine);
+    });
+}
+
+/// At most 4 preemptions.
+#[test]
+fn the_loser_calls_and_answers() {
+    transferred(4, [operator, loser]);
+}
+
+/// At most 2 preemptions.
+#[test]
+fn both_guests_call() {
+    transferred(2, [operator, loser, next_holder]);
+}
+
+/// The guest that has it starts again while the operator gives it to the other. At most 3 preemptions.
+#[test]
+fn the_loser_starts_again() {
+    explore(3, 100, || {
+        let machine = Rc::new(Modelled::two_guests());
+        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
+        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
+        meet(&machine, [operator, Modelled::reset_guest]);
+        machine.all_answer();
+        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        settled(&machine);
+    });
+}
+
+/// The loser's strand takes its cross-call while the operator changes his mind: whoever has it in the end has it alone, and
+/// found zeros. At most 3 preemptions.
+#[test]
+fn there_and_back() {
+    explore(3, 100, || {
+        let machine = Rc::new(Modelled::two_guests());
+        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
+        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
+        meet(
+            &machine,
+            [
+                |machine| {
+                    machine.give_global(OTHER);
+                    machine.give_global(machine.guest());
+                },
+                |machine| {
+                    machine.answer(LOSER);
+                    machine.answer(LOSER);
+                },
+            ],
+        );
+        machine.all_answer();
+        assert_eq!(machine.value(NEXT, DRAM), None);
+        assert_eq!(machine.value(LOSER, DRAM), Some(0));
+    });
+}
