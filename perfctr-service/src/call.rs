@@ -7,6 +7,7 @@
 use guest_abi::layout::SparcPcr;
 use guest_abi::{Hub, HvError, Kind, PerfReg};
 use hv_core::Place;
+use hv_core::trace::Trace;
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::access::SINGLE_REGISTERS;
@@ -45,22 +46,34 @@ trait Access: Copy {
     fn sets_ht(self) -> bool;
 
     /// Register 0.
-    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) -> Self::Value;
+    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(
+        self,
+        seat: &PerfCounterSeat<'_, B, R, T>,
+    ) -> Self::Value;
 
     /// Register 1.
-    fn l2<B: Bus, R: StrandRegisters>(
+    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<Self::Value, AccessError>;
 
     /// A register that has an address.
-    fn device<B: Bus, R: StrandRegisters>(
+    fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         address: PhysicalAddress,
         mask: u64,
     ) -> Result<Self::Value, AccessError>;
+
+    /// Records the call, which ends now.
+    fn record<B: Bus, R: StrandRegisters, T: Trace>(
+        self,
+        seat: &PerfCounterSeat<'_, B, R, T>,
+        id: u64,
+        result: &Result<Self::Value, Refusal>,
+        started: u64,
+    );
 }
 
 #[derive(Clone, Copy)]
@@ -76,26 +89,36 @@ impl Access for Get {
     }
 
     #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) -> u64 {
+    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, seat: &PerfCounterSeat<'_, B, R, T>) -> u64 {
         seat.service.registers.pcr(seat.strand)
     }
 
-    fn l2<B: Bus, R: StrandRegisters>(
+    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<u64, AccessError> {
         held.get(&seat.service.bus, seat.strand)
     }
 
     #[inline(always)]
-    fn device<B: Bus, R: StrandRegisters>(
+    fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         address: PhysicalAddress,
         _: u64,
     ) -> Result<u64, AccessError> {
         seat.service.bus.read(seat.strand, address)
+    }
+
+    fn record<B: Bus, R: StrandRegisters, T: Trace>(
+        self,
+        seat: &PerfCounterSeat<'_, B, R, T>,
+        id: u64,
+        result: &Result<u64, Refusal>,
+        started: u64,
+    ) {
+        seat.record_get(id, *result, started);
     }
 }
 
@@ -112,32 +135,42 @@ impl Access for Set {
     }
 
     #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters>(self, seat: &PerfCounterSeat<'_, B, R>) {
+    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, seat: &PerfCounterSeat<'_, B, R, T>) {
         seat.service
             .registers
             .set_pcr(seat.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
     }
 
-    fn l2<B: Bus, R: StrandRegisters>(
+    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<(), AccessError> {
         held.set(&seat.service.bus, seat.strand, self.0)
     }
 
     #[inline(always)]
-    fn device<B: Bus, R: StrandRegisters>(
+    fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R>,
+        seat: &PerfCounterSeat<'_, B, R, T>,
         address: PhysicalAddress,
         mask: u64,
     ) -> Result<(), AccessError> {
         seat.service.bus.write(seat.strand, address, self.0 & mask)
     }
+
+    fn record<B: Bus, R: StrandRegisters, T: Trace>(
+        self,
+        seat: &PerfCounterSeat<'_, B, R, T>,
+        id: u64,
+        result: &Result<(), Refusal>,
+        started: u64,
+    ) {
+        seat.record_set(id, self.0, *result, started);
+    }
 }
 
-impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// Reads a register: `VFALLS_GET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_GET_PERFREG")]
     pub fn get(&self, id: u64) -> Result<u64, HvError> {
@@ -182,12 +215,12 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
     /// The common case of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
     /// so to [`failed_common`](Self::failed_common).
     #[inline(always)]
-    pub(crate) fn dram_common<T>(
+    pub(crate) fn dram_common<V>(
         &self,
         id: u64,
         operation: Operation,
-        access: impl FnOnce(usize) -> Result<T, AccessError>,
-    ) -> Option<Result<T, AccessError>> {
+        access: impl FnOnce(usize) -> Result<V, AccessError>,
+    ) -> Option<Result<V, AccessError>> {
         if !self.guest.access().register(id) {
             return None;
         }
@@ -201,12 +234,12 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
     /// The common case of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
     /// and it remains to say so to [`failed_common`](Self::failed_common).
     #[inline(always)]
-    pub(crate) fn hub_common<T>(
+    pub(crate) fn hub_common<V>(
         &self,
         id: u64,
         operation: Operation,
-        access: impl FnOnce(usize) -> Result<T, AccessError>,
-    ) -> Option<Result<T, AccessError>> {
+        access: impl FnOnce(usize) -> Result<V, AccessError>,
+    ) -> Option<Result<V, AccessError>> {
         let (hub, gate) = self.hub(id)?;
         if !self.guest.access().hub(hub) || !gate.take_free(self.strand) {
             return None;
@@ -249,7 +282,11 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
     }
 
     fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
+        let started = self.service.trace.time();
         let result = self.exact(id, access);
+        if let Some(started) = started {
+            access.record(self, id, &result, started);
+        }
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),

@@ -2,6 +2,7 @@
 
 use guest_abi::StrandId;
 use hv_core::sync::Ordering;
+use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::access::Access;
@@ -9,7 +10,7 @@ use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::units::Unit;
 
-impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// Stops and clears a unit that nobody can use now: every register becomes 0, and of L2 control PERF_CONFIG. For L2
     /// control the strand is on its node. A unit that was busy goes on where it was.
     ///

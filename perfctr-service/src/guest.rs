@@ -34,6 +34,8 @@ pub(crate) struct Guest {
     access: AtomicU64,
     /// It was reset while a hub was out of service, and sees none of them until its next reset.
     hubs_hidden: AtomicBool,
+    /// Its calls are recorded, and none is a common case, so that common cases need not ask whether they are to be recorded.
+    traced: AtomicBool,
     /// It starts again, and does not have its rights back yet.
     starting: AtomicBool,
     /// What the operator has granted. It holds less while a change is pending.
@@ -54,6 +56,7 @@ impl Guest {
         Self {
             access: AtomicU64::new(Access::of_grant(grant).bits()),
             hubs_hidden: AtomicBool::new(false),
+            traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
             granted: AtomicU8::new(grant.bits()),
             strands,
@@ -121,6 +124,14 @@ impl Guest {
         }
     }
 
+    /// Its calls are recorded from now on, or are not. If they are not, a [`refresh`](Self::refresh) is to follow.
+    pub(crate) fn set_traced(&self, traced: bool) {
+        self.traced.store(traced, Ordering::SeqCst);
+        if traced {
+            self.withdraw(Access::COMMON);
+        }
+    }
+
     /// Takes these bits away. What they depend on has been changed already.
     pub(crate) fn withdraw(&self, bits: Access) {
         self.change();
@@ -183,6 +194,9 @@ impl Guest {
 
     /// The word with the common case of all that its version and its rights allow now.
     fn with_common(&self, word: Access, machine: Machine, out: &UnitSet) -> Access {
+        if self.traced.load(Ordering::SeqCst) {
+            return word.without(Access::COMMON);
+        }
         let (version, grant) = (word.place(), word.grant());
         let registers = PerfReg::all()
             .filter(|register| {

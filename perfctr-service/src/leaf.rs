@@ -4,6 +4,7 @@
 
 use guest_abi::PerfReg;
 use guest_abi::layout::SparcPcr;
+use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::service::PerfCounterSeat;
@@ -13,7 +14,7 @@ use crate::table::{Row, write_mask};
 /// Bits that the number of a DRAM register has. With no others it is one that the tables have, which need not be checked.
 const DRAM: u64 = 31;
 
-impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// [`get_common`](Self::get_common) for a register from 1 to 17, which the veneer has looked at. (Of another number,
     /// its lower bits are taken.)
     #[inline(always)]
@@ -45,12 +46,12 @@ impl<B: Bus, R: StrandRegisters> PerfCounterSeat<'_, B, R> {
 
     /// An access that fails without a trap leaves the hub as it was: the call is then served as if none had been made.
     #[inline(always)]
-    fn hub_or_release<T>(
+    fn hub_or_release<V>(
         &self,
         id: u64,
         operation: Operation,
-        access: impl FnOnce(usize) -> Result<T, AccessError>,
-    ) -> Option<T> {
+        access: impl FnOnce(usize) -> Result<V, AccessError>,
+    ) -> Option<V> {
         let result = self.hub_common(id, operation, access)?;
         if result.is_err() {
             self.leaf_faulted(id);

@@ -18,6 +18,7 @@ mod guest;
 mod l2;
 mod leaf;
 pub mod policy;
+mod record;
 mod request;
 mod service;
 pub mod statistics;

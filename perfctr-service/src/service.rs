@@ -2,6 +2,7 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
+use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
@@ -33,11 +34,12 @@ pub(crate) struct StrandState {
 /// The performance counter service of one machine: API group 0x205.
 ///
 /// `B` reaches the device registers, `R` the registers of the strand that calls. All methods take `&self`, and strands
-/// may be in them at the same time.
+/// may be in them at the same time. `T` takes [events](crate::trace::ServiceEvent).
 #[derive(Debug)]
-pub struct PerfCounterService<B, R> {
+pub struct PerfCounterService<B, R, T = Off> {
     pub(crate) bus: B,
     pub(crate) registers: R,
+    pub(crate) trace: T,
     pub(crate) machine: Machine,
     pub(crate) guests: [Guest; GuestId::COUNT],
     pub(crate) strands: [StrandState; STRANDS],
@@ -57,6 +59,19 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
         bus: B,
         registers: R,
         guests: &[GuestConfig],
+    ) -> Result<Self, ConfigError> {
+        Self::with_trace(machine, bus, registers, guests, Off)
+    }
+}
+
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+    /// [`new`](PerfCounterService::new), for a service that records what it does.
+    pub fn with_trace(
+        machine: Machine,
+        bus: B,
+        registers: R,
+        guests: &[GuestConfig],
+        trace: T,
     ) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let service = Self {
@@ -79,6 +94,7 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
                 }
             }),
             registers,
+            trace,
             hubs: Default::default(),
             l2: Default::default(),
             units: Units::default(),
@@ -86,10 +102,17 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
             changes: Changes::new(guests.iter().position(|guest| guest.grant.global)),
             guest_count: guests.len(),
         };
-        for guest in &service.guests {
-            guest.refresh(machine, &service.units.out);
-        }
+        service.trace_turned();
         Ok(service)
+    }
+
+    /// To be called after the tracer was turned on or off. Calls that begin when this has returned are recorded; or they are
+    /// not, and cost nothing more than without a tracer.
+    pub fn trace_turned(&self) {
+        for guest in &self.guests {
+            guest.set_traced(self.trace.is_on());
+            guest.refresh(self.machine, &self.units.out);
+        }
     }
 
     /// The machine.
@@ -135,20 +158,21 @@ impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
     }
 }
 
-impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, T> {
     const GROUP: ApiGroup = ApiGroup::VFALLS;
     const VERSIONS: &'static [Version] = VERSIONS;
 
     type Seat<'a>
-        = PerfCounterSeat<'a, B, R>
+        = PerfCounterSeat<'a, B, R, T>
     where
         Self: 'a;
 
-    fn seat(&self, caller: Caller) -> PerfCounterSeat<'_, B, R> {
+    fn seat(&self, caller: Caller) -> PerfCounterSeat<'_, B, R, T> {
         let strand = &self.strands[caller.strand.index()];
         PerfCounterSeat {
             service: self,
             guest: &self.guests[caller.guest.index()],
+            number: caller.guest.number(),
             hubs: &self.hubs,
             rows: strand.rows,
             counts: &strand.counts,
@@ -173,9 +197,11 @@ impl<B: Bus, R: StrandRegisters> Service for PerfCounterService<B, R> {
 
 /// One strand's way into the service: all that its calls need, looked up once.
 #[derive(Debug)]
-pub struct PerfCounterSeat<'a, B, R> {
-    pub(crate) service: &'a PerfCounterService<B, R>,
+pub struct PerfCounterSeat<'a, B, R, T = Off> {
+    pub(crate) service: &'a PerfCounterService<B, R, T>,
     pub(crate) guest: &'a Guest,
+    /// The number of the guest.
+    pub(crate) number: u8,
     pub(crate) hubs: &'a [HubGate; Hub::ALL.len()],
     pub(crate) rows: &'static Rows,
     pub(crate) counts: &'a Counts,
@@ -183,7 +209,7 @@ pub struct PerfCounterSeat<'a, B, R> {
     pub(crate) node: Node,
 }
 
-impl<B: Bus, R: StrandRegisters> Seat for PerfCounterSeat<'_, B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> Seat for PerfCounterSeat<'_, B, R, T> {
     #[inline(always)]
     fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         match function {

@@ -42,6 +42,7 @@ use guest_abi::StrandId;
 use guest_abi::layout::SparcPcr;
 use hv_core::GuestId;
 use hv_core::sync::{Ordering, spin_loop};
+use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::grants::Grants;
@@ -97,7 +98,7 @@ impl fmt::Display for ChangeError {
 impl core::error::Error for ChangeError {}
 
 /// What the operator of the machine does. `on` is the strand that executes it.
-impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// What the guests are granted.
     pub fn grants(&self) -> Grants {
         let mut grants = Grants::none(self.guest_count);
@@ -248,7 +249,7 @@ fn all_guests() -> impl Iterator<Item = GuestId> {
 }
 
 /// The steps.
-impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
         &self.guests[guest.index()]
     }

@@ -23,6 +23,9 @@ pub fn duration(started: u64, ended: u64) -> u32 {
 
 /// Takes events, or not.
 pub trait Trace {
+    /// Whether events are recorded now.
+    fn is_on(&self) -> bool;
+
     /// The time in ticks, if events are recorded now.
     fn time(&self) -> Option<u64>;
 
@@ -31,6 +34,11 @@ pub trait Trace {
 }
 
 impl<T: Trace + ?Sized> Trace for &T {
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        (**self).is_on()
+    }
+
     #[inline(always)]
     fn time(&self) -> Option<u64> {
         (**self).time()
@@ -47,6 +55,11 @@ impl<T: Trace + ?Sized> Trace for &T {
 pub struct Off;
 
 impl Trace for Off {
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn time(&self) -> Option<u64> {
         None
@@ -91,9 +104,9 @@ impl<'a, C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize>
 
     /// Records events from now on, or does not. A call in flight may be recorded or not.
     ///
-    /// A service may have to be told too; see there.
+    /// A service may have to be told that it was turned; see there.
     pub fn set_on(&self, on: bool) {
-        self.on.store(on, Ordering::Relaxed);
+        self.on.store(on, Ordering::SeqCst);
     }
 
     /// The ring that a source records to; `None` for a strand without a ring.
@@ -137,6 +150,11 @@ impl<'a, C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize>
 impl<C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     for Tracer<'_, C, L, PACKETS, WORDS>
 {
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        self.on.load(Ordering::SeqCst)
+    }
+
     #[inline(always)]
     fn time(&self) -> Option<u64> {
         if self.on.load(Ordering::Relaxed) {

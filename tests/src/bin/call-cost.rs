@@ -1,5 +1,6 @@
-//! Makes one kind of call many times, for a tool that counts the instructions of [`hypercall`] and
-//! [`rustsbi_fw_read`]: from the entry, with the guest's registers in memory, to the return, with the answer there.
+//! Makes one kind of call many times, for a tool that counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
+//! [`record_event`]: from the entry, with the guest's registers in memory, to the return, with the answer there; for an event,
+//! from its fields in registers to the ring.
 //!
 //! `call-cost KIND`: the kinds are the names in `cargo xtask bench`.
 
@@ -8,8 +9,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, HvError, Node, Registers, StrandId};
+use guest_abi::{ApiGroup, Clock, HvError, Node, Registers, StrandId};
+use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use perfctr_service::trace::Get;
 use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 use rustsbi::{EnvInfo, Pmu, RustSBI, SbiRet};
@@ -79,12 +82,44 @@ static BOARD: Board = Board {
     pcr: [const { AtomicU64::new(0) }; StrandId::COUNT],
 };
 
-type Measured<'a> = Strand<'a, (PerfCounterService<&'static Board, &'static Board>,), NoConsole>;
+type Measured<'a, T> =
+    Strand<'a, (PerfCounterService<&'static Board, &'static Board, T>,), NoConsole, T>;
 
 /// Everything from the registers in memory to the answer in memory.
 #[inline(never)]
-fn hypercall(strand: &Measured<'_>, registers: &mut Registers) {
+fn hypercall<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers) {
     strand.fast_trap(registers);
+}
+
+/// A clock that costs one load.
+struct Tick(AtomicU64);
+
+impl Clock for Tick {
+    #[inline(always)]
+    fn ticks(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A ring that holds all events of a run.
+type EventRing = Ring<Clock19, 4, 2039>;
+
+static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
+static OPERATOR: EventRing = Ring::new(Mode::Discard);
+
+/// A get as an event: five words. `about` holds the register, the status, the guest and the strand, a byte each.
+#[inline(never)]
+fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
+    let [perfreg, status, guest, strand] = about.to_le_bytes();
+    let event = Get {
+        perfreg,
+        status,
+        guest,
+        strand,
+        duration,
+        value,
+    };
+    ring.record(time, event);
 }
 
 /// A firmware counter of rustsbi that costs one load.
@@ -163,8 +198,16 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if kind == "record_event" {
+        for time in 0..CALLS as u64 {
+            let (ring, time) = (black_box(&RINGS[70]), black_box(time));
+            record_event(ring, time, black_box(0x4600_0007), black_box(20), time);
+        }
+        assert_eq!(RINGS[70].discarded(), 0);
+        return ExitCode::SUCCESS;
+    }
     let (function, id, status) = match &*kind {
-        "get_dram" => (VFALLS_GET_PERFREG, 7, 0),
+        "get_dram" | "get_dram_tracer_off" | "get_dram_traced" => (VFALLS_GET_PERFREG, 7, 0),
         "set_dram" => (VFALLS_SET_PERFREG, 7, 0),
         "get_pcr" => (VFALLS_GET_PERFREG, 0, 0),
         "set_pcr" => (VFALLS_SET_PERFREG, 0, 0),
@@ -176,6 +219,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let call = Registers::call(function, [id, 0x55, 2, 3, 4]);
+    if !kind.contains("trace") {
+        calls(Off, call, status);
+    } else {
+        let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS, &OPERATOR);
+        tracer.set_on(kind == "get_dram_traced");
+        calls(&tracer, call, status);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Makes a call many times.
+fn calls<T: Trace + Copy>(trace: T, call: Registers, status: u64) {
     // Nodes 0 and 1 only: register 15 is on node 3, and refused.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig {
@@ -184,9 +240,9 @@ fn main() -> ExitCode {
         compatible: false,
     };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
-    let service =
-        PerfCounterService::new(machine, &BOARD, &BOARD, &[guest]).expect("one guest is valid");
-    let hypervisor = Hypervisor::new((service,), NoConsole);
+    let service = PerfCounterService::with_trace(machine, &BOARD, &BOARD, &[guest], trace)
+        .expect("one guest is valid");
+    let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
     let caller = Caller {
         guest: GuestId::new(0).expect("guest 0 exists"),
         strand: StrandId::new(70).expect("strand 70 exists"),
@@ -197,9 +253,8 @@ fn main() -> ExitCode {
     assert_eq!(strand.core_trap(&mut registers), After::Resume);
     assert_eq!(registers.o0, 0, "version 1.1 is granted");
     for _ in 0..CALLS {
-        let mut registers = black_box(Registers::call(function, [id, 0x55, 2, 3, 4]));
+        let mut registers = black_box(call);
         hypercall(strand, &mut registers);
         assert_eq!(black_box(registers).o0, status);
     }
-    ExitCode::SUCCESS
 }

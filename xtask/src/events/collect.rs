@@ -207,6 +207,13 @@ macro_rules! layouts {
         }
 
         impl<C: Clock> Trace for Collector<'_, C> {
+            fn is_on(&self) -> bool {
+                match self {
+                    Self::Off => false,
+                    $(Self::$Layout(of) => of.tracer.is_on(),)*
+                }
+            }
+
             fn time(&self) -> Option<u64> {
                 match self {
                     Self::Off => None,

@@ -23,7 +23,7 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 pub type Collected<'a> = Collector<'a, &'a MachineTime<'a>>;
 
 /// The service of the simulation.
-pub type Service<'a> = PerfCounterService<&'a MachineTime<'a>, &'a Devices>;
+pub type Service<'a> = PerfCounterService<&'a MachineTime<'a>, &'a Devices, &'a Collected<'a>>;
 
 /// The devices of a machine, whose hubs take `hub_cycles` for an access.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
@@ -67,7 +67,8 @@ impl<'a> Board<'a> {
         keep: Keep,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
-        let service = PerfCounterService::new(devices.machine(), time, devices, guests)?;
+        let service =
+            PerfCounterService::with_trace(devices.machine(), time, devices, guests, events)?;
         let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
         Ok(Self {
             devices,

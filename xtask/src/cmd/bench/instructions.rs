@@ -40,7 +40,7 @@ const fn ours(name: &'static str, budget: Option<Budget>) -> Kind {
 }
 
 /// Everything that is counted; the last one is rustsbi's nearest relative, for comparison.
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Kind; 11] = [
     ours("get_dram", Some(Budget { reach: 40, aim: 24 })),
     ours("set_dram", None),
     ours("get_pcr", None),
@@ -48,6 +48,14 @@ pub const KINDS: [Kind; 8] = [
     ours("get_zambezi", None),
     ours("set_zambezi", None),
     ours("refused", None),
+    // Two more than without a tracer.
+    ours("get_dram_tracer_off", Some(Budget { reach: 42, aim: 24 })),
+    ours("get_dram_traced", None),
+    Kind {
+        name: "record_event",
+        function: "call_cost::record_event",
+        budget: Some(Budget { reach: 25, aim: 25 }),
+    },
     Kind {
         name: "rustsbi_fw_read",
         function: "call_cost::rustsbi_fw_read",
