@@ -4,7 +4,7 @@ use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::{Negotiated, negotiate};
-use crate::trace::{FastCall, GuestReset, Off, SetVersion, Source, Trace, duration};
+use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{Caller, GuestId, Place, Reply, Seat, Services};
 
 /// The hypervisor image around the services: consoles, and hypercalls of its own.
@@ -97,12 +97,14 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         let base = &self.base[guest.index()];
         base.sun4v.set(Place::NONE);
         base.core.set(Place::NONE);
-        self.services.guest_reset(guest, on);
         if let Some(time) = self.trace.time() {
-            let guest = guest.number().into();
-            self.trace
-                .record(Source::Operator, time, GuestReset { guest });
+            let event = GuestReset {
+                guest: guest.number().into(),
+                strand: on.number().into(),
+            };
+            self.trace.record(on, time, event);
         }
+        self.services.guest_reset(guest, on);
     }
 
     fn set_version(
@@ -203,7 +205,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 duration: duration(started, ended),
                 function,
             };
-            trace.record(Source::Strand(self.caller.strand), ended, event);
+            trace.record(self.caller.strand, ended, event);
         }
         result
     }
@@ -226,7 +228,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 minor: wanted.minor,
                 granted: result.unwrap_or(0),
             };
-            trace.record(Source::Strand(self.caller.strand), ended, event);
+            trace.record(self.caller.strand, ended, event);
         }
         result
     }

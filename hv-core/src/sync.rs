@@ -14,6 +14,5 @@ pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Orderin
 
 /// Core's atomics in every build.
 pub(crate) mod plain {
-    pub(crate) use core::hint::spin_loop;
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 }

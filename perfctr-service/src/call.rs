@@ -17,6 +17,7 @@ use crate::policy::StrandRight;
 use crate::service::PerfCounterSeat;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{Row, write_mask};
+use crate::trace::Conflict;
 use crate::units::Unit;
 
 /// How many registers a hub has.
@@ -358,7 +359,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         match error {
             AccessError::Fault => {
                 let unit = Unit::of(register, self.node);
-                let news = unit.filter(|unit| self.service.faulted(*unit));
+                let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
                 if let Kind::Hub { hub, .. } = register.kind() {
                     self.gate(hub).release(self.strand);
                 }
@@ -376,6 +377,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
                     progress.given_back(self.strand);
                 }
                 self.gate(hub).give_back(self.strand);
+                self.note_conflict(hub, Conflict::Busy);
                 self.service.found_busy(self.strand, Unit::Hub(hub))
             }
         }
@@ -383,6 +385,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
 
     /// The hub's gate did not let the strand in.
     fn refused(&self, hub: Hub, refused: Refused) -> Refusal {
+        self.note_conflict(
+            hub,
+            match refused {
+                Refused::Taken => Conflict::InFlight,
+                Refused::Turn => Conflict::Turn,
+            },
+        );
         let progress = self.service.progress.of(Unit::Hub(hub));
         match (refused, self.gate(hub).holder(), progress) {
             (Refused::Turn, _, Some(progress)) => {

@@ -24,6 +24,8 @@ pub(crate) struct Changes {
     leaving: AtomicBool,
     /// How many of a unit's registers are clear already.
     cleared: [AtomicU8; Unit::COUNT],
+    /// There is an event of a change that is begun, and none of its end.
+    noted: AtomicBool,
 }
 
 impl Changes {
@@ -37,7 +39,13 @@ impl Changes {
             user: AtomicU32::new(user.map_or(0, |number| number as u32 + 1)),
             leaving: AtomicBool::new(false),
             cleared: Default::default(),
+            noted: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the end of a change is to be recorded from now on; whether it was before.
+    pub(crate) fn set_noted(&self, noted: bool) -> bool {
+        self.noted.swap(noted, Ordering::SeqCst)
     }
 
     /// Takes the lock if it is free.

@@ -8,6 +8,7 @@ use platform::{AccessError, Bus, StrandRegisters};
 use crate::access::Access;
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
+use crate::trace::Why;
 use crate::units::Unit;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
@@ -61,7 +62,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         if !stopwatch.busy(progress, self.registers.ticks(strand)) {
             return Refusal::WouldBlock;
         }
-        if self.take_out_of_service(unit) {
+        if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
             log::error!("{unit} stays busy and is out of service");
         }
@@ -69,17 +70,20 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// An access to a unit has faulted: the unit is out of service. Whether it was not before.
-    pub(crate) fn faulted(&self, unit: Unit) -> bool {
+    pub(crate) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
-        self.take_out_of_service(unit)
+        self.take_out_of_service(on, unit, Why::Fault)
     }
 
     /// A unit is out of service for everyone from now on. Whether it was not before.
-    pub(crate) fn take_out_of_service(&self, unit: Unit) -> bool {
+    pub(crate) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let news = self.units.out.add(unit);
         let access = Access::of_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);
+        }
+        if news {
+            self.note_out(on, unit, why);
         }
         news
     }

@@ -1,12 +1,19 @@
-//! Calls as events.
+//! Calls, and what the operator does, as events.
 
 use guest_abi::status::EOK;
-use hv_core::trace::{Event, Source, Trace, duration};
+use guest_abi::{Hub, StrandId};
+use hv_core::GuestId;
+use hv_core::trace::{Event, Trace, duration};
 use platform::{Bus, StrandRegisters};
 
-use crate::service::PerfCounterSeat;
+use crate::policy::Grant;
+use crate::service::{PerfCounterSeat, PerfCounterService};
 use crate::statistics::Refusal;
-use crate::trace::{Get, GetRefused, Set, SetRefused};
+use crate::trace::{
+    ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict, Revoked,
+    Set, SetRefused, UnitOut, UnitReturned, Why,
+};
+use crate::units::Unit;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// A get that was started then ends now.
@@ -80,6 +87,16 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         }
     }
 
+    /// The guest cannot have this hub at once.
+    pub(crate) fn note_conflict(&self, hub: Hub, why: Conflict) {
+        self.service.note(self.strand, || HubConflict {
+            hub: hub.index() as u8,
+            why: why as u8,
+            guest: self.number,
+            strand: self.strand.number(),
+        });
+    }
+
     /// The time, and how long it took until now.
     fn ended(&self, started: u64) -> Option<(u64, u32)> {
         let ended = self.service.trace.time()?;
@@ -87,7 +104,82 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     fn record<E: Event>(&self, time: u64, event: E) {
-        let source = Source::Strand(self.strand);
-        self.service.trace.record(source, time, event);
+        self.service.trace.record(self.strand, time, event);
+    }
+}
+
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+    /// Something happened now, on this strand.
+    pub(crate) fn note<E: Event>(&self, on: StrandId, event: impl FnOnce() -> E) {
+        if let Some(time) = self.trace.time() {
+            self.trace.record(on, time, event());
+        }
+    }
+
+    /// What a guest may hold became less.
+    pub(crate) fn note_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
+        self.note(on, || Revoked {
+            guest: guest.number(),
+            left: left.bits(),
+            strand: on.number().into(),
+        });
+    }
+
+    /// What a guest is granted became something else.
+    pub(crate) fn note_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
+        self.note(on, || Granted {
+            guest: guest.number(),
+            grant: grant.bits(),
+            strand: on.number().into(),
+        });
+    }
+
+    /// What a guest holds became more.
+    pub(crate) fn note_held(&self, on: StrandId, guest: GuestId, held: Grant) {
+        self.note(on, || Held {
+            guest: guest.number(),
+            held: held.bits(),
+            strand: on.number().into(),
+        });
+    }
+
+    /// A unit is back in service.
+    pub(crate) fn note_returned(&self, on: StrandId, unit: Unit) {
+        self.note(on, || UnitReturned {
+            unit: unit.number() as u16,
+            strand: on.number().into(),
+        });
+    }
+
+    /// A unit is out of service.
+    pub(crate) fn note_out(&self, on: StrandId, unit: Unit, why: Why) {
+        self.note(on, || UnitOut {
+            unit: unit.number() as u16,
+            why: why as u8,
+            strand: on.number(),
+        });
+    }
+
+    /// A change was begun: it is pending, or complete already.
+    pub(crate) fn note_begun(&self, on: StrandId) {
+        if !self.trace.is_on() {
+            return;
+        }
+        self.changes.set_noted(true);
+        match self.pending() {
+            Some(awaited) => self.note(on, || ChangePending {
+                awaited: awaited.iter().count() as u16,
+                strand: on.number().into(),
+            }),
+            None => self.note_progress(on),
+        }
+    }
+
+    /// A step was made: a change that was pending may be complete.
+    pub(crate) fn note_progress(&self, on: StrandId) {
+        if self.trace.is_on() && self.pending().is_none() && self.changes.set_noted(false) {
+            let strand = on.number().into();
+            self.note(on, || ChangeComplete { strand });
+        }
     }
 }

@@ -39,6 +39,16 @@ const UNITS: Shown = Shown::Names(&[
     (15, "NODE3_L2"),
 ]);
 
+/// The names of [grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 with HT.
+const GRANTS: Shown = Shown::Names(&[
+    (0b000, "none"),
+    (0b001, "global"),
+    (0b010, "strand"),
+    (0b011, "global_strand"),
+    (0b110, "htstrand"),
+    (0b111, "global_htstrand"),
+]);
+
 hv_core::events! {
     /// The events of the service, numbers from 8 on.
     ///
@@ -114,19 +124,77 @@ hv_core::events! {
             /// On which strand.
             strand: u8 = Number,
         }
-        /// A device faulted, and its unit is out of service.
+        /// A unit is out of service.
         13 UnitOut "unit_out_of_service" {
-            /// Which unit.
+            /// Which one.
             unit: u16 = UNITS,
-            /// Which guest's call found it.
-            guest: u8 = Number,
-            /// On which strand.
+            /// A device of it faulted; it stayed busy for too long; a strand died at work on it; no strand is there to clear it.
+            why: u8 = Names(&[(0, "fault"), (1, "stuck"), (2, "died"), (3, "uncleared")]),
+            /// On which strand this was found.
             strand: u8 = Number,
         }
         /// The operator returned a unit to service.
         14 UnitReturned "unit_returned" {
-            /// Which unit.
-            unit: u32 = UNITS,
+            /// Which one.
+            unit: u16 = UNITS,
+            /// On which strand.
+            strand: u16 = Number,
+        }
+        /// The operator granted a guest something else than before.
+        15 Granted "granted" {
+            /// Which guest.
+            guest: u8 = Number,
+            /// What it is granted now.
+            grant: u8 = GRANTS,
+            /// On which strand.
+            strand: u16 = Number,
+        }
+        /// A guest lost rights, by a new grant or a reset.
+        16 Revoked "revoked" {
+            /// Which guest.
+            guest: u8 = Number,
+            /// What it may hold of those that it had.
+            left: u8 = GRANTS,
+            /// On which strand.
+            strand: u16 = Number,
+        }
+        /// A guest was given rights that it is granted, after nothing stood in the way any more.
+        17 Held "held" {
+            /// Which guest.
+            guest: u8 = Number,
+            /// What it holds now.
+            held: u8 = GRANTS,
+            /// On which strand.
+            strand: u16 = Number,
+        }
+        /// A change of rights, or a reset, has to wait for strands.
+        18 ChangePending "change_pending" {
+            /// How many.
+            awaited: u16 = Number,
+            /// On which strand.
+            strand: u16 = Number,
+        }
+        /// Every guest holds what it is granted, and what others have lost is cleared.
+        19 ChangeComplete "change_complete" {
+            /// On which strand.
+            strand: u32 = Number,
         }
     }
+}
+
+/// Why a unit goes out of service: the numbers in [`UnitOut`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Fault,
+    Stuck,
+    Died,
+    Uncleared,
+}
+
+/// Why a call does not have its hub: the numbers in [`HubConflict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    InFlight,
+    Turn,
+    Busy,
 }

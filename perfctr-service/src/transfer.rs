@@ -50,6 +50,7 @@ use crate::guest::Guest;
 use crate::policy::{ConfigError, Grant, StrandRight, StrandSet};
 use crate::request::{HT, PCR, Request};
 use crate::service::{PerfCounterService, STRANDS};
+use crate::trace::Why;
 use crate::units::Unit;
 
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
@@ -130,15 +131,22 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         grants.check().map_err(ChangeError::Config)?;
         self.locked(on, || {
             self.take_up_resets();
+            for guest in all_guests().take(self.guest_count) {
+                let grant = grants.get(guest);
+                if grant != self.guest(guest).granted() {
+                    self.note_granted(on, guest, grant);
+                }
+            }
             // All losses before the first gain: if this strand dies here, no right is granted twice.
             for guest in all_guests().take(self.guest_count) {
-                self.lose(guest, grants.get(guest));
+                self.lose(on, guest, grants.get(guest));
             }
             for guest in all_guests().take(self.guest_count) {
                 self.guest(guest).set_granted(grants.get(guest));
             }
             Ok(())
         })?;
+        self.note_begun(on);
         Ok(self.pending())
     }
 
@@ -179,6 +187,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
         }
         self.work(strand);
+        self.note_progress(strand);
     }
 
     /// A strand has died, and will not go on in the call that it may have been in. What it held is free: hubs, locks. An L2
@@ -194,7 +203,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             let unit = Unit::L2(*node);
             if lock.is_held_by(strand) {
                 self.units.unclean.add(unit);
-                if self.take_out_of_service(unit) {
+                if self.take_out_of_service(on, unit, Why::Died) {
                     log::error!("{unit} is out of service: strand {strand} died at work on it");
                 }
                 lock.strand_died(strand);
@@ -206,6 +215,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.registers.cross_call(strand);
         self.changes.strand_died(strand);
         self.work(on);
+        self.note_progress(on);
     }
 
     /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is cleared first. A
@@ -229,6 +239,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
             self.access_ended(unit);
             self.units.out.remove(unit);
+            self.note_returned(on, unit);
             for guest in self.guests.iter().take(self.guest_count) {
                 guest.refresh(self.machine, &self.units.out);
             }
@@ -239,8 +250,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// The guest starts again.
     pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
         self.guest(guest).reset(&self.units.out);
+        self.note_revoked(on, guest, Grant::NONE);
         self.changes.reset(guest);
         self.work(on);
+        self.note_begun(on);
     }
 }
 
@@ -291,7 +304,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             self.changes.look();
             self.take_up_resets();
             self.clear_up(on);
-            self.complete();
+            self.complete(on);
             self.changes.release();
             if !self.changes.is_marked() {
                 return;
@@ -317,13 +330,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
-    fn lose(&self, guest: GuestId, grant: Grant) {
+    fn lose(&self, on: StrandId, guest: GuestId, grant: Grant) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
         if new == old {
             return;
         }
         state.keep(new);
+        self.note_revoked(on, guest, new);
         if !new.global && self.changes.user() == Some(guest) {
             self.leave(guest);
         }
@@ -396,7 +410,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                             false
                         }
                         None => {
-                            if self.take_out_of_service(unit) {
+                            if self.take_out_of_service(on, unit, Why::Uncleared) {
                                 log::error!(
                                     "{unit} is out of service: no strand is there to clear it"
                                 );
@@ -421,7 +435,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 true
             }
             Err(AccessError::Fault) => {
-                if self.faulted(unit) {
+                if self.faulted(on, unit) {
                     log::error!("{unit} cannot be cleared and is out of service");
                 }
                 true
@@ -438,7 +452,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Gives guests the rights that nothing stands in the way of.
-    fn complete(&self) {
+    fn complete(&self, on: StrandId) {
         for guest in all_guests().take(self.guest_count) {
             let state = self.guest(guest);
             let (held, granted) = (state.access().grant(), state.granted());
@@ -457,6 +471,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 self.changes.enter(guest);
             }
             state.raise(free);
+            self.note_held(on, guest, free);
             state.refresh(self.machine, &self.units.out);
         }
     }

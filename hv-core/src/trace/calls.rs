@@ -42,7 +42,9 @@ crate::events! {
         /// A guest was reset: nothing is negotiated.
         3 GuestReset "guest_reset" {
             /// Which guest.
-            guest: u32 = Number,
+            guest: u16 = Number,
+            /// On which strand this was executed.
+            strand: u16 = Number,
         }
     }
 }

@@ -5,16 +5,7 @@ use guest_abi::{Clock, StrandId};
 use super::event::Event;
 use super::layout::Layout;
 use super::ring::Ring;
-use crate::sync::plain::{AtomicBool, AtomicU64, Ordering, spin_loop};
-
-/// Who records an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// A strand, in a trap.
-    Strand(StrandId),
-    /// The operator of the machine, from outside.
-    Operator,
-}
+use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
 /// How long something took, for an event: `u32::MAX` ticks for any more.
 pub fn duration(started: u64, ended: u64) -> u32 {
@@ -29,8 +20,8 @@ pub trait Trace {
     /// The time in ticks, if events are recorded now.
     fn time(&self) -> Option<u64>;
 
-    /// Records an event at a time that [`time`](Self::time) gave. One place at a time does so for a strand.
-    fn record<E: Event>(&self, source: Source, time: u64, event: E);
+    /// Records an event at a time that [`time`](Self::time) gave on this strand, which executes this.
+    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
 }
 
 impl<T: Trace + ?Sized> Trace for &T {
@@ -45,8 +36,8 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, source: Source, time: u64, event: E) {
-        (**self).record(source, time, event);
+    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
+        (**self).record(strand, time, event);
     }
 }
 
@@ -66,38 +57,25 @@ impl Trace for Off {
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, _: Source, _: u64, _: E) {}
+    fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// How often an event of the operator tries to get its ring before it is missed.
-const LOCK_TRIES: usize = 1000;
-
-/// A clock, a ring for every strand, and one for the operator.
+/// A clock, and a ring for every strand.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
     clock: C,
-    strands: &'a [Ring<L, PACKETS, WORDS>],
-    operator: &'a Ring<L, PACKETS, WORDS>,
-    operator_taken: AtomicBool,
+    rings: &'a [Ring<L, PACKETS, WORDS>],
     missed: AtomicU64,
 }
 
-impl<'a, C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize>
-    Tracer<'a, C, L, PACKETS, WORDS>
-{
-    /// A tracer that is off. `strands` are the rings of strands 0, 1, ...; the clock is the same on all of them.
-    pub const fn new(
-        clock: C,
-        strands: &'a [Ring<L, PACKETS, WORDS>],
-        operator: &'a Ring<L, PACKETS, WORDS>,
-    ) -> Self {
+impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
+    /// A tracer that is off. `rings` are those of strands 0, 1, ...; the clock is read on all of them.
+    pub const fn new(clock: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
         Self {
             on: AtomicBool::new(false),
             clock,
-            strands,
-            operator,
-            operator_taken: AtomicBool::new(false),
+            rings,
             missed: AtomicU64::new(0),
         }
     }
@@ -109,16 +87,12 @@ impl<'a, C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize>
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// The ring that a source records to; `None` for a strand without a ring.
-    pub fn ring(&self, source: Source) -> Option<&'a Ring<L, PACKETS, WORDS>> {
-        match source {
-            Source::Strand(strand) => self.strands.get(strand.index()),
-            Source::Operator => Some(self.operator),
-        }
+    /// The ring of a strand; `None` if it has none.
+    pub fn ring(&self, strand: StrandId) -> Option<&'a Ring<L, PACKETS, WORDS>> {
+        self.rings.get(strand.index())
     }
 
-    /// How many events were offered and are in no ring and in no ring's count: those of strands without a ring, and those
-    /// of an operator while another held the ring.
+    /// How many events strands without a ring had.
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
@@ -126,24 +100,6 @@ impl<'a, C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize>
     #[cold]
     fn miss(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Operators may be at work on several strands, so their ring is taken.
-    fn record_of_operator<E: Event>(&self, event: E) {
-        for _ in 0..LOCK_TRIES {
-            if self
-                .operator_taken
-                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                // Whoever had the ring before recorded an earlier time.
-                self.operator.record(self.clock.ticks(), event);
-                self.operator_taken.store(false, Ordering::Release);
-                return;
-            }
-            spin_loop();
-        }
-        self.miss();
     }
 }
 
@@ -165,13 +121,10 @@ impl<C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, source: Source, time: u64, event: E) {
-        match source {
-            Source::Strand(strand) => match self.strands.get(strand.index()) {
-                Some(ring) => ring.record(time, event),
-                None => self.miss(),
-            },
-            Source::Operator => self.record_of_operator(event),
+    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
+        match self.ring(strand) {
+            Some(ring) => ring.record(time, event),
+            None => self.miss(),
         }
     }
 }

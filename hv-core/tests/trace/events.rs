@@ -93,7 +93,14 @@ fn the_hypervisors_own() {
         event.payload(),
         [0x4602_000d, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]
     );
-    assert_eq!(GuestReset { guest: 255 }.payload(), [255]);
+    assert_eq!(
+        GuestReset {
+            guest: 5,
+            strand: 255
+        }
+        .payload(),
+        [0x00ff_0005]
+    );
     assert_eq!(
         STATUSES,
         Shown::Names(&[

@@ -2,7 +2,7 @@
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Source, Tracer,
+    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Tracer,
 };
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Reply};
 
@@ -40,15 +40,15 @@ fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
 #[test]
 fn what_the_hypervisor_records() {
     let strands = [const { Ring::new(Mode::Discard) }; 4];
-    let operator = Ring::new(Mode::Discard);
     // The clock goes on by one at each look.
-    let tracer = Tracer::new(Looks::default(), &strands, &operator);
+    let tracer = Tracer::new(Looks::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller {
         guest: GuestId::new(5).unwrap(),
         strand: StrandId::new(3).unwrap(),
     };
     let strand = hypervisor.strand(caller);
+    let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
         let mut registers = Registers::call(0, [group, major, minor, 0, 0]);
         assert_eq!(strand.core_trap(&mut registers), After::Resume);
@@ -57,18 +57,18 @@ fn what_the_hypervisor_records() {
 
     negotiate(1, 1, 0);
     fast(0x400);
-    hypervisor.reset_guest(caller.guest, caller.strand);
+    hypervisor.reset_guest(caller.guest, operator);
     tracer.set_on(true);
     negotiate(1, 1, 7);
     negotiate(1, 2, 3);
     negotiate(0x205, 1, u64::MAX);
     fast(0x400);
     fast(1 << 40);
-    hypervisor.reset_guest(caller.guest, caller.strand);
+    hypervisor.reset_guest(caller.guest, operator);
     tracer.set_on(false);
     negotiate(1, 0, 0);
     fast(0x400);
-    hypervisor.reset_guest(caller.guest, caller.strand);
+    hypervisor.reset_guest(caller.guest, operator);
 
     let set_version = |status, group, major, minor| {
         HypervisorEvent::SetVersion(SetVersion {
@@ -92,7 +92,7 @@ fn what_the_hypervisor_records() {
         })
     };
     assert_eq!(
-        events(tracer.ring(Source::Strand(caller.strand)).unwrap()),
+        events(tracer.ring(caller.strand).unwrap()),
         [
             (1, set_version(0, 1, 1, 7)),
             (3, set_version(13, 1, 2, 3)),
@@ -101,13 +101,16 @@ fn what_the_hypervisor_records() {
             (9, fast_call(7, 1 << 40)),
         ]
     );
-    // Its time is taken once the ring is, so the tenth look is not in it.
+    let reset = GuestReset {
+        guest: 5,
+        strand: 1,
+    };
     assert_eq!(
-        events(tracer.ring(Source::Operator).unwrap()),
-        [(11, HypervisorEvent::GuestReset(GuestReset { guest: 5 }))]
+        events(tracer.ring(operator).unwrap()),
+        [(10, HypervisorEvent::GuestReset(reset))]
     );
-    for other in [0, 1, 2] {
-        let other = Source::Strand(StrandId::new(other).unwrap());
+    for other in [0, 2] {
+        let other = StrandId::new(other).unwrap();
         assert_eq!(events(tracer.ring(other).unwrap()), []);
     }
 }

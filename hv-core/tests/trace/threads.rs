@@ -1,12 +1,10 @@
-//! A reader beside the writer, and operators beside each other.
+//! A reader beside the writer; a tracer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use guest_abi::{Clock, StrandId};
-use hv_core::trace::{
-    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, Ring, Source, Trace, Tracer,
-};
+use hv_core::trace::{Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, Ring, Trace, Tracer};
 
 use crate::{Large, Small, TestEvent};
 
@@ -112,54 +110,13 @@ impl Clock for Looks {
 }
 
 #[test]
-fn operators_share_a_ring() {
-    const EACH: u32 = 5000;
-    const OPERATORS: u32 = 3;
-    let ring = Ring::<Clock27, 2, 60_000>::new(Mode::Discard);
-    let tracer = Tracer::new(Looks::default(), &[], &ring);
-    tracer.set_on(true);
-    thread::scope(|scope| {
-        for operator in 0..OPERATORS {
-            let tracer = &tracer;
-            scope.spawn(move || {
-                for number in 0..EACH {
-                    let time = tracer.time().expect("it is on");
-                    let number = operator * EACH + number;
-                    tracer.record(Source::Operator, time, Small { number });
-                }
-            });
-        }
-    });
-    let mut reader = ring.reader();
-    let mut last = [None; OPERATORS as usize];
-    let (mut read, mut time) = (0, 0);
-    while let Some(next) = reader.next(TestEvent::words) {
-        let Next::Event(event) = next else {
-            panic!("{next:?}")
-        };
-        let Some(TestEvent::Small(Small { number })) = TestEvent::decode(event.id, event.payload)
-        else {
-            panic!("{event:?}")
-        };
-        assert!(event.time >= time);
-        time = event.time;
-        let last = &mut last[(number / EACH) as usize];
-        assert!(*last < Some(number), "each operator's are in order");
-        *last = Some(number);
-        read += 1;
-    }
-    assert_eq!(read + tracer.missed(), u64::from(EACH * OPERATORS));
-}
-
-#[test]
 fn off_and_strands_without_a_ring() {
     let strands = [const { Ring::<Clock27, 2, 60>::new(Mode::Discard) }; 1];
-    let operator = Ring::new(Mode::Discard);
-    let tracer = Tracer::new(Looks::default(), &strands, &operator);
+    let tracer = Tracer::new(Looks::default(), &strands);
     assert_eq!(tracer.time(), None);
     tracer.set_on(true);
     assert_eq!(tracer.time(), Some(0));
-    let [first, second] = [0, 1].map(|number| Source::Strand(StrandId::new(number).unwrap()));
+    let [first, second] = [0, 1].map(|number| StrandId::new(number).unwrap());
     tracer.record(first, 5, Small { number: 1 });
     tracer.record(second, 6, Small { number: 2 });
     assert_eq!(tracer.missed(), 1);

@@ -105,7 +105,6 @@ impl Clock for Tick {
 type EventRing = Ring<Clock19, 4, 2039>;
 
 static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
-static OPERATOR: EventRing = Ring::new(Mode::Discard);
 
 /// A get as an event: five words. `about` holds the register, the status, the guest and the strand, a byte each.
 #[inline(never)]
@@ -223,7 +222,7 @@ fn main() -> ExitCode {
     if !kind.contains("trace") {
         calls(Off, call, status);
     } else {
-        let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS, &OPERATOR);
+        let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
         tracer.set_on(kind == "get_dram_traced");
         calls(&tracer, call, status);
     }

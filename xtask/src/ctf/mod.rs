@@ -13,7 +13,6 @@ mod writer;
 use std::path::Path;
 
 use guest_abi::StrandId;
-use hv_core::trace::Source;
 
 pub use bytes::Endian;
 pub use reader::read;
@@ -31,30 +30,9 @@ const EVENT_HEADER: usize = 2 + 8;
 /// The name of the file that makes a directory a trace.
 const METADATA: &str = "metadata";
 
-/// `cpu_id` of the operator's stream: no strand has this number.
-const OPERATOR: u64 = StrandId::COUNT as u64;
-
 /// The name of the file of a stream.
-fn file_name(source: Source) -> String {
-    match source {
-        Source::Strand(strand) => format!("strand_{:03}", strand.index()),
-        Source::Operator => "operator".to_owned(),
-    }
-}
-
-fn cpu_id(source: Source) -> u64 {
-    match source {
-        Source::Strand(strand) => strand.index() as u64,
-        Source::Operator => OPERATOR,
-    }
-}
-
-fn source(cpu_id: u64) -> Option<Source> {
-    if cpu_id == OPERATOR {
-        return Some(Source::Operator);
-    }
-    let strand = StrandId::new(usize::try_from(cpu_id).ok()?)?;
-    Some(Source::Strand(strand))
+fn file_name(strand: StrandId) -> String {
+    format!("strand_{:03}", strand.index())
 }
 
 /// Whether a directory is a trace that [`write`] wrote, as far as its metadata tells.

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use hv_core::trace::{Source, put};
+use guest_abi::StrandId;
+use hv_core::trace::put;
 
-use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata, source};
+use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::{Entry, Event, Recorded, Recording, Stream};
 
 /// Reads a trace.
@@ -37,19 +38,19 @@ pub fn read(directory: &Path) -> anyhow::Result<Recording> {
             fs::read(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
         let context = || path.display().to_string();
         let stream = stream(&bytes, endian).with_context(context)?;
-        if let Some((cpu_id, stream)) = stream {
+        if let Some(stream) = stream {
+            let Stream { strand, .. } = stream;
             ensure!(
-                path.file_name() == Some(file_name(stream.source).as_ref()),
-                "{}: holds the events of {}, expected them in the file {}",
+                path.file_name() == Some(file_name(strand).as_ref()),
+                "{}: holds the events of strand {strand}, expected them in the file {}",
                 path.display(),
-                crate::events::name(stream.source),
-                file_name(stream.source)
+                file_name(strand)
             );
-            streams.push((cpu_id, stream));
+            streams.push(stream);
         }
     }
-    streams.sort_by_key(|(cpu_id, _)| *cpu_id);
-    recording.streams = streams.into_iter().map(|(_, stream)| stream).collect();
+    streams.sort_by_key(|stream| stream.strand);
+    recording.streams = streams;
     Ok(recording)
 }
 
@@ -61,7 +62,7 @@ struct Header {
     events: usize,
     number: u64,
     lost: u64,
-    cpu_id: u64,
+    strand: StrandId,
 }
 
 fn header(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Header> {
@@ -87,37 +88,32 @@ fn header(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Header> {
     let events = (size as usize / 8)
         .checked_sub(PACKET_HEADER)
         .with_context(|| format!("has {size} bits, expected at least {}", 8 * PACKET_HEADER))?;
+    let strand = usize::try_from(cpu_id).ok().and_then(StrandId::new);
     Ok(Header {
         begin,
         end,
         events,
         number,
         lost,
-        cpu_id,
+        strand: strand.with_context(|| format!("there is no strand {cpu_id}"))?,
     })
 }
 
-/// A whole stream, and its `cpu_id`; `None` if there is no packet.
-fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<(u64, Stream)>> {
-    let mut read: Option<(u64, Stream)> = None;
+/// A whole stream; `None` if there is no packet.
+fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<Stream>> {
+    let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);
     while !bytes.is_empty() {
         let context = || format!("packet {number}");
         let header = header(&mut bytes, endian).with_context(context)?;
-        let source: Source = source(header.cpu_id)
-            .with_context(|| format!("there is no strand {}", header.cpu_id))
-            .with_context(context)?;
-        let (cpu_id, stream) = read.get_or_insert((
-            header.cpu_id,
-            Stream {
-                source,
-                entries: Vec::new(),
-            },
-        ));
-        let problem = if header.cpu_id != *cpu_id {
+        let stream = read.get_or_insert(Stream {
+            strand: header.strand,
+            entries: Vec::new(),
+        });
+        let problem = if header.strand != stream.strand {
             Some(format!(
-                "is of strand {}, the ones before of {cpu_id}",
-                header.cpu_id
+                "is of strand {}, the ones before of {}",
+                header.strand, stream.strand
             ))
         } else if header.number != number {
             Some(format!("has the number {}", header.number))

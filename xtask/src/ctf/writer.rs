@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use hv_core::trace::take;
 
-use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, cpu_id, file_name, metadata};
+use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::{Entry, Event, Recorded, Recording, Stream};
 use crate::output::OutputDirectory;
 
@@ -35,7 +35,7 @@ pub fn write(
     )?;
     for stream in &recording.streams {
         let bytes = packets(stream, recording.began, endian);
-        put(file_name(stream.source).as_ref(), &bytes)?;
+        put(file_name(stream.strand).as_ref(), &bytes)?;
     }
     Ok(())
 }
@@ -60,7 +60,7 @@ struct File {
 fn packets(stream: &Stream, began: u64, endian: Endian) -> Vec<u8> {
     let mut file = File {
         endian,
-        cpu_id: cpu_id(stream.source),
+        cpu_id: stream.strand.index() as u64,
         bytes: Vec::new(),
         packets: 0,
         lost: 0,

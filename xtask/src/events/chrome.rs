@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
 use guest_abi::{HubRole, Kind, McuRole, PerfReg};
-use hv_core::trace::{Field, Shown, Source, take};
+use hv_core::trace::{Field, Shown, take};
 
 use super::calls::{Call, Function};
 use super::{Entry, Event, Recorded, Recording, Stream};
@@ -18,9 +18,6 @@ use crate::sim::board::status_name;
 /// The number of the process for what belongs to no guest, and for the counters.
 const MACHINE: u32 = 1000;
 const COUNTERS: u32 = 1001;
-
-/// The number of the operator's thread.
-const OPERATOR: u32 = 1000;
 
 /// Nanoseconds, written as microseconds: exactly, and without floating point.
 struct Microseconds(u64);
@@ -83,7 +80,10 @@ impl<W: Write> Chrome<'_, W> {
             ))?;
         }
         for stream in &recording.streams {
-            let (tid, name) = (thread(stream.source), string(&super::name(stream.source)));
+            let (tid, name) = (
+                stream.strand.number(),
+                string(&format!("strand {}", stream.strand)),
+            );
             let mut guests: Vec<u32> = stream.events().map(process).collect();
             guests.sort_unstable();
             guests.dedup();
@@ -97,7 +97,7 @@ impl<W: Write> Chrome<'_, W> {
     }
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
-        let tid = thread(stream.source);
+        let tid = stream.strand.number();
         // The end of the last slice, and of everything so far.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
@@ -117,7 +117,7 @@ impl<W: Write> Chrome<'_, W> {
                 Some(call) => {
                     let started = event.time.saturating_sub(call.duration.into());
                     let start = self.nanoseconds(started).clamp(ended.min(now), now);
-                    self.call(&call, [pid, tid], [start, now])?;
+                    self.call(&call, [pid, tid.into()], [start, now])?;
                     ended = now;
                 }
                 None => {
@@ -188,13 +188,6 @@ fn counts(id: u64, value: u64) -> Option<String> {
             ..
         } => Some(format!(r#""count":{value}"#)),
         _ => None,
-    }
-}
-
-fn thread(source: Source) -> u32 {
-    match source {
-        Source::Strand(strand) => strand.index() as u32,
-        Source::Operator => OPERATOR,
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
     Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader,
-    Ring, Source, Trace, Tracer,
+    Ring, Trace, Tracer,
 };
 
 use super::{Entry, Event, Recorded, Stream};
@@ -14,32 +14,20 @@ use super::{Entry, Event, Recorded, Stream};
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 
-/// All sources, in the order of streams.
-fn sources() -> impl Iterator<Item = Source> {
-    (0..StrandId::COUNT)
-        .filter_map(StrandId::new)
-        .map(Source::Strand)
-        .chain([Source::Operator])
+fn strands() -> impl Iterator<Item = StrandId> {
+    (0..StrandId::COUNT).filter_map(StrandId::new)
 }
 
-fn place(source: Source) -> usize {
-    match source {
-        Source::Strand(strand) => strand.index(),
-        Source::Operator => StrandId::COUNT,
-    }
-}
-
-/// The rings of all strands and, last, the operator's, in one layout.
+/// The rings of all strands in one layout.
 pub struct RingsOf<L>(Box<[Ring<L, PACKETS, WORDS>]>);
 
 impl<L: Layout> RingsOf<L> {
     fn new(mode: Mode) -> Self {
-        Self(sources().map(|_| Ring::new(mode)).collect())
+        Self(strands().map(|_| Ring::new(mode)).collect())
     }
 
     fn collector<C: Clock>(&self, clock: C) -> CollectorOf<'_, C, L> {
-        let (strands, operator) = self.0.split_at(StrandId::COUNT);
-        let tracer = Tracer::new(clock, strands, &operator[0]);
+        let tracer = Tracer::new(clock, &self.0);
         tracer.set_on(true);
         let streams = self.0.iter().map(|ring| (ring.reader(), Vec::new()));
         CollectorOf {
@@ -95,8 +83,8 @@ pub struct CollectorOf<'a, C, L> {
 }
 
 impl<C, L: Layout> CollectorOf<'_, C, L> {
-    fn collect(&self, source: Source) {
-        let (reader, entries) = &mut self.streams.borrow_mut()[place(source)];
+    fn collect(&self, strand: StrandId) {
+        let (reader, entries) = &mut self.streams.borrow_mut()[strand.index()];
         while let Some(next) = reader.next(Event::words) {
             match (next, entries.last_mut()) {
                 (Next::Event(event), _) => entries.push(Entry::Event(Recorded {
@@ -111,11 +99,10 @@ impl<C, L: Layout> CollectorOf<'_, C, L> {
     }
 
     fn streams(&self) -> Vec<Stream> {
-        sources().for_each(|source| self.collect(source));
-        let streams = self.streams.take();
-        let streams = sources()
-            .zip(streams)
-            .map(|(source, (_, entries))| Stream { source, entries });
+        strands().for_each(|strand| self.collect(strand));
+        let streams = strands()
+            .zip(self.streams.take())
+            .map(|(strand, (_, entries))| Stream { strand, entries });
         streams
             .filter(|stream| !stream.entries.is_empty())
             .collect()
@@ -151,7 +138,7 @@ macro_rules! layouts {
             }
         }
 
-        /// The rings of all strands and of the operator.
+        /// The rings of all strands.
         pub enum Rings {
             $(#[doc = concat!("Of [`", stringify!($Layout), "`]")] $Layout(RingsOf<$Layout>),)*
         }
@@ -181,11 +168,11 @@ macro_rules! layouts {
         }
 
         impl<C: Clock> Collector<'_, C> {
-            /// Reads what is new in the ring of a source.
-            pub fn collect(&self, source: Source) {
+            /// Reads what is new in the ring of a strand.
+            pub fn collect(&self, strand: StrandId) {
                 match self {
                     Self::Off => {}
-                    $(Self::$Layout(of) => of.collect(source),)*
+                    $(Self::$Layout(of) => of.collect(strand),)*
                 }
             }
 
@@ -221,10 +208,10 @@ macro_rules! layouts {
                 }
             }
 
-            fn record<E: Kind>(&self, source: Source, time: u64, event: E) {
+            fn record<E: Kind>(&self, strand: StrandId, time: u64, event: E) {
                 match self {
                     Self::Off => {}
-                    $(Self::$Layout(of) => of.tracer.record(source, time, event),)*
+                    $(Self::$Layout(of) => of.tracer.record(strand, time, event),)*
                 }
             }
         }

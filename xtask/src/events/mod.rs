@@ -5,7 +5,8 @@ pub mod chrome;
 pub mod collect;
 pub mod summary;
 
-use hv_core::trace::{Class, HypervisorEvent, Source};
+use guest_abi::StrandId;
+use hv_core::trace::{Class, HypervisorEvent};
 use perfctr_service::trace::ServiceEvent;
 
 /// An event of any kind that there is.
@@ -76,7 +77,7 @@ pub enum Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// Whose ring.
-    pub source: Source,
+    pub strand: StrandId,
     /// What it gave.
     pub entries: Vec<Entry>,
 }
@@ -122,7 +123,7 @@ pub struct Recording {
     pub missed: u64,
     /// The names of the guests, by number.
     pub guests: Vec<String>,
-    /// Every ring that was offered an event: strands in order, then the operator.
+    /// Every ring that was offered an event, in the order of strands.
     pub streams: Vec<Stream>,
 }
 
@@ -149,14 +150,5 @@ impl Recording {
             Some(name) => name.clone(),
             None => format!("guest {number}"),
         }
-    }
-}
-
-/// The name of a source.
-#[must_use]
-pub fn name(source: Source) -> String {
-    match source {
-        Source::Strand(strand) => format!("strand {strand}"),
-        Source::Operator => "operator".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use perfctr_service::trace::ServiceEvent;
 use serde::Serialize;
 
 use super::calls::{Call, Function};
-use super::{Event, Recording, Stream, name};
+use super::{Event, Recording, Stream};
 use crate::sim::board::status_name;
 use crate::table::{Align, Table};
 
@@ -93,7 +93,7 @@ pub struct Conflicts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamSummary {
     /// Whose ring.
-    pub source: String,
+    pub strand: usize,
     /// Events that are there.
     pub events: u64,
     /// Events that are missing.
@@ -105,7 +105,7 @@ pub struct StreamSummary {
 impl StreamSummary {
     fn new(stream: &Stream) -> Self {
         Self {
-            source: name(stream.source),
+            strand: stream.strand.index(),
             events: stream.events().count() as u64,
             lost: stream.lost(),
             gaps: stream.gaps().collect(),
@@ -318,7 +318,7 @@ impl Summary {
 
     fn streams_table(&self) -> Table {
         let mut table = Table::new(&[
-            ("ring", Align::Left),
+            ("strand", Align::Right),
             ("events", Align::Right),
             ("lost", Align::Right),
             ("lost behind ms", Align::Left),
@@ -333,7 +333,7 @@ impl Summary {
                 gaps.push_str(", ...");
             }
             table.row([
-                stream.source.clone(),
+                stream.strand.to_string(),
                 stream.events.to_string(),
                 stream.lost.to_string(),
                 gaps,

@@ -7,7 +7,6 @@ use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::status::EOK;
 use guest_abi::{HvError, Hypercall, Registers, StrandId, Trap};
-use hv_core::trace::Source;
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
 use platform::Machine;
@@ -123,7 +122,7 @@ impl Hypercall for SimulatedStrand<'_> {
         }
         self.board.time.called();
         if self.board.keep == Keep::All {
-            self.board.events.collect(Source::Strand(self.id()));
+            self.board.events.collect(self.id());
         }
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];

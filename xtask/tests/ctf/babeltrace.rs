@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-use hv_core::trace::Source;
+use guest_abi::StrandId;
 use xtask::tools;
 
 use crate::recorded::Known;
@@ -64,15 +64,12 @@ fn field(text: &str) -> Option<(String, u64)> {
 
 /// Each ring's events, in order, are these.
 pub(crate) fn compare(known: &[Known], read: &[Line]) {
-    let sources: HashSet<Source> = known.iter().map(|known| known.source).collect();
-    for source in sources {
-        let cpu_id = match source {
-            Source::Strand(strand) => strand.index() as u64,
-            Source::Operator => 256,
-        };
+    let strands: HashSet<StrandId> = known.iter().map(|known| known.strand).collect();
+    for strand in strands {
+        let cpu_id = strand.index() as u64;
         let expected = known
             .iter()
-            .filter(|known| known.source == source)
+            .filter(|known| known.strand == strand)
             .map(|known| {
                 let (name, fields) = known.event.shown();
                 let fields = fields

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use guest_abi::{Clock, StrandId};
-use hv_core::trace::{Mode, Source, Trace};
+use hv_core::trace::{Mode, Trace};
 use xtask::ctf::{self, Endian};
 use xtask::events::collect::{LayoutName, Rings};
 use xtask::events::{Recording, Stream};
@@ -54,8 +54,8 @@ impl Clock for Hands {
     }
 }
 
-pub(crate) fn strand(number: usize) -> Source {
-    Source::Strand(StrandId::new(number).unwrap())
+pub(crate) fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
 }
 
 /// A recording around these streams.
@@ -81,27 +81,27 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events of all kinds on some strands and by the operator, and reads them as they come.
+/// Records random events of all kinds on some strands, and reads them as they come.
 fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Recording) {
     let mut random = Random(layout as u64 + 1);
     let clock = Hands::default();
     let rings = Rings::new(layout, Mode::Discard);
     let collector = rings.collector(&clock);
-    let sources = [strand(0), strand(70), strand(255), Source::Operator];
+    let strands = [0, 9, 70, 255].map(strand);
     let mut known = Vec::new();
     for _ in 0..events {
         let time = clock.0.get() + gap(&mut random);
         clock.0.set(time);
-        let source = sources[random.below(4) as usize];
+        let strand = strands[random.below(4) as usize];
         let event = random_event(&mut random);
         assert_eq!(collector.time(), Some(time));
-        record(&collector, source, time, event);
+        record(&collector, strand, time, event);
         known.push(Known {
             time: time / layout.resolution() * layout.resolution(),
-            source,
+            strand,
             event,
         });
-        collector.collect(source);
+        collector.collect(strand);
     }
     (known, recording(layout, collector.streams()))
 }
@@ -162,7 +162,7 @@ fn overrun(mode: Mode) -> (Vec<Known>, Recording) {
             record(&collector, strand(9), time, event);
             known.push(Known {
                 time,
-                source: strand(9),
+                strand: strand(9),
                 event,
             });
         }

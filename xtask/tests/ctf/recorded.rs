@@ -1,15 +1,17 @@
 //! Events as the tests record them, with their fields written out.
 
-use hv_core::trace::{FastCall, GuestReset, SetVersion, Source, Trace};
+use guest_abi::StrandId;
+use hv_core::trace::{FastCall, GuestReset, SetVersion, Trace};
 use perfctr_service::trace::{
-    Get, GetRefused, HubConflict, Set, SetRefused, UnitOut, UnitReturned,
+    ChangeComplete, ChangePending, Get, GetRefused, Granted, Held, HubConflict, Revoked, Set,
+    SetRefused, UnitOut, UnitReturned,
 };
 
 /// An event that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) time: u64,
-    pub(crate) source: Source,
+    pub(crate) strand: StrandId,
     pub(crate) event: AnyEvent,
 }
 
@@ -57,9 +59,9 @@ macro_rules! kinds {
             kinds[random.below(kinds.len() as u64) as usize](random)
         }
 
-        pub(crate) fn record(trace: &impl Trace, source: Source, time: u64, event: AnyEvent) {
+        pub(crate) fn record(trace: &impl Trace, strand: StrandId, time: u64, event: AnyEvent) {
             match event {
-                $(AnyEvent::$Name(event) => trace.record(source, time, event),)*
+                $(AnyEvent::$Name(event) => trace.record(strand, time, event),)*
             }
         }
     };
@@ -68,12 +70,17 @@ macro_rules! kinds {
 kinds! {
     SetVersion "hv:set_version" { status, guest, strand, duration, group, major, minor, granted }
     FastCall "hv:fast_call" { status, guest, strand, duration, function }
-    GuestReset "hv:guest_reset" { guest }
+    GuestReset "hv:guest_reset" { guest, strand }
     Get "hv:get_perfreg" { perfreg, status, guest, strand, duration, value }
     Set "hv:set_perfreg" { perfreg, status, guest, strand, duration, value }
     GetRefused "hv:get_perfreg_refused" { status, guest, strand, duration, perfreg }
     SetRefused "hv:set_perfreg_refused" { status, guest, strand, duration, perfreg, value }
     HubConflict "hv:hub_conflict" { hub, why, guest, strand }
-    UnitOut "hv:unit_out_of_service" { unit, guest, strand }
-    UnitReturned "hv:unit_returned" { unit }
+    UnitOut "hv:unit_out_of_service" { unit, why, strand }
+    UnitReturned "hv:unit_returned" { unit, strand }
+    Granted "hv:granted" { guest, grant, strand }
+    Revoked "hv:revoked" { guest, left, strand }
+    Held "hv:held" { guest, held, strand }
+    ChangePending "hv:change_pending" { awaited, strand }
+    ChangeComplete "hv:change_complete" { strand }
 }
