@@ -14,7 +14,7 @@ use platform::Machine;
 use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
 use crate::cmd::md::describe;
-use crate::cmd::trace_out::{self, Outputs};
+use crate::cmd::trace_out::{EventArgs, Outputs};
 use crate::events::Recording;
 use crate::events::collect::Collector;
 use crate::memory::MemorySystem;
@@ -89,7 +89,7 @@ pub struct Args {
     json: Option<PathBuf>,
 
     #[command(flatten)]
-    events_out: trace_out::Args,
+    events_out: EventArgs,
 }
 
 /// The guest reads its counters at least so often, so that no counter of 31 bits wraps twice in between.

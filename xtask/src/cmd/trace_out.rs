@@ -14,7 +14,7 @@ use crate::output::{OutputDirectory, OutputFile};
 /// Whether and how events are recorded.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
-pub struct Args {
+pub struct EventArgs {
     /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask trace (CTF 1.8)
     #[arg(long, value_name = "DIR")]
     trace_out: Option<PathBuf>,
@@ -79,7 +79,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file or the directory cannot be written, or there is something that must not be replaced.
-    pub fn create(args: &Args) -> anyhow::Result<Self> {
+    pub fn create(args: &EventArgs) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {
                 let name = there.display();

@@ -150,13 +150,13 @@ pub(super) fn read(text: &str) -> anyhow::Result<(Recording, Endian)> {
         "not a trace of this program: the line {TRACER} is missing"
     );
     let value = |key: &str| -> anyhow::Result<&str> {
-        let values = text.lines().filter_map(|line| {
+        let mut values = text.lines().filter_map(|line| {
             line.trim()
                 .strip_prefix(key)?
                 .strip_prefix(" = ")?
                 .strip_suffix(';')
         });
-        values.last().with_context(|| format!("there is no {key}"))
+        values.next().with_context(|| format!("there is no {key}"))
     };
     let number = |key: &str| -> anyhow::Result<u64> {
         let text = value(key)?;

@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod clocks;
 mod consoles;
+mod events;
 mod help;
 mod interrupts;
 mod md;

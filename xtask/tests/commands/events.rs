@@ -1,0 +1,354 @@
+//! `sim --trace-out` and `--trace-chrome`, and `trace`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use xtask::tools;
+
+use crate::program::{Place, xtask};
+use crate::sim;
+
+/// Its exit status is 0: standard output, standard error.
+fn babeltrace(directory: &str) -> (String, String) {
+    let program = tools::require("babeltrace2", "babeltrace2").unwrap();
+    let output = Command::new(program)
+        .args(["--clock-cycles", "--no-delta", directory])
+        .output()
+        .unwrap();
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "{stderr}");
+    (stdout, stderr)
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The summary of a trace.
+fn summary(place: &Place, directory: &str) -> Value {
+    let path = place.path().join("summary.json");
+    let path = path.to_str().unwrap();
+    xtask(&["trace", directory, "--json", path]).well();
+    json(path)
+}
+
+fn path(place: &Place, name: &str) -> String {
+    place.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// A run of a small program, with these arguments and 10 samples.
+fn small(place: &Place, arguments: &[&str]) {
+    let refs = place.file("refs.txt", sim::trace(2_000));
+    let mut all = vec!["sim", "--trace", &refs, "--interval", "200"];
+    all.extend(arguments);
+    xtask(&all).well();
+}
+
+/// How the gets and sets of each guest ended.
+type ByStatus = BTreeMap<(String, String), u64>;
+
+fn by_status<'a>(calls: impl Iterator<Item = (&'a Value, &'a Value)>) -> ByStatus {
+    let mut sums = ByStatus::new();
+    for (guest, by_status) in calls {
+        for (status, count) in by_status.as_object().unwrap() {
+            let key = (guest.as_str().unwrap().to_owned(), status.clone());
+            *sums.entry(key).or_default() += count.as_u64().unwrap();
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_default_run_records_every_call_and_loses_none() {
+    let place = Place::new("events-default");
+    for endian in ["be", "le"] {
+        let [directory, results] = ["events", "results.json"].map(|name| path(&place, name));
+        let arguments = [
+            "sim",
+            "--trace-out",
+            &directory,
+            "--trace-endian",
+            endian,
+            "--force",
+            "--json",
+            &results,
+        ];
+        xtask(&arguments).well();
+        let (events, stderr) = babeltrace(&directory);
+        assert_eq!(stderr, "");
+        assert!(events.lines().count() >= 1000);
+        let summary = summary(&place, &directory);
+        assert_eq!(summary["events"], events.lines().count());
+        assert_eq!(
+            (&summary["lost"], &summary["missed"]),
+            (&0.into(), &0.into())
+        );
+        // The service counted the same calls.
+        let results = json(&results);
+        let guests = results["guests"].as_array().unwrap();
+        let counted = by_status(guests.iter().flat_map(|guest| {
+            let classes = guest["by_class"].as_object().unwrap();
+            classes
+                .values()
+                .map(|calls| (&guest["name"], &calls["by_status"]))
+        }));
+        let calls = summary["calls"].as_array().unwrap();
+        let of_registers = calls.iter().filter(|calls| calls["call"] != "set_version");
+        let recorded = by_status(of_registers.map(|calls| (&calls["guest"], &calls["by_status"])));
+        assert_eq!(recorded, counted);
+        // Every EWOULDBLOCK of this run is about a hub.
+        let conflicts = summary["conflicts"].as_array().unwrap();
+        let conflicts = conflicts
+            .iter()
+            .flat_map(|part| part["hubs"].as_array().unwrap());
+        let conflicts: u64 = conflicts.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(
+            conflicts,
+            counted[&("measuring".to_owned(), "EWOULDBLOCK".to_owned())]
+        );
+    }
+}
+
+#[test]
+fn what_trace_prints() {
+    let place = Place::new("events-prints");
+    let directory = path(&place, "events");
+    small(&place, &["--trace-out", &directory]);
+    let output = xtask(&["trace", &directory]).well();
+    for text in [
+        " 0 lost; the clock has 1165379275 Hz, and times are told to 1 ticks\n",
+        "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
+        "\n           get          ZAM3_ASU_PIC0       10         10\n",
+        "\nget          dram       EOK        256   26   26   26       26     22\n",
+        "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
+        "\nCalls that could not have their hub at once:\n\n ",
+        "\nRings:\n\nstrand  events  lost  lost behind ms\n",
+    ] {
+        assert!(output.contains(text), "{text}:\n{output}");
+    }
+    assert_eq!(xtask(&["trace", &directory]).well(), output);
+}
+
+#[test]
+fn layouts_and_what_is_kept() {
+    let place = Place::new("events-layouts");
+    let run = |arguments: &[&str]| {
+        let directory = path(&place, "events");
+        let mut all = vec!["--trace-out", &*directory, "--force"];
+        all.extend(arguments);
+        small(&place, &all);
+        let (text, stderr) = babeltrace(&directory);
+        let times = text.lines().map(|line| line[1..21].parse().unwrap());
+        (
+            times.collect::<Vec<u64>>(),
+            stderr,
+            summary(&place, &directory),
+        )
+    };
+    let (exact, stderr, all) = run(&[]);
+    assert_eq!(stderr, "");
+    for layout in ["clock32", "clock64", "clock64-aligned"] {
+        assert_eq!(run(&["--trace-layout", layout]).0, exact, "{layout}");
+    }
+    let (coarse, ..) = run(&["--trace-layout", "clock19"]);
+    let whole: Vec<u64> = exact.iter().map(|time| time / 512 * 512).collect();
+    assert_eq!(coarse, whole);
+
+    for keep in ["first", "last"] {
+        let (left, stderr, summary) = run(&["--trace-keep", keep]);
+        let [events, lost, total] = [&summary["events"], &summary["lost"], &all["events"]]
+            .map(|number| number.as_u64().unwrap());
+        assert_eq!(events, left.len() as u64);
+        assert!(lost > 0);
+        assert_eq!(events + lost, total);
+        assert!(
+            stderr.contains(&format!("discarded {lost} events")),
+            "{keep}: {stderr}"
+        );
+        if keep == "first" {
+            assert_eq!(left[..100], exact[..100]);
+        } else {
+            assert_eq!(left[left.len() - 100..], exact[exact.len() - 100..]);
+        }
+    }
+}
+
+#[test]
+fn chrome() {
+    let place = Place::new("events-chrome");
+    let [directory, file, results] =
+        ["events", "events.json", "results.json"].map(|name| path(&place, name));
+    for layout in ["clock27", "clock19"] {
+        small(
+            &place,
+            &[
+                "--trace-out",
+                &directory,
+                "--force",
+                "--trace-chrome",
+                &file,
+                "--trace-layout",
+                layout,
+                "--json",
+                &results,
+            ],
+        );
+        let trace = json(&file);
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of_kind = |ph: &str| {
+            let events: Vec<&Value> = events.iter().filter(|event| event["ph"] == ph).collect();
+            events
+        };
+        // A slice for every call; they do not overlap on a strand.
+        let summary = summary(&place, &directory);
+        let calls: u64 = summary["calls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|calls| calls["total"].as_u64().unwrap())
+            .sum();
+        assert_eq!(of_kind("X").len() as u64, calls);
+        let nanoseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
+        let mut ended = HashMap::new();
+        for slice in of_kind("X") {
+            let start = nanoseconds(&slice["ts"]);
+            let end = ended.entry(slice["tid"].as_u64()).or_insert(0);
+            assert!(start >= *end, "{slice}");
+            *end = start + nanoseconds(&slice["dur"]);
+        }
+        // The last points of the counter tracks are what was measured.
+        let mut last = HashMap::new();
+        for point in of_kind("C") {
+            last.insert(point["name"].as_str().unwrap(), &point["args"]);
+        }
+        let results = json(&results);
+        let counters = results["counters"].as_array().unwrap();
+        for counter in counters
+            .iter()
+            .filter(|counter| !counter["perfreg"].is_null())
+        {
+            let point = last[counter["name"].as_str().unwrap()];
+            let name = match counter["name"].as_str().unwrap().contains("MCU") {
+                true => format!("pic{}", counter["counter"]),
+                false => "count".to_owned(),
+            };
+            assert_eq!(point[&name], counter["measured"], "{counter}");
+        }
+        assert!(
+            of_kind("i")
+                .iter()
+                .any(|event| event["name"] == "hub_conflict")
+        );
+        let names = of_kind("M");
+        let guest = |event: &&&Value| event["name"] == "process_name" && event["pid"] == 0;
+        assert_eq!(
+            names.iter().find(guest).unwrap()["args"]["name"],
+            "measuring"
+        );
+    }
+}
+
+#[test]
+fn without_hubs_and_with_another_machine() {
+    let place = Place::new("events-maramba");
+    let directory = path(&place, "events");
+    small(
+        &place,
+        &[
+            "--machine",
+            "maramba",
+            "--nodes",
+            "1",
+            "--trace-out",
+            &directory,
+        ],
+    );
+    let summary = summary(&place, &directory);
+    assert_eq!(summary["conflicts"], Value::Array(Vec::new()));
+    assert!(summary["events"].as_u64().unwrap() > 50);
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_in_the_way() {
+    let place = Place::new("events-in-the-way");
+    let refs = place.file("refs.txt", sim::trace(100));
+    let run = |directory: &str, more: &[&str]| {
+        let mut all = vec!["sim", "--trace", &refs, "--trace-out", directory];
+        all.extend(more);
+        xtask(&all)
+    };
+    let directory = path(&place, "events");
+    // Nothing, an empty directory, a trace.
+    run(&directory, &[]).well();
+    fs::remove_dir_all(&directory).unwrap();
+    fs::create_dir(&directory).unwrap();
+    run(&directory, &[]).well();
+    run(&directory, &[]).badly(&format!("{directory}: holds a trace; --force replaces it"));
+    fs::write(Path::new(&directory).join("strand_001"), "left over").unwrap();
+    run(&directory, &["--force"]).well();
+    assert_eq!(
+        names(Path::new(&directory)),
+        ["metadata", "strand_000", "strand_248"]
+    );
+    // Something else.
+    let other = path(&place, "other");
+    fs::create_dir(&other).unwrap();
+    fs::write(Path::new(&other).join("letter"), "").unwrap();
+    run(&other, &["--force"]).badly(&format!(
+        "{other}: is not empty, and holds no trace of this program"
+    ));
+    run(&refs, &["--force"]).badly("is there and is no directory");
+    run(&path(&place, "no/where"), &[]).badly("cannot be written");
+    // A run that fails leaves nothing, and takes nothing away.
+    let broken = place.file("broken.txt", " L 10,8\nnonsense\n");
+    xtask(&[
+        "sim",
+        "--trace",
+        &broken,
+        "--trace-out",
+        &path(&place, "new"),
+    ])
+    .badly("nonsense");
+    xtask(&[
+        "sim",
+        "--trace",
+        &broken,
+        "--trace-out",
+        &directory,
+        "--force",
+    ])
+    .badly("nonsense");
+    assert_eq!(
+        names(place.path()),
+        ["broken.txt", "events", "other", "refs.txt"]
+    );
+    assert_eq!(names(Path::new(&directory)).len(), 3);
+}
+
+#[test]
+fn bad_arguments() {
+    let place = Place::new("events-arguments");
+    let directory = path(&place, "events");
+    let sim = |option, value| xtask(&["sim", "--trace-out", &directory, option, value]);
+    sim("--trace-endian", "pdp").badly("there is no byte order 'pdp'");
+    sim("--trace-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
+    sim("--trace-keep", "none").badly("there is no choice 'none'");
+    xtask(&["sim", "--force"]).badly("--trace-out");
+    xtask(&["trace"]).badly("DIR");
+    xtask(&["trace", &directory]).badly("is no directory, expected one with a trace");
+    let empty = place.path().to_str().unwrap();
+    xtask(&["trace", empty]).badly("metadata: cannot be read");
+}
