@@ -11,6 +11,7 @@ pub mod md;
 pub mod memory;
 pub mod nearest;
 pub mod output;
+pub mod profile;
 pub mod qemu;
 pub mod sim;
 pub mod strands;

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{Mismatch, bench, call, clocks, header, md, qemu, record, regs, sim, test, trace};
+use xtask::cmd::{
+    Mismatch, bench, call, clocks, header, md, profile, qemu, record, regs, sim, test, trace,
+};
 use xtask::interrupt::{self, Interrupted};
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
@@ -17,6 +19,7 @@ use xtask::interrupt::{self, Interrupted};
                   cargo xtask sim --machine maramba --nodes 2 --events dram:mem_reads,pic:Instr_cnt\n  \
                   cargo xtask regs --machine batoka --format csv\n  \
                   echo '0 core 0 0x205 1 1' | cargo xtask call\n  \
+                  cargo xtask profile -e L2_dmiss_ld\n  \
                   cargo xtask test\n  cargo xtask qemu"
 )]
 struct Cli {
@@ -37,6 +40,7 @@ enum Command {
     Qemu(qemu::Args),
     Header(header::Args),
     Md(md::Args),
+    Profile(profile::Args),
 }
 
 /// Bad input, and whatever else a command cannot do.
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Command::Qemu(args) => qemu::run(args),
         Command::Header(args) => header::run(args),
         Command::Md(args) => md::run(args),
+        Command::Profile(args) => profile::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

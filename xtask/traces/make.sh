@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes workload.lackey.zst and workload.symbols anew; README.md says more.
+# Makes workload.lackey.zst, workload.symbols and workload.elf anew; README.md says more.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")"
@@ -24,3 +24,10 @@ awk '$1 == "I" { sub(",.*", "", $2); print "00000000" $2, "~" }' "$work/cut" | s
         { start = $1; symbol = "" }
         length($2) == 16 { symbol = substr($0, 9, 8) " " substr($0, 26, 8) " " substr($0, 37) }
     ' > workload.symbols
+
+# The executable, of which nothing is left but the symbols of these functions.
+nm --defined-only "$work/workload" |
+    awk 'NR == FNR { entered["00000000" $1]; next } $1 in entered { print $3 }' workload.symbols - > "$work/keep"
+objcopy --strip-all --keep-symbols="$work/keep" "$work/workload" "$work/symbols.elf"
+objcopy --only-keep-debug "$work/symbols.elf" workload.elf
+chmod 644 workload.elf

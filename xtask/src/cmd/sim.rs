@@ -402,7 +402,8 @@ fn bystanders<'a>(
     Ok(bystanders)
 }
 
-fn progress_bar(readers: &[TraceReader]) -> anyhow::Result<ProgressBar> {
+/// Shows on a terminal how far these traces have been read.
+pub(super) fn progress_bar(readers: &[TraceReader]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }

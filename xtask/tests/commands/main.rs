@@ -9,6 +9,7 @@ mod events;
 mod help;
 mod interrupts;
 mod md;
+mod profile;
 mod program;
 mod regs;
 mod sim;

@@ -1,0 +1,189 @@
+//! `-e`: which events are sampled, by the names that people know.
+
+use anyhow::{Context, anyhow, bail, ensure};
+use guest_abi::event::SparcEvent;
+use guest_abi::layout::SparcSelect;
+use guest_abi::sampling::{Pace, Period, Request};
+use platform::models::r10000::R10000Event;
+
+use super::r10000;
+use crate::memory::is_modelled;
+use crate::nearest::unknown;
+
+/// An event that is sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Selected<E> {
+    /// As its unit knows it.
+    pub event: E,
+    /// As people know it.
+    pub name: &'static str,
+    /// Whether the processor brings it about. If not, it reads 0.
+    pub modelled: bool,
+    /// How many events make a sample, unless told otherwise.
+    pub usual: u32,
+}
+
+/// How often to sample.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rate {
+    /// Events a sample; what is usual for the event if it is not given.
+    pub period: Option<Period>,
+    /// Periods differ at random, by this seed.
+    pub seed: Option<u64>,
+}
+
+/// What a randomised period differs by: up to an eighth of it.
+const SPREAD: u32 = 3;
+
+impl Rate {
+    /// The period of an event.
+    pub fn period<E>(&self, selected: &Selected<E>) -> Period {
+        self.period
+            .unwrap_or_else(|| Period::nearest(selected.usual.into()))
+    }
+
+    /// What is asked of the profiler for an event.
+    pub fn request<E: Copy>(&self, selected: &Selected<E>) -> Request<E> {
+        let pace = Pace::every(self.period(selected));
+        Request {
+            event: selected.event,
+            pace: Some(match self.seed {
+                Some(seed) => pace.randomised(SPREAD, seed),
+                None => pace,
+            }),
+        }
+    }
+}
+
+/// The names of a list. `instructions` is understood for every unit.
+fn names(list: &str) -> anyhow::Result<Vec<&str>> {
+    let names: Vec<_> = list.split(',').map(str::trim).collect();
+    ensure!(
+        !names.contains(&""),
+        "found '{list}', expected EVENT[,EVENT]..."
+    );
+    Ok(names)
+}
+
+fn once<E: PartialEq>(selected: &[Selected<E>]) -> anyhow::Result<()> {
+    for (at, one) in selected.iter().enumerate() {
+        if selected[..at].iter().any(|other| other.event == one.event) {
+            bail!("the event {} is named twice", one.name);
+        }
+    }
+    Ok(())
+}
+
+/// Events of a strand's counters.
+///
+/// # Errors
+/// There is no event of such a name, or it is named twice.
+pub fn sparc(list: &str) -> anyhow::Result<Vec<Selected<SparcSelect>>> {
+    let select = |name: &&str| {
+        let event = match *name {
+            "instructions" => Some(SparcEvent::Instructions),
+            name => SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name)),
+        };
+        let all = || SparcEvent::ALL.iter().map(|event| event.name());
+        let event = event.ok_or_else(|| anyhow!(unknown("SPARC event", name, all())))?;
+        Ok(Selected {
+            event: event.into(),
+            name: event.name(),
+            modelled: is_modelled(event),
+            usual: match event {
+                SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
+                SparcEvent::Loads | SparcEvent::Stores | SparcEvent::CrossbarStores => {
+                    LOADS_AND_STORES
+                }
+                _ => RARE,
+            },
+        })
+    };
+    let selected: Vec<_> = names(list)?
+        .iter()
+        .map(select)
+        .collect::<anyhow::Result<_>>()?;
+    once(&selected)?;
+    Ok(selected)
+}
+
+/// Events of the R10000, by the names or the numbers that `perfex` gives them. A name that both counters know is that of
+/// the counter that has less to do.
+///
+/// # Errors
+/// There is no event of such a name or number, or it is named twice.
+pub fn r10000(list: &str) -> anyhow::Result<Vec<Selected<R10000Event>>> {
+    let names = names(list)?;
+    let candidates = names
+        .iter()
+        .map(|name| r10000_candidates(name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut load = [0; 2];
+    for event in candidates.iter().filter_map(|events| match events[..] {
+        [event] => Some(event),
+        _ => None,
+    }) {
+        load[event.counter().index()] += 1;
+    }
+    let mut selected: Vec<Selected<R10000Event>> = Vec::new();
+    for events in candidates {
+        let free = |event: &&R10000Event| !selected.iter().any(|one| one.event == **event);
+        let easiest = events
+            .iter()
+            .filter(free)
+            .min_by_key(|event| load[event.counter().index()]);
+        let event = *easiest.unwrap_or(&events[0]);
+        if events.len() > 1 {
+            load[event.counter().index()] += 1;
+        }
+        selected.push(Selected {
+            event,
+            name: event.name(),
+            modelled: r10000::is_modelled(event),
+            usual: r10000_period(event),
+        });
+    }
+    once(&selected)?;
+    Ok(selected)
+}
+
+fn r10000_candidates(name: &str) -> anyhow::Result<Vec<R10000Event>> {
+    if let Ok(number) = name.parse::<usize>() {
+        let event = R10000Event::ALL.get(number);
+        let event = event.with_context(|| format!("there is no event {number}, but 0 to 31"))?;
+        return Ok(vec![*event]);
+    }
+    let full = match name {
+        "instructions" => "graduated_instructions",
+        name => name,
+    };
+    let events: Vec<_> = R10000Event::named(full).collect();
+    let all = || R10000Event::ALL.iter().map(|event| event.name());
+    ensure!(!events.is_empty(), unknown("R10000 event", name, all()));
+    Ok(events)
+}
+
+fn r10000_period(event: R10000Event) -> u32 {
+    use R10000Event as Event;
+    match event {
+        Event::Cycles0 | Event::Cycles1 => EVERY_CYCLE,
+        Event::Issued | Event::Graduated0 | Event::Graduated1 => EVERY_INSTRUCTION,
+        Event::LoadsIssued
+        | Event::StoresIssued
+        | Event::LoadsGraduated
+        | Event::StoresGraduated => LOADS_AND_STORES,
+        _ => RARE,
+    }
+}
+
+/// The usual period of cycles. This one and the others are prime numbers, so that few loops are in step with them.
+const EVERY_CYCLE: u32 = 2003;
+
+/// The usual period of what nearly every instruction does.
+const EVERY_INSTRUCTION: u32 = 701;
+
+/// The usual period of what one instruction in ten does.
+const LOADS_AND_STORES: u32 = 61;
+
+/// The usual period of what happens less often.
+const RARE: u32 = 13;

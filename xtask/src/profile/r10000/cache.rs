@@ -1,0 +1,150 @@
+//! A cache of two ways that writes back.
+
+/// A line that is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Its address, divided by the size of a line.
+    pub(super) number: u64,
+    /// Whether what is below is stale.
+    pub(super) dirty: bool,
+}
+
+/// Tags and states. Of the two lines of a set the first is the one used last; the other one is replaced.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    sets: Vec<[Option<Line>; 2]>,
+}
+
+impl Cache {
+    /// An empty cache of so many bytes, with lines of so many bytes.
+    pub(super) fn new(bytes: usize, line: usize) -> Self {
+        Self {
+            sets: vec![[None; 2]; bytes / line / 2],
+        }
+    }
+
+    /// Whether the cache has the line. If so, it has been used last, and is dirty after a write.
+    pub(super) fn touch(&mut self, number: u64, write: bool) -> bool {
+        let set = self.set(number);
+        if holds(&set[1], number) {
+            set.swap(0, 1);
+        }
+        match &mut set[0] {
+            Some(line) if line.number == number => {
+                line.dirty |= write;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes in a line that it does not have; the line that goes for it, if any.
+    pub(super) fn fill(&mut self, line: Line) -> Option<Line> {
+        let set = self.set(line.number);
+        let victim = set[1];
+        *set = [Some(line), set[0]];
+        victim
+    }
+
+    /// The line that it has becomes dirty, and the order of replacement stays.
+    pub(super) fn soil(&mut self, number: u64) {
+        let line = self
+            .set(number)
+            .iter_mut()
+            .flatten()
+            .find(|line| line.number == number);
+        if let Some(line) = line {
+            line.dirty = true;
+        }
+    }
+
+    /// Drops a line, if it has it.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Line> {
+        let set = self.set(number);
+        if holds(&set[0], number) {
+            set.swap(0, 1);
+        }
+        set[1].take_if(|line| line.number == number)
+    }
+
+    fn set(&mut self, number: u64) -> &mut [Option<Line>; 2] {
+        let sets = self.sets.len() as u64;
+        &mut self.sets[(number % sets) as usize]
+    }
+}
+
+fn holds(way: &Option<Line>, number: u64) -> bool {
+    way.is_some_and(|line| line.number == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(number: u64) -> Line {
+        Line {
+            number,
+            dirty: false,
+        }
+    }
+
+    fn dirty(number: u64) -> Line {
+        Line {
+            number,
+            dirty: true,
+        }
+    }
+
+    /// 4 sets; lines 0, 4, 8 and so on share set 0.
+    fn cache() -> Cache {
+        Cache::new(8 * 32, 32)
+    }
+
+    #[test]
+    fn the_least_recently_used_line_goes() {
+        let mut cache = cache();
+        assert!(!cache.touch(0, false));
+        assert_eq!(cache.fill(clean(0)), None);
+        assert_eq!(cache.fill(clean(4)), None);
+        assert!(cache.touch(0, false));
+        assert_eq!(cache.fill(clean(8)), Some(clean(4)));
+        assert!(!cache.touch(4, false));
+        assert_eq!(cache.fill(clean(4)), Some(clean(0)));
+        assert!(cache.touch(8, false) && cache.touch(4, false));
+        assert!(!cache.touch(1, false) && !cache.touch(5, false));
+    }
+
+    #[test]
+    fn a_write_makes_dirty() {
+        let mut cache = cache();
+        cache.fill(clean(3));
+        cache.fill(dirty(7));
+        assert!(cache.touch(3, true) && cache.touch(3, false));
+        cache.touch(7, false);
+        assert_eq!(cache.fill(clean(11)), Some(dirty(3)));
+        assert_eq!(cache.fill(clean(3)), Some(dirty(7)));
+    }
+
+    #[test]
+    fn a_line_that_is_soiled_is_not_used() {
+        let mut cache = cache();
+        cache.fill(clean(0));
+        cache.fill(clean(4));
+        cache.soil(0);
+        cache.soil(8);
+        assert_eq!(cache.fill(clean(8)), Some(dirty(0)));
+    }
+
+    #[test]
+    fn a_line_that_is_removed_leaves_room() {
+        let mut cache = cache();
+        cache.fill(dirty(0));
+        cache.fill(clean(4));
+        assert_eq!(cache.remove(4), Some(clean(4)));
+        assert_eq!(cache.remove(4), None);
+        assert_eq!(cache.fill(clean(8)), None);
+        assert_eq!(cache.remove(0), Some(dirty(0)));
+        assert_eq!(cache.fill(clean(12)), None);
+        assert!(cache.touch(8, false) && cache.touch(12, false));
+    }
+}

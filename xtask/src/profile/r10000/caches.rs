@@ -1,0 +1,211 @@
+//! The caches of an R10000 (R10000 Microprocessor User's Manual, chapter 4).
+
+use super::cache::{Cache, Line};
+
+/// The primary caches, for instructions and for data, have 32 KB each.
+const PRIMARY_BYTES: usize = 32 << 10;
+/// A line of the primary instruction cache has 2 to this power bytes: 64.
+const INSTRUCTION_SHIFT: u32 = 6;
+/// A line of the primary data cache has 2 to this power bytes: 32.
+const DATA_SHIFT: u32 = 5;
+/// The secondary cache has 1 MB, of the 512 KB to 16 MB that there can be.
+const SECONDARY_BYTES: usize = 1 << 20;
+/// A line of the secondary cache has 2 to this power bytes: 128, of the 64 and 128 that there can be.
+const SECONDARY_SHIFT: u32 = 7;
+
+/// How many quadwords, of 16 bytes, a line of the primary data cache has.
+const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
+/// How many quadwords a line of the secondary cache has.
+const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
+
+/// What references did in the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traffic {
+    /// Misses of the primary instruction cache.
+    pub(super) instruction_misses: u64,
+    /// Those of them that missed the secondary cache, too.
+    pub(super) secondary_instruction_misses: u64,
+    /// Misses of the primary data cache.
+    pub(super) data_misses: u64,
+    /// Those of them that missed the secondary cache, too.
+    pub(super) secondary_data_misses: u64,
+    /// Quadwords written back from the primary data cache.
+    pub(super) data_quadwords: u64,
+    /// Quadwords written back from the secondary cache.
+    pub(super) secondary_quadwords: u64,
+}
+
+/// Two primary caches, and a secondary cache that includes them. All have two ways, replace the line that was used
+/// longest ago, write back, and take in what is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Caches {
+    instructions: Cache,
+    data: Cache,
+    secondary: Cache,
+}
+
+impl Caches {
+    /// Empty caches.
+    pub(super) fn new() -> Self {
+        Self {
+            instructions: Cache::new(PRIMARY_BYTES, 1 << INSTRUCTION_SHIFT),
+            data: Cache::new(PRIMARY_BYTES, 1 << DATA_SHIFT),
+            secondary: Cache::new(SECONDARY_BYTES, 1 << SECONDARY_SHIFT),
+        }
+    }
+
+    /// An instruction of so many bytes is fetched.
+    pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
+        for number in lines(address, size, INSTRUCTION_SHIFT) {
+            if self.instructions.touch(number, false) {
+                continue;
+            }
+            traffic.instruction_misses += 1;
+            let hit = self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic);
+            traffic.secondary_instruction_misses += u64::from(!hit);
+            let line = Line {
+                number,
+                dirty: false,
+            };
+            self.instructions.fill(line);
+        }
+    }
+
+    /// So many bytes are loaded, or stored.
+    pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
+        for number in lines(address, size, DATA_SHIFT) {
+            if self.data.touch(number, store) {
+                continue;
+            }
+            traffic.data_misses += 1;
+            let hit = self.secondary(number >> (SECONDARY_SHIFT - DATA_SHIFT), traffic);
+            traffic.secondary_data_misses += u64::from(!hit);
+            let line = Line {
+                number,
+                dirty: store,
+            };
+            if let Some(victim) = self.data.fill(line).filter(|victim| victim.dirty) {
+                traffic.data_quadwords += DATA_QUADWORDS;
+                self.secondary
+                    .soil(victim.number >> (SECONDARY_SHIFT - DATA_SHIFT));
+            }
+        }
+    }
+
+    /// A line of the secondary cache is wanted by a primary one. Whether it was there.
+    fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> bool {
+        if self.secondary.touch(number, false) {
+            return true;
+        }
+        let line = Line {
+            number,
+            dirty: false,
+        };
+        if let Some(victim) = self.secondary.fill(line) {
+            let written = self.expel(victim.number, traffic);
+            if victim.dirty || written {
+                traffic.secondary_quadwords += SECONDARY_QUADWORDS;
+            }
+        }
+        false
+    }
+
+    /// The primary caches lose what the secondary cache has lost. Whether some of it was written back.
+    fn expel(&mut self, number: u64, traffic: &mut Traffic) -> bool {
+        let parts = |shift: u32| {
+            let of_line = SECONDARY_SHIFT - shift;
+            (number << of_line)..(number + 1) << of_line
+        };
+        for part in parts(INSTRUCTION_SHIFT) {
+            self.instructions.remove(part);
+        }
+        let mut written = false;
+        for part in parts(DATA_SHIFT) {
+            if self.data.remove(part).is_some_and(|line| line.dirty) {
+                traffic.data_quadwords += DATA_QUADWORDS;
+                written = true;
+            }
+        }
+        written
+    }
+}
+
+/// The lines that a reference touches. Beyond the end of the address space there are none.
+fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
+    let last = address.saturating_add(u64::from(size).saturating_sub(1));
+    address >> shift..=last >> shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What all this did together: fetches, loads and stores, by address.
+    fn traffic(caches: &mut Caches, references: &[(char, u64)]) -> Traffic {
+        let mut traffic = Traffic::default();
+        for (kind, address) in references {
+            match kind {
+                'I' => caches.fetch(*address, 4, &mut traffic),
+                'L' => caches.access(*address, 8, false, &mut traffic),
+                _ => caches.access(*address, 8, true, &mut traffic),
+            }
+        }
+        traffic
+    }
+
+    #[test]
+    fn lines_have_the_sizes_of_the_manual() {
+        let mut caches = Caches::new();
+        let misses = traffic(
+            &mut caches,
+            &[('I', 0), ('I', 60), ('I', 64), ('I', 124), ('I', 128)],
+        );
+        assert_eq!(misses.instruction_misses, 3);
+        assert_eq!(misses.secondary_instruction_misses, 2);
+        let misses = traffic(
+            &mut caches,
+            &[
+                ('L', 4096),
+                ('L', 4120),
+                ('L', 4128),
+                ('S', 4223),
+                ('L', 4224),
+            ],
+        );
+        // The fourth crosses a line.
+        assert_eq!(misses.data_misses, 4);
+        assert_eq!(misses.secondary_data_misses, 2);
+        assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
+    }
+
+    /// 16 KB apart lie two ways of a primary cache, 512 KB apart those of the secondary cache.
+    #[test]
+    fn what_is_dirty_is_written_back() {
+        let mut caches = Caches::new();
+        let k16 = 16 << 10;
+        let first = traffic(&mut caches, &[('S', 0), ('L', k16), ('L', 2 * k16)]);
+        assert_eq!(first.data_misses, 3);
+        assert_eq!(first.data_quadwords, 2, "32 bytes");
+        // The secondary cache has it, dirty.
+        let back = traffic(&mut caches, &[('L', 0)]);
+        assert_eq!((back.data_misses, back.secondary_data_misses), (1, 0));
+        let k512 = 512 << 10;
+        let others = traffic(&mut caches, &[('L', k512), ('L', 2 * k512)]);
+        assert_eq!(others.secondary_data_misses, 2);
+        assert_eq!(others.secondary_quadwords, 8, "128 bytes");
+        assert_eq!(others.data_quadwords, 0);
+    }
+
+    #[test]
+    fn the_secondary_cache_includes_the_others() {
+        let mut caches = Caches::new();
+        let k512 = 512 << 10;
+        // Another line of the data cache for each, so that only inclusion takes the first away.
+        let stores = traffic(&mut caches, &[('S', 0), ('I', 64), ('L', k512 + 32)]);
+        assert_eq!(stores.secondary_data_misses, 2);
+        let third = traffic(&mut caches, &[('L', 2 * k512 + 96)]);
+        assert_eq!((third.data_quadwords, third.secondary_quadwords), (2, 8));
+        let again = traffic(&mut caches, &[('L', 0), ('I', 64)]);
+        assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
+    }
+}

@@ -1,0 +1,222 @@
+//! From addresses to functions and pages, and from samples to a distribution that can be compared with the truth.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::guest::{Taken, Weight};
+use super::run::Exact;
+use super::symbols::Symbols;
+
+/// A page of code has 2 to this power bytes.
+const PAGE_SHIFT: u32 = 12;
+
+/// Where an address is: in a function, or, if none is known, on a page.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Where it begins.
+    pub address: u64,
+    /// What it is called; `None` for a page.
+    pub function: Option<String>,
+}
+
+impl Place {
+    /// Where this address is.
+    #[must_use]
+    pub fn of(address: u64, symbols: Option<&Symbols>) -> Self {
+        match symbols.and_then(|symbols| symbols.function(address)) {
+            Some((start, name)) => Self {
+                address: start,
+                function: Some(name.to_owned()),
+            },
+            None => Self {
+                address: address >> PAGE_SHIFT << PAGE_SHIFT,
+                function: None,
+            },
+        }
+    }
+
+    /// The function's name, or the page's address.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let page = || format!("page {:#x}", self.address);
+        self.function.clone().unwrap_or_else(page)
+    }
+}
+
+/// What is known of one place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The function, or the page's address.
+    pub name: String,
+    /// Where it begins.
+    #[serde(serialize_with = "hexadecimal")]
+    pub address: u64,
+    /// Its share of the events that the samples stand for, of 100.
+    pub percent: f64,
+    /// Its samples.
+    pub samples: u64,
+    /// The events that they stand for.
+    pub events: u64,
+    /// Its share of the events in truth, of 100.
+    pub exact_percent: f64,
+    /// Its events in truth.
+    pub exact: u64,
+}
+
+fn hexadecimal<S: serde::Serializer>(address: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{address:#x}"))
+}
+
+/// All places that have samples or events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// The hottest first.
+    pub rows: Vec<Row>,
+    /// The total variation distance between the samples and the truth: half of what the shares differ by, all together. 0
+    /// if there are no events.
+    pub total_variation: f64,
+    /// What it comes to on average if every sample is an event that was drawn at random.
+    pub by_chance: f64,
+}
+
+impl Rows {
+    /// Puts together what is in one place.
+    #[must_use]
+    pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&Symbols>) -> Self {
+        let addresses: BTreeSet<u64> = taken.keys().chain(exact.keys()).copied().collect();
+        let mut places: BTreeMap<Place, (Weight, u64)> = BTreeMap::new();
+        for address in addresses {
+            let (weight, in_truth) = places.entry(Place::of(address, symbols)).or_default();
+            let taken = taken.get(&address).copied().unwrap_or_default();
+            weight.samples += taken.samples;
+            weight.events += taken.events;
+            *in_truth += exact.get(&address).copied().unwrap_or_default();
+        }
+        let samples: u64 = places.values().map(|(weight, _)| weight.samples).sum();
+        let events: u64 = places.values().map(|(weight, _)| weight.events).sum();
+        let in_truth: u64 = places.values().map(|(_, exact)| exact).sum();
+        let mut rows: Vec<Row> = places
+            .into_iter()
+            .map(|(place, (weight, exact))| Row {
+                name: place.name(),
+                address: place.address,
+                percent: 100.0 * share(weight.events, events),
+                samples: weight.samples,
+                events: weight.events,
+                exact_percent: 100.0 * share(exact, in_truth),
+                exact,
+            })
+            .collect();
+        rows.sort_by_key(|row| (std::cmp::Reverse((row.events, row.exact)), row.address));
+        let both = rows.iter().map(|row| (row.percent, row.exact_percent));
+        let apart = both.map(|(percent, exact)| (percent - exact).abs() / 100.0);
+        Self {
+            total_variation: apart.sum::<f64>() / if events == 0 { 1.0 } else { 2.0 },
+            by_chance: by_chance(&rows, samples),
+            rows,
+        }
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// The mean total variation of so many random draws.
+fn by_chance(rows: &[Row], samples: u64) -> f64 {
+    if samples == 0 {
+        return 0.0;
+    }
+    let shares = rows.iter().map(|row| row.exact_percent / 100.0);
+    let apart: f64 = shares.map(|share| mean_deviation(samples, share)).sum();
+    apart / samples as f64 / 2.0
+}
+
+/// How far the number of successes in `n` trials is from its mean on average, if each succeeds with probability `p`:
+/// 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1 (de Moivre).
+fn mean_deviation(n: u64, p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return 0.0;
+    }
+    let v = (n as f64 * p).floor() + 1.0;
+    let above = n as f64 - v;
+    let choices: f64 = (1..=v as u64)
+        .map(|k| ((above + k as f64) / k as f64).ln())
+        .sum();
+    2.0 * (choices + v.ln() + v * p.ln() + (above + 1.0) * (-p).ln_1p()).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(samples: &[(u64, u64, u64)]) -> Taken {
+        let weight = |&(address, samples, events)| (address, Weight { samples, events });
+        samples.iter().map(weight).collect()
+    }
+
+    #[test]
+    fn addresses_of_a_page_are_one_row() {
+        let taken = taken(&[(0x1000, 1, 100), (0x1fff, 2, 200), (0x2000, 1, 100)]);
+        let exact = Exact::from([(0x1004, 150), (0x2ffc, 150), (0x3000, 100)]);
+        let rows = Rows::new(&taken, &exact, None);
+        let row = |name: &str, address, percent, samples, events, exact_percent, exact| Row {
+            name: name.to_owned(),
+            address,
+            percent,
+            samples,
+            events,
+            exact_percent,
+            exact,
+        };
+        assert_eq!(
+            rows.rows,
+            [
+                row("page 0x1000", 0x1000, 75.0, 3, 300, 37.5, 150),
+                row("page 0x2000", 0x2000, 25.0, 1, 100, 37.5, 150),
+                row("page 0x3000", 0x3000, 0.0, 0, 0, 25.0, 100),
+            ]
+        );
+        // Half of 0.375 + 0.125 + 0.25.
+        assert_eq!(rows.total_variation, 0.375);
+    }
+
+    #[test]
+    fn the_distance_is_0_to_1() {
+        let exact = Exact::from([(0x1000, 7)]);
+        let distance =
+            |samples: &[_], exact| Rows::new(&taken(samples), exact, None).total_variation;
+        assert_eq!(distance(&[(0x1000, 3, 30)], &exact), 0.0);
+        assert_eq!(distance(&[(0x2000, 3, 30)], &exact), 1.0);
+        assert_eq!(distance(&[], &exact), 1.0, "nothing is known");
+        assert_eq!(distance(&[], &Exact::new()), 0.0, "nothing happened");
+    }
+
+    #[test]
+    fn what_chance_does() {
+        let near = |value: f64, expected: f64| {
+            assert!(
+                (value - expected).abs() < 1e-4 * expected,
+                "{value}, not {expected}"
+            );
+        };
+        // A coin: half a success too many or too few; then 0, 1 or 2 for 1; then 0 to 3 for 1.5.
+        near(mean_deviation(1, 0.5), 0.5);
+        near(mean_deviation(2, 0.5), 0.5);
+        near(mean_deviation(3, 0.5), 0.75);
+        // One in ten, three times: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
+        near(mean_deviation(3, 0.1), 0.4374);
+        assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
+        // Of many, the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        near(mean_deviation(1_000_000, 0.5), 398.942);
+
+        let exact = Exact::from([(0x1000, 50), (0x2000, 50)]);
+        let rows = Rows::new(&taken(&[(0x1000, 2, 100)]), &exact, None);
+        near(rows.by_chance, 0.25);
+    }
+}

@@ -1,0 +1,348 @@
+//! `profile`: which code causes the events.
+
+use std::fs;
+
+use object::{Object, ObjectSymbol};
+use serde_json::Value;
+
+use crate::program::{Place, with_input, xtask};
+use crate::sim::trace;
+
+/// Runs `profile`, which must go well: what it prints, and what it writes for scripts.
+fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
+    let file = place.path().join("profile.json");
+    let mut all = vec!["profile", "--json", file.to_str().unwrap()];
+    all.extend(arguments);
+    let output = xtask(&all).well();
+    let text = fs::read_to_string(&file).unwrap();
+    (output, serde_json::from_str(&text).unwrap())
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+/// The distance between samples and truth, from the rows.
+fn distance(rows: &[Value]) -> f64 {
+    let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
+    let (samples, exact) = (sum("samples"), sum("exact"));
+    let apart = rows.iter().map(|row| {
+        (number(&row["samples"]) as f64 / samples - number(&row["exact"]) as f64 / exact).abs()
+    });
+    apart.sum::<f64>() / 2.0
+}
+
+/// By default: instructions of the bundled program, by function. Its README tells how many each function has.
+fn by_default(unit: &str, event: &str) {
+    let place = Place::new(&format!("profile-{unit}"));
+    let (output, json) = profile(&place, &["--unit", unit]);
+    assert_eq!(
+        (&json["unit"], &json["event"]),
+        (&unit.into(), &event.into())
+    );
+    assert_eq!(number(&json["instructions"]), 2_315_866);
+    assert_eq!(number(&json["references"]), 2_873_811);
+    assert_eq!(number(&json["count"]), 2_315_866);
+    assert_eq!(number(&json["exact_count"]), 2_315_866);
+    let samples = number(&json["samples"]);
+    assert!(samples >= 3_000, "{samples}");
+    assert_eq!(samples, 2_315_866 / number(&json["period"]));
+    assert_eq!(number(&json["lost"]), 0);
+
+    let rows = json["rows"].as_array().unwrap();
+    let variation = json["total_variation"].as_f64().unwrap();
+    assert!((0.0..=0.15).contains(&variation), "{variation}");
+    assert!((variation - distance(rows)).abs() < 1e-9);
+    let sum: u64 = rows.iter().map(|row| number(&row["samples"])).sum();
+    assert_eq!(sum, samples);
+    for (name, exact) in [
+        ("workload::build_index", 442_335),
+        ("workload::load_orders", 409_626),
+        ("workload::answer_queries", 350_025),
+        ("workload::partition", 274_511),
+        ("workload::find", 243_762),
+        ("workload::main", 11_625),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!(number(&row["exact"]), exact, "{name}");
+        let percent = row["percent"].as_f64().unwrap();
+        let exact = row["exact_percent"].as_f64().unwrap();
+        assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
+    }
+    assert_eq!(rows[0]["name"], "workload::build_index");
+    assert_eq!(rows[0]["address"], "0x23c820");
+
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[3].contains(&format!("# Samples: {samples} of event '{event}'")));
+    assert!(output.contains("Total variation between samples and truth: 0.0"));
+    let hottest = lines.iter().position(|line| line.starts_with("# Overhead"));
+    let hottest = lines[hottest.unwrap() + 1];
+    assert!(hottest.trim_start().starts_with("19.1"), "{hottest}");
+    assert!(hottest.ends_with("workload::build_index"), "{hottest}");
+}
+
+#[test]
+fn by_default_a_strand_samples_the_bundled_program() {
+    by_default("sparc", "Instr_cnt");
+}
+
+#[test]
+fn by_default_an_r10000_samples_the_bundled_program() {
+    by_default("r10000", "graduated_instructions");
+}
+
+#[test]
+fn without_symbols_there_are_pages() {
+    let place = Place::new("profile-pages");
+    let refs = place.file("refs.txt", trace(4_000));
+    let (output, json) = profile(&place, &["--trace", &refs, "-c", "10"]);
+    assert_eq!(
+        (&json["rows_by"], number(&json["samples"])),
+        (&"page".into(), 200)
+    );
+    let rows = json["rows"].as_array().unwrap();
+    // 2000 instructions of 4 bytes from 0x400000 on, 1024 to a page.
+    let counts: Vec<_> = rows
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), number(&row["exact"])))
+        .collect();
+    assert_eq!(counts, [("page 0x400000", 1024), ("page 0x401000", 976)]);
+    let table: Vec<Vec<&str>> = output
+        .lines()
+        .filter(|line| line.contains(" page 0x"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        table[0],
+        ["51.00%", "51.20%", "102", "1020", "page", "0x400000"]
+    );
+    assert_eq!(
+        table[1],
+        ["49.00%", "48.80%", "98", "980", "page", "0x401000"]
+    );
+    // The recording from a pipe, as `sim` takes it.
+    let piped = with_input(&["profile", "--trace", "-", "-c", "10"], trace(4_000)).well();
+    assert_eq!(
+        piped
+            .replace("standard input", "")
+            .lines()
+            .skip(3)
+            .collect::<Vec<_>>(),
+        output.lines().skip(3).collect::<Vec<_>>()
+    );
+}
+
+/// A recording of two functions of the bundled program, and of nothing that has a name.
+#[test]
+fn symbols_of_a_file() {
+    let place = Place::new("profile-symbols");
+    let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
+    // workload::find, workload::transpose, and the stack.
+    let refs = [
+        line(0x23_cce4, 500),
+        line(0x23_d1b8, 300),
+        line(0x1fff_0000, 200),
+    ]
+    .concat();
+    let refs = place.file("refs.txt", refs);
+    let elf = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/workload.elf");
+    let (_, json) = profile(&place, &["--trace", &refs, "--symbols", elf, "-c", "10"]);
+    let rows: Vec<_> = json["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), number(&row["exact"])))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("workload::find", 500),
+            ("workload::transpose", 300),
+            ("page 0x1fff0000", 200)
+        ]
+    );
+}
+
+/// A program that may be loaded anywhere: this one. valgrind loads it at 0x108000.
+#[test]
+fn symbols_of_a_program_that_may_be_loaded_anywhere() {
+    let place = Place::new("profile-anywhere");
+    let program = env!("CARGO_BIN_EXE_xtask");
+    let bytes = fs::read(program).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = elf.symbol_by_name("main").unwrap().address();
+    for (load, base) in [
+        (&[][..], 0x10_8000),
+        (&["--load-address", "0x5550000"][..], 0x555_0000),
+    ] {
+        let refs = place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
+        let folded = place.path().join("folded");
+        let mut arguments = vec!["--trace", &refs, "--symbols", program, "-c", "10"];
+        arguments.extend(["--folded", folded.to_str().unwrap()]);
+        arguments.extend(load);
+        let (_, json) = profile(&place, &arguments);
+        assert_eq!(json["rows"][0]["name"], "main", "{base:#x}");
+        assert_eq!(json["rows"][0]["address"], format!("{:#x}", base + main));
+        assert_eq!(fs::read_to_string(&folded).unwrap(), "main 10\n");
+    }
+}
+
+#[test]
+fn flame_graphs() {
+    let place = Place::new("profile-flame");
+    let refs = place.file("refs.txt", trace(4_000));
+    let [folded, svg] = ["folded", "svg"].map(|name| place.path().join(name));
+    let (folded, svg) = (folded.to_str().unwrap(), svg.to_str().unwrap());
+    let common = [
+        "--trace", &refs, "-c", "10", "--folded", folded, "--svg", svg,
+    ];
+    profile(&place, &common);
+    let text = || fs::read_to_string(folded).unwrap();
+    assert_eq!(text(), "page 0x400000 102\npage 0x401000 98\n");
+    let picture = fs::read_to_string(svg).unwrap();
+    assert!(picture.contains("<svg") && picture.trim_end().ends_with("</svg>"));
+    assert!(picture.contains("page 0x400000 (102 samples, 51.00%)"));
+
+    let (_, json) = profile(
+        &place,
+        &[&common[..], &["-e", "Instr_cnt,Instr_ld"]].concat(),
+    );
+    assert_eq!(json["event"], "Instr_cnt");
+    assert_eq!(json["further_events"][0]["event"], "Instr_ld");
+    let stacks = text();
+    let total = |event: &str| -> u64 {
+        let lines = stacks
+            .lines()
+            .filter(|line| line.starts_with(&format!("{event};page 0x")));
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!(total("Instr_cnt"), number(&json["samples"]));
+    assert_eq!(
+        total("Instr_ld"),
+        number(&json["further_events"][0]["samples"])
+    );
+}
+
+#[test]
+fn what_is_not_modelled_says_so() {
+    let place = Place::new("profile-not-modelled");
+    let refs = place.file("refs.txt", trace(1_000));
+    for (unit, event) in [("sparc", "ITLB_miss"), ("r10000", "tlb_misses")] {
+        let ended = xtask(&["profile", "--trace", &refs, "--unit", unit, "-e", event]);
+        assert_eq!(ended.status, 0);
+        assert_eq!(
+            ended.stderr,
+            format!("note: {event} is not modelled, and reads 0\n")
+        );
+        assert!(
+            ended
+                .stdout
+                .contains(&format!("# Samples: 0 of event '{event}'"))
+        );
+        assert!(ended.stdout.contains("# Event count: 0, in truth: 0\n"));
+    }
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let place = Place::new("profile-bad");
+    let refs = place.file("refs.txt", trace(10));
+    let data = place.file("data.txt", " L 1000,8\n");
+    let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
+    let nearly = place.file("nearly.elf", "\x7fELF");
+    let json = place.path().join("out.json");
+    let all = guest_abi::event::SparcEvent::ALL
+        .iter()
+        .map(|event| event.name())
+        .collect::<Vec<_>>()
+        .join(",");
+    for (arguments, says) in [
+        (
+            &["-e", "Instr_cn"][..],
+            "there is no SPARC event 'Instr_cn'; did you mean Instr_cnt?",
+        ),
+        (
+            &["--unit", "r10000", "-e", "graduated_lods"],
+            "there is no R10000 event 'graduated_lods'; did you mean graduated_loads",
+        ),
+        (
+            &["--unit", "r10000", "-e", "32"],
+            "there is no event 32, but 0 to 31",
+        ),
+        (
+            &["--unit", "r1000"],
+            "there is no unit 'r1000'; did you mean r10000?",
+        ),
+        (
+            &["-e", "Instr_ld,"],
+            "found 'Instr_ld,', expected EVENT[,EVENT]...",
+        ),
+        (
+            &["-e", "Instr_ld,instr_ld"],
+            "the event Instr_ld is named twice",
+        ),
+        (
+            &["-e", &all],
+            "39 events, expected at most 16 for each of the two counters",
+        ),
+        (
+            &["-c", "0"],
+            "found '0', expected a period of 1 to 2147483648 events",
+        ),
+        (
+            &["-c", "2147483649"],
+            "found '2147483649', expected a period",
+        ),
+        (&["-c", "often"], "found 'often', expected a period"),
+        (&["--seed", "3"], "--randomise"),
+        (&["--load-address", "0x1000"], "--symbols"),
+        (
+            &["--symbols", &nearly, "--load-address", "10g0"],
+            "found '10g0', expected an address",
+        ),
+        (&["--trace", "/nowhere/refs"], "/nowhere/refs"),
+        (&["--trace", &broken], "broken.txt:2: found"),
+        (
+            &["--trace", &data],
+            "data.txt: found no instruction, expected at least one",
+        ),
+        (
+            &["--symbols", "/nowhere/elf"],
+            "/nowhere/elf: cannot be read",
+        ),
+        (&["--symbols", &refs], "refs.txt: found no ELF file"),
+        (&["--symbols", &nearly], "nearly.elf: "),
+        (&["--folded", "/nowhere/folded"], "/nowhere/folded"),
+        (
+            &[
+                "-e",
+                "ITLB_miss",
+                "--svg",
+                &format!("{}.svg", json.display()),
+            ],
+            "no sample was taken",
+        ),
+    ] {
+        let mut all = vec!["profile"];
+        if !arguments.contains(&"--trace") {
+            all.extend(["--trace", &refs]);
+        }
+        all.extend(["--json", json.to_str().unwrap()]);
+        all.extend(arguments);
+        let ended = xtask(&all);
+        let notes = ended
+            .stderr
+            .lines()
+            .filter(|line| !line.starts_with("note: "));
+        let errors = notes.fold(String::new(), |all, line| all + line + "\n");
+        crate::program::Ended {
+            stderr: errors,
+            ..ended
+        }
+        .badly(says);
+        let left = fs::read_dir(place.path()).unwrap().count();
+        assert_eq!(left, 4, "{arguments:?} leaves a file");
+    }
+}
