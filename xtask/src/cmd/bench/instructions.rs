@@ -1,6 +1,7 @@
-//! How many instructions a call takes, from the guest's registers in memory to the answer in memory.
+//! How many instructions a call takes, from the guest's registers in memory to the answer in memory; and a sample, from the
+//! entry of the guest's overflow handler to its end.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -8,8 +9,24 @@ use anyhow::{Context, ensure};
 use crate::cmd::cargo;
 use crate::tools;
 
-/// How often `call-cost` makes each call.
+/// How often `call-cost` makes each call, and `sample-cost` takes each sample.
 const CALLS: u64 = 1000;
+
+/// A program of the tests that does what is counted.
+#[derive(Clone, Copy, Debug)]
+enum Program {
+    Calls,
+    Samples,
+}
+
+impl Program {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "call-cost",
+            Self::Samples => "sample-cost",
+        }
+    }
+}
 
 /// How many instructions a kind of call may take on x86-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +40,9 @@ pub struct Budget {
 /// A kind of call.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, which `call-cost` takes.
+    /// Its name, which its program takes.
     pub name: &'static str,
+    program: Program,
     /// The function whose instructions count, with all that it calls.
     function: &'static str,
     /// What it may take, where that is decided.
@@ -34,13 +52,24 @@ pub struct Kind {
 const fn ours(name: &'static str, budget: Option<Budget>) -> Kind {
     Kind {
         name,
+        program: Program::Calls,
         function: "call_cost::hypercall",
         budget,
     }
 }
 
-/// Everything that is counted; the last one is rustsbi's nearest relative, for comparison.
-pub const KINDS: [Kind; 11] = [
+const fn sampling(name: &'static str) -> Kind {
+    Kind {
+        name,
+        program: Program::Samples,
+        function: "sample_cost::sample",
+        budget: None,
+    }
+}
+
+/// Everything that is counted. After the calls comes rustsbi's nearest relative, for comparison, and then samples: with
+/// one counter, with random periods, and with both counters overflowing at once.
+pub const KINDS: [Kind; 14] = [
     ours("get_dram", Some(Budget { reach: 40, aim: 24 })),
     ours("set_dram", None),
     ours("get_pcr", None),
@@ -53,39 +82,51 @@ pub const KINDS: [Kind; 11] = [
     ours("get_dram_traced", None),
     Kind {
         name: "record_event",
+        program: Program::Calls,
         function: "call_cost::record_event",
         budget: Some(Budget { reach: 25, aim: 25 }),
     },
     Kind {
         name: "rustsbi_fw_read",
+        program: Program::Calls,
         function: "call_cost::rustsbi_fw_read",
         budget: None,
     },
+    sampling("sample"),
+    sampling("sample_randomised"),
+    sampling("sample_both"),
 ];
 
-/// The program that makes the calls, and the tool that counts.
+/// The programs that make the calls and take the samples, and the tool that counts.
 pub struct Counter {
     valgrind: PathBuf,
-    program: PathBuf,
+    calls: PathBuf,
+    samples: PathBuf,
 }
 
 impl Counter {
-    /// Builds the program, and installs valgrind if need be.
+    /// Builds the programs, and installs valgrind if need be.
     ///
     /// # Errors
-    /// The program cannot be built, or valgrind is missing and cannot be installed.
+    /// A program cannot be built, or valgrind is missing and cannot be installed.
     pub fn new() -> anyhow::Result<Self> {
+        let build = |program: Program| cargo::build("tests", program.name());
         Ok(Self {
             valgrind: tools::require("valgrind", "valgrind")?,
-            program: cargo::build("tests", "call-cost")?,
+            calls: build(Program::Calls)?,
+            samples: build(Program::Samples)?,
         })
     }
 
-    /// The instructions of one call, rounded up. It repeats exactly.
+    /// The instructions of one call or sample, rounded up. It repeats exactly.
     ///
     /// # Errors
     /// valgrind fails, or counts nothing.
     pub fn count(&self, kind: &Kind) -> anyhow::Result<u64> {
+        let program = match kind.program {
+            Program::Calls => &self.calls,
+            Program::Samples => &self.samples,
+        };
         let output = Command::new(&self.valgrind)
             .args([
                 "--command-line-only=yes",
@@ -93,7 +134,7 @@ impl Counter {
                 "--callgrind-out-file=/dev/null",
             ])
             .arg(format!("--toggle-collect={}", kind.function))
-            .arg(Path::new(&self.program))
+            .arg(program)
             .arg(kind.name)
             .stdin(Stdio::null())
             .output()
@@ -101,7 +142,8 @@ impl Counter {
         let text = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
-            "call-cost {} under valgrind failed with {}: {}",
+            "{} {} under valgrind failed with {}: {}",
+            kind.program.name(),
             kind.name,
             output.status,
             text.trim().replace('\n', "; ")

@@ -1,4 +1,4 @@
-//! `bench`: what a call costs, and how fast the simulation is.
+//! `bench`: what a call and a sample cost, and how fast the simulation is.
 
 pub mod instructions;
 mod replay;
@@ -18,7 +18,7 @@ use crate::table::{Align, Table};
 use instructions::{Counter, KINDS};
 use replay::Rates;
 
-/// Measure instructions per hypercall and references per second of the replay
+/// Measure instructions per hypercall and per sample, and references per second of the replay
 ///
 /// Instructions are counted by valgrind's callgrind, beside those of rustsbi's counter_fw_read, and repeat exactly on a
 /// machine. The replay runs on one core, with all counters of a Batoka counting; what is said of it is the best,
@@ -86,10 +86,10 @@ fn count(
     output: &mut impl Write,
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, u64>> {
-    progress.set_message("building call-cost");
+    progress.set_message("building what is counted");
     let counter = step(Counter::new)?;
     let mut table = Table::new(&[
-        ("call", Align::Left),
+        ("call or sample", Align::Left),
         ("instructions", Align::Right),
         ("to reach", Align::Right),
         ("to aim for", Align::Right),

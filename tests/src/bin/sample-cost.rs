@@ -1,0 +1,119 @@
+//! Takes one kind of sample many times, for a tool that counts the instructions of [`sample`]: the handler of a guest's
+//! overflow trap, from its entry, with the trap pending, to its end, with the counters running again and the sample in the
+//! ring.
+//!
+//! `sample-cost KIND`: the kinds are the names in `cargo xtask bench`. %pcr and %pic are words in memory, as each is one
+//! instruction on SPARC V9.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::process::ExitCode;
+
+use guest_abi::event::SparcEvent;
+use guest_abi::guest::StrandCounters;
+use guest_abi::layout::{SparcPcr, SparcPic};
+use guest_abi::sampling::{
+    Cause, Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
+};
+use guest_abi::{Hypercall, Registers, StrandId, Trap};
+
+/// How often each sample is taken.
+const SAMPLES: u64 = 1000;
+
+/// OV0 and OV1.
+const OVERFLOWED: [u64; 2] = [1 << 18, 1 << 31];
+
+/// %pcr and %pic.
+#[derive(Default)]
+struct Words {
+    pcr: Cell<u64>,
+    pic: Cell<u64>,
+}
+
+impl StrandCounters for &Words {
+    #[inline(always)]
+    fn pcr(&self) -> SparcPcr {
+        self.pcr.get().into()
+    }
+
+    #[inline(always)]
+    fn set_pcr(&self, pcr: SparcPcr) {
+        self.pcr.set(pcr.into());
+    }
+
+    #[inline(always)]
+    fn pic(&self) -> SparcPic {
+        self.pic.get().into()
+    }
+
+    #[inline(always)]
+    fn set_pic(&self, pic: SparcPic) {
+        self.pic.set(pic.into());
+    }
+}
+
+/// User mode is counted, which takes no hypercall.
+struct NoHypervisor;
+
+impl Hypercall for NoHypervisor {
+    fn trap(&self, _: Trap, _: &mut Registers) {
+        unreachable!("a hypercall is made for HT only");
+    }
+}
+
+type Unit<'a> = OwnCounters<&'a Words, NoHypervisor>;
+type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
+
+/// The handler.
+#[inline(never)]
+fn sample<'a>(
+    profiler: &mut Sampler<'a>,
+    unit: &mut Unit<'a>,
+    at: &Interrupted<SparcMode>,
+) -> Cause {
+    match profiler.handle(unit, at) {
+        Ok(cause) => cause,
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+fn main() -> ExitCode {
+    let kind = std::env::args().nth(1).unwrap_or_default();
+    let pace = Pace::every(Period::nearest(1000));
+    let (pace, overflows) = match &*kind {
+        "sample" => (pace, OVERFLOWED[0]),
+        "sample_randomised" => (pace.randomised(3, 1), OVERFLOWED[0]),
+        "sample_both" => (pace, OVERFLOWED[0] | OVERFLOWED[1]),
+        _ => {
+            eprintln!("sample-cost: unknown kind '{kind}'");
+            return ExitCode::from(2);
+        }
+    };
+    let request = |event: SparcEvent| Request {
+        event: event.into(),
+        pace: Some(pace),
+    };
+    let requests = [SparcEvent::Instructions, SparcEvent::DataCacheMisses].map(request);
+    let counters = overflows.count_ones() as usize;
+    let mut profiler = Sampler::new(SparcMode::User.into(), &requests[..counters])
+        .expect("there is room for two events");
+    let words = Words::default();
+    let mut unit = Unit::new(&words, None);
+    profiler.start(&mut unit, 0).expect("user mode is allowed");
+    for time in 1..=SAMPLES {
+        // The counters are at their overflow, or beyond by as much as it takes to trap.
+        words.pic.set(black_box(0x0000_0002_0000_0003));
+        words.pcr.set(words.pcr.get() | black_box(overflows));
+        let at = black_box(Interrupted {
+            address: 0x10_0000 + 4 * time,
+            strand: StrandId::new(70).expect("strand 70 exists"),
+            time: 1000 * time,
+            mode: SparcMode::User,
+        });
+        let cause = black_box(sample(&mut profiler, &mut unit, &at));
+        assert_eq!(cause.counters.iter().count(), counters);
+        let taken = std::iter::from_fn(|| profiler.pop());
+        assert_eq!(taken.count(), counters);
+    }
+    ExitCode::SUCCESS
+}
