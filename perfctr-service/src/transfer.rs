@@ -75,7 +75,8 @@ pub enum ChangeError {
     Busy,
     /// The unit is cleared on a strand of its own node only.
     OtherNode(Unit),
-    /// The unit cannot be cleared, and stays out of service.
+    /// The unit cannot be cleared, and stays out of service. If it is busy, it is to be tried again: what is clear already
+    /// counts.
     NotClean(Unit, AccessError),
 }
 

@@ -10,6 +10,7 @@ use hv_core::GuestId;
 use indicatif::{ProgressBar, ProgressStyle};
 use perfctr_service::{GuestConfig, policy};
 use platform::Machine;
+use serde::Serialize;
 
 use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
@@ -24,9 +25,10 @@ use crate::sim::board::{Board, devices};
 use crate::sim::deal::{Dealer, MOST_TRACES};
 use crate::sim::events::{DEFAULT, Events};
 use crate::sim::guests::{self, Guest};
-use crate::sim::measure::{Bystander, Measurement, Pair};
+use crate::sim::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
 use crate::sim::report::{self, Samples};
 use crate::sim::results::Results;
+use crate::sim::scenario::{Scenario, ScenarioResults, Stage, Unchecked, play};
 use crate::sim::time::{HZ, MachineTime};
 use crate::strands;
 use crate::trace::{TraceReader, bundled};
@@ -45,8 +47,16 @@ use crate::trace::{TraceReader, bundled};
                   cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
                   cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
                   cargo xtask sim --md xtask/machines/batoka-4-disabled.toml\n  \
+                  cargo xtask sim --trace-out events && babeltrace2 events\n  \
                   zcat trace.gz | cargo xtask sim --trace - --json results.json\n  \
-                  cargo xtask sim --trace-out events && babeltrace2 events"
+                  cargo xtask sim --scenario xtask/scenarios/transfer.toml\n\n\
+                  A scenario is a list of steps in the order of time:\n\n  \
+                  [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
+                  do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
+                  right = \"global\"    #   fault, mend: unit; kill: strand\n  \
+                  from = \"measuring\"  # as [[guest]] tables of this file name them, or --guests, or without either\n  \
+                  to = \"other\"        #   measuring and other\n\n\
+                  Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."
 )]
 pub struct Args {
     #[command(flatten)]
@@ -84,6 +94,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
 
+    /// What happens meanwhile, from a TOML file of [[step]] tables, and maybe [[guest]] tables in place of --guests
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
+    scenario: Option<PathBuf>,
+
     /// Write everything to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -91,9 +105,6 @@ pub struct Args {
     #[command(flatten)]
     events_out: EventArgs,
 }
-
-/// The guest reads its counters at least so often, so that no counter of 31 bits wraps twice in between.
-const LONGEST_UNREAD: u64 = 1_000_000;
 
 const CONFIGS: [(&str, PerfConfig); 4] = [
     ("all", PerfConfig::All),
@@ -118,6 +129,24 @@ struct Setup {
     events: Events,
     guests: Vec<Guest>,
     measuring: GuestId,
+    scenario: Option<Scenario>,
+}
+
+/// What a simulation comes to.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    Plain(Results),
+    Scenario(ScenarioResults),
+}
+
+impl Outcome {
+    fn truth_matches(&self) -> bool {
+        match self {
+            Self::Plain(results) => results.truth_matches,
+            Self::Scenario(results) => results.truth_matches,
+        }
+    }
 }
 
 /// Simulates, as `args` say.
@@ -144,7 +173,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         writeln!(file).with_context(name)?;
         file.complete()?;
     }
-    if !results.truth_matches {
+    if !results.truth_matches() {
         bail!(Mismatch(
             "what the guest measured is not what happened".to_owned()
         ));
@@ -153,7 +182,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn prepare(args: &Args) -> anyhow::Result<Setup> {
-    let (machine, guests) = machine_and_guests(args)?;
+    let scenario = (args.scenario.as_ref())
+        .map(|path| Scenario::read(path))
+        .transpose()?;
+    let (machine, guests) = machine_and_guests(args, scenario.as_ref())?;
     let events = match &args.events {
         Some(text) => events_of(machine, Events::parse(text)?)?,
         None if machine.model().has_hubs() => Events::parse(DEFAULT)?,
@@ -197,6 +229,11 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
             .map(TraceReader::open)
             .collect::<Result<_, _>>()?
     };
+    let first_strands = (guests.iter()).filter_map(|guest| guest.config.strands.iter().next());
+    let busy: Vec<StrandId> = strands.iter().copied().chain(first_strands).collect();
+    let scenario = scenario
+        .map(|file| file.check(machine, &guests, &busy))
+        .transpose()?;
     Ok(Setup {
         machine,
         readers,
@@ -204,11 +241,20 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
         events,
         guests,
         measuring,
+        scenario,
     })
 }
 
-fn machine_and_guests(args: &Args) -> anyhow::Result<(Machine, Vec<Guest>)> {
+fn machine_and_guests(
+    args: &Args,
+    scenario: Option<&Unchecked>,
+) -> anyhow::Result<(Machine, Vec<Guest>)> {
+    let of_scenario = scenario.filter(|file| !file.guests.is_empty());
     if let Some(path) = &args.md {
+        ensure!(
+            of_scenario.is_none(),
+            "the scenario has guests of its own, expected no --md"
+        );
         let described = describe(path)?;
         let name = path.display();
         let machine = described
@@ -219,9 +265,11 @@ fn machine_and_guests(args: &Args) -> anyhow::Result<(Machine, Vec<Guest>)> {
         return Ok((machine, guests));
     }
     let machine = args.machine.machine()?;
-    let guests = match &args.guests {
-        Some(path) => guests::from_file(path)?,
-        None => guests::default(machine),
+    let guests = match (&args.guests, of_scenario) {
+        (Some(_), Some(_)) => bail!("the scenario has guests of its own, expected no --guests"),
+        (Some(path), None) => guests::from_file(path)?,
+        (None, Some(file)) => file.guests.clone(),
+        (None, None) => guests::default(machine),
     };
     Ok((machine, guests))
 }
@@ -259,7 +307,7 @@ fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
     }
 }
 
-fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Results, Recording)> {
+fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Outcome, Recording)> {
     let Setup {
         machine,
         readers,
@@ -267,9 +315,9 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Res
         events,
         guests,
         measuring,
+        scenario,
     } = setup;
     let devices = devices(machine, args.hub_cycles);
-    let mut memory = MemorySystem::new(&machine)?;
     let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
     let time = MachineTime::new(&devices);
     let rings = outputs.rings();
@@ -278,6 +326,14 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Res
         None => Collector::Off,
     };
     let board = Board::new(&devices, &time, &collector, outputs.keep, &configs)?;
+    let recorded = || Recording {
+        hz: HZ,
+        resolution: outputs.layout.resolution(),
+        began: 0,
+        missed: collector.missed(),
+        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+        streams: collector.streams(),
+    };
 
     let output = &mut io::BufWriter::new(io::stdout().lock());
     let list = strands
@@ -308,6 +364,22 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Res
         config.grant
     )?;
 
+    if let Some(scenario) = scenario {
+        let stage = Stage {
+            devices: &devices,
+            time: &time,
+            board: &board,
+            guests: &guests,
+            program: (measuring, &strands),
+            events,
+        };
+        let bar = progress_bar(&readers)?;
+        let dealer = Dealer::new(readers, &strands);
+        let results = play(&stage, &scenario, dealer, output, &bar)?;
+        output.flush()?;
+        return Ok((Outcome::Scenario(results), recorded()));
+    }
+    let mut memory = MemorySystem::new(&machine)?;
     let mut guest = Measurement::start(
         &board,
         machine,
@@ -372,15 +444,7 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Res
     );
     report::print(output, &results)?;
     output.flush()?;
-    let recording = Recording {
-        hz: HZ,
-        resolution: outputs.layout.resolution(),
-        began: 0,
-        missed: collector.missed(),
-        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
-        streams: collector.streams(),
-    };
-    Ok((results, recording))
+    Ok((Outcome::Plain(results), recorded()))
 }
 
 /// A strand of every guest that does not measure.

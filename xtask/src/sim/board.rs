@@ -92,6 +92,31 @@ impl<'a> Board<'a> {
         }
     }
 
+    /// A guest starts again. `on` is the strand that executes this.
+    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
+        self.hypervisor.reset_guest(guest, on);
+        self.called(on);
+    }
+
+    /// The hypervisor has worked on a strand: time has passed, and events are read along.
+    pub fn called(&self, strand: StrandId) {
+        self.time.called();
+        if self.keep == Keep::All {
+            self.events.collect(strand);
+        }
+    }
+
+    /// A strand takes the cross-call that waits for it, if there is one; whether there was.
+    pub fn answer(&self, strand: StrandId) -> bool {
+        let waits = self.devices.take_cross_call(strand);
+        if waits {
+            self.devices.set_time(self.devices.now() + HYPERCALL_CYCLES);
+            self.service().cross_called(strand);
+            self.called(strand);
+        }
+        waits
+    }
+
     /// How the hypercalls of each guest ended so far.
     pub fn tallies(&self) -> Vec<Tally> {
         self.tallies.borrow().clone()
@@ -120,10 +145,7 @@ impl Hypercall for SimulatedStrand<'_> {
             // No guest of the simulation ends itself.
             Trap::Core => drop(self.strand.core_trap(registers)),
         }
-        self.board.time.called();
-        if self.board.keep == Keep::All {
-            self.board.events.collect(self.id());
-        }
+        self.board.called(self.id());
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;

@@ -1,5 +1,6 @@
 //! The guests of the simulation: who has which strands and rights.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -36,9 +37,10 @@ struct File {
     guest: Vec<Entry>,
 }
 
+/// A guest, as files have it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+pub(super) struct Entry {
     name: String,
     strands: Strands,
     grant: Granted,
@@ -87,34 +89,46 @@ impl TryFrom<String> for Granted {
 pub fn from_file(path: &Path) -> anyhow::Result<Vec<Guest>> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
-    let file: File = toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let line = 1 + text[..start].matches('\n').count();
-        let message = error.message().lines().collect::<Vec<_>>().join(" ");
-        anyhow!("{name}:{line}: {message}")
-    })?;
+    let file: File = toml::from_str(&text).map_err(|error| bad_toml(&name, &text, &error))?;
     if file.guest.is_empty() {
         bail!("{name}: there is no guest, expected at least one [[guest]]");
     }
-    Ok(file
-        .guest
-        .into_iter()
-        .map(
-            |Entry {
-                 name,
-                 strands: Strands(strands),
-                 grant: Granted(grant),
-                 compatible,
-             }| Guest {
-                name,
-                config: GuestConfig {
-                    strands: strands.into_iter().collect(),
-                    grant,
-                    compatible,
-                },
+    Ok(file.guest.into_iter().map(Guest::from).collect())
+}
+
+impl From<Entry> for Guest {
+    fn from(entry: Entry) -> Self {
+        let Entry {
+            name,
+            strands: Strands(strands),
+            grant: Granted(grant),
+            compatible,
+        } = entry;
+        Self {
+            name,
+            config: GuestConfig {
+                strands: strands.into_iter().collect(),
+                grant,
+                compatible,
             },
-        )
-        .collect())
+        }
+    }
+}
+
+/// The line of a file, counted from 1, that has this byte.
+pub(super) fn line_of(text: &str, byte: usize) -> usize {
+    1 + text[..byte].matches('\n').count()
+}
+
+/// What is wrong with a TOML file, and in which line.
+pub(super) fn bad_toml(
+    name: &dyn fmt::Display,
+    text: &str,
+    error: &toml::de::Error,
+) -> anyhow::Error {
+    let line = line_of(text, error.span().map_or(0, |span| span.start));
+    let message = error.message().lines().collect::<Vec<_>>().join(" ");
+    anyhow!("{name}:{line}: {message}")
 }
 
 /// Two guests: one with every right and all cores but the last, and one without rights on the last core.

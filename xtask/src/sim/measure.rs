@@ -14,6 +14,9 @@ use super::events::{Choice, Events};
 /// How often the guest asks for a hub that is taken: far more often than an access takes.
 const TRIES: u32 = 10_000;
 
+/// A guest reads its counters at least so often, in references, so that no counter of 31 bits wraps twice in between.
+pub const LONGEST_UNREAD: u64 = 1_000_000;
+
 /// A counter of 31, 32 or 64 bits, widened.
 #[derive(Clone, Copy, Debug)]
 enum Count {

@@ -12,6 +12,7 @@ pub mod guests;
 pub mod measure;
 pub mod report;
 pub mod results;
+pub mod scenario;
 pub mod time;
 
 pub use board::HYPERCALL_CYCLES;

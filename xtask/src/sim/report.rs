@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::measure::{Pair, Place};
-use super::results::{CounterResult, Hypercalls, Results};
+use super::results::{CounterResult, GuestResults, Hypercalls, Results};
 use crate::table::{Align, Table};
 
 /// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
@@ -83,7 +83,11 @@ pub fn print(output: &mut impl Write, results: &Results) -> io::Result<()> {
     )?;
     write!(output, "{}", totals(&results.counters))?;
     writeln!(output, "\nHypercalls by guest and status:\n")?;
-    write!(output, "{}", hypercalls(results))?;
+    write!(
+        output,
+        "{}",
+        hypercalls(&results.hypercalls, &results.guests)
+    )?;
     let counters = results.counters.len();
     if results.truth_matches {
         writeln!(
@@ -126,7 +130,7 @@ pub fn print(output: &mut impl Write, results: &Results) -> io::Result<()> {
 }
 
 /// One line for each event: the sum over all units that count it, measured and true.
-fn totals(counters: &[CounterResult]) -> Table {
+pub(super) fn totals(counters: &[CounterResult]) -> Table {
     let class = |counter: &CounterResult| match counter.name.split_once('_') {
         _ if counter.perfreg.is_none() => "%pic of a strand",
         Some((place, _)) if place.starts_with("NODE") => "DRAM channel",
@@ -164,8 +168,8 @@ fn totals(counters: &[CounterResult]) -> Table {
 }
 
 /// One line for each guest, and one for each class of registers that it asked for.
-fn hypercalls(results: &Results) -> Table {
-    let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
+pub(super) fn hypercalls(all: &Hypercalls, guests: &[GuestResults]) -> Table {
+    let statuses: Vec<&String> = all.by_status.keys().collect();
     let mut header = vec![
         ("guest", Align::Left),
         ("grant", Align::Left),
@@ -195,7 +199,7 @@ fn hypercalls(results: &Results) -> Table {
                 .chain(statuses.iter().map(count)),
         );
     };
-    for guest in &results.guests {
+    for guest in guests {
         line(&guest.name, &guest.grant, "", &guest.hypercalls);
         for (class, calls) in &guest.by_class {
             line("", "", class, calls);

@@ -143,23 +143,7 @@ impl Results {
             references,
             cycles: truth.cycles(),
             hypercalls: Hypercalls::sum(&tallies),
-            guests: (0..)
-                .map_while(GuestId::new)
-                .zip(guests)
-                .zip(&tallies)
-                .map(|((id, guest), tally)| {
-                    let statistics = board.service().statistics(id);
-                    let classes = Class::ALL
-                        .iter()
-                        .map(|class| (class.name(), Hypercalls::of_class(&statistics, *class)));
-                    GuestResults {
-                        name: guest.name.clone(),
-                        grant: guest.config.grant.to_string(),
-                        hypercalls: Hypercalls::new(tally),
-                        by_class: classes.filter(|(_, calls)| calls.total != 0).collect(),
-                    }
-                })
-                .collect(),
+            guests: of_guests(guests, board),
             truth_matches: counters
                 .iter()
                 .all(|counter| counter.measured == counter.truth),
@@ -168,7 +152,27 @@ impl Results {
     }
 }
 
-fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
+/// What came of the calls of each guest.
+pub(super) fn of_guests(guests: &[Guest], board: &Board<'_>) -> Vec<GuestResults> {
+    let result = |((id, guest), tally): ((GuestId, &Guest), &Tally)| {
+        let statistics = board.service().statistics(id);
+        let classes = Class::ALL
+            .iter()
+            .map(|class| (class.name(), Hypercalls::of_class(&statistics, *class)));
+        GuestResults {
+            name: guest.name.clone(),
+            grant: board.service().grants().get(id).to_string(),
+            hypercalls: Hypercalls::new(tally),
+            by_class: classes.filter(|(_, calls)| calls.total != 0).collect(),
+        }
+    };
+    let ids = (0..).map_while(GuestId::new);
+    let tallies = board.tallies();
+    ids.zip(guests).zip(&tallies).map(result).collect()
+}
+
+/// The counters of a unit or strand beside the truth.
+pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let result = |(counter, event): &(Counter, &'static str)| {
         let register = pair.place.register(*counter);
         CounterResult {

@@ -14,4 +14,5 @@ mod program;
 mod regs;
 mod sim;
 mod sim_bad_input;
+mod sim_scenario;
 mod streams;

@@ -1,0 +1,304 @@
+//! Scenario files.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use perfctr_service::{Right, Unit};
+use platform::Machine;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::nearest::unknown;
+use crate::sim::guests::{self, Guest, line_of};
+
+/// What happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The operator gives a guest one more right.
+    Grant(GuestId, Right),
+    /// The operator takes a right from a guest.
+    Revoke(GuestId, Right),
+    /// The operator takes a right from one guest and gives it to another.
+    Transfer(Right, GuestId, GuestId),
+    /// A guest starts again.
+    Reset(GuestId),
+    /// A device faults from now on.
+    Fault(Unit),
+    /// A device works again, and the operator returns it to service.
+    Mend(Unit),
+    /// A strand dies, and answers no cross-call.
+    Kill(StrandId),
+}
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// After how many references.
+    pub at: u64,
+    /// Where it is in the file.
+    pub line: usize,
+    /// What happens.
+    pub action: Action,
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file.
+    pub name: String,
+    /// Its steps, in the order of time.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    guest: Vec<guests::Entry>,
+    #[serde(default)]
+    step: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    at: Spanned<u64>,
+    #[serde(rename = "do")]
+    action: Spanned<String>,
+    guest: Option<Spanned<String>>,
+    from: Option<Spanned<String>>,
+    to: Option<Spanned<String>>,
+    right: Option<Spanned<String>>,
+    unit: Option<Spanned<String>>,
+    strand: Option<Spanned<u64>>,
+}
+
+/// What can be done, and the keys that each takes.
+const ACTIONS: [(&str, &[&str]); 7] = [
+    ("grant", &["guest", "right"]),
+    ("revoke", &["guest", "right"]),
+    ("transfer", &["right", "from", "to"]),
+    ("reset", &["guest"]),
+    ("fault", &["unit"]),
+    ("mend", &["unit"]),
+    ("kill", &["strand"]),
+];
+
+/// A file that has been read, and whose steps are not checked yet.
+pub struct Unchecked {
+    name: String,
+    text: String,
+    /// The guests that the file has; maybe none.
+    pub guests: Vec<Guest>,
+    steps: Vec<Spanned<Entry>>,
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// ```toml
+    /// [[guest]]              # as in a file for --guests; none if the guests come from elsewhere
+    /// name = "solaris"
+    /// strands = "0-127"
+    /// grant = "global"
+    ///
+    /// [[step]]
+    /// at = 1_000_000         # references that the program has executed
+    /// do = "revoke"          # grant, revoke, transfer, reset, fault, mend, kill
+    /// right = "global"       # strand, htstrand, global
+    /// guest = "solaris"
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not such a file; the message has the number of the line.
+    pub fn read(path: &Path) -> anyhow::Result<Unchecked> {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
+        let file: File =
+            toml::from_str(&text).map_err(|error| guests::bad_toml(&name, &text, &error))?;
+        ensure!(
+            !file.step.is_empty(),
+            "{name}: there is no step, expected at least one [[step]]"
+        );
+        Ok(Unchecked {
+            name,
+            text,
+            guests: file.guest.into_iter().map(Guest::from).collect(),
+            steps: file.step,
+        })
+    }
+}
+
+impl Unchecked {
+    /// Checks the steps, for these guests on this machine. `busy` are the strands that have something to do: they do not die.
+    ///
+    /// # Errors
+    /// The first step that cannot be, with the number of its line.
+    pub fn check(
+        self,
+        machine: Machine,
+        guests: &[Guest],
+        busy: &[StrandId],
+    ) -> anyhow::Result<Scenario> {
+        let Self {
+            name, text, steps, ..
+        } = self;
+        let mut checked: Vec<Step> = Vec::new();
+        for step in steps {
+            let checker = Checker {
+                text: &text,
+                table: step.span().start,
+                machine,
+                guests,
+                busy,
+            };
+            let earlier = checked.last().map_or(0, |step| step.at);
+            let step = checker
+                .step(step.into_inner(), earlier)
+                .map_err(|(line, error)| anyhow!("{name}:{line}: {error:#}"))?;
+            checked.push(step);
+        }
+        Ok(Scenario {
+            name,
+            steps: checked,
+        })
+    }
+}
+
+/// Checks one step. An error comes with the number of the line.
+struct Checker<'a> {
+    text: &'a str,
+    table: usize,
+    machine: Machine,
+    guests: &'a [Guest],
+    busy: &'a [StrandId],
+}
+
+type Checked<T> = Result<T, (usize, anyhow::Error)>;
+
+impl Checker<'_> {
+    fn step(&self, entry: Entry, earlier: u64) -> Checked<Step> {
+        let line = line_of(self.text, self.table);
+        let at = *entry.at.get_ref();
+        if at < earlier {
+            return self.wrong(
+                &entry.at,
+                anyhow!("found {at} after {earlier}, expected steps in the order of time"),
+            );
+        }
+        let action = entry.action.get_ref().as_str();
+        let Some((_, wanted)) = ACTIONS.iter().find(|(name, _)| *name == action) else {
+            let names = ACTIONS.iter().map(|(name, _)| *name);
+            return self.wrong(&entry.action, anyhow!(unknown("action", action, names)));
+        };
+        let given = [
+            ("guest", entry.guest.is_some()),
+            ("from", entry.from.is_some()),
+            ("to", entry.to.is_some()),
+            ("right", entry.right.is_some()),
+            ("unit", entry.unit.is_some()),
+            ("strand", entry.strand.is_some()),
+        ];
+        for (key, is_given) in given {
+            if is_given != wanted.contains(&key) {
+                let found = if is_given { "found" } else { "missing is" };
+                let list = wanted.join(", ");
+                return self.wrong(
+                    &entry.action,
+                    anyhow!("{found} '{key}'; {action} takes {list}"),
+                );
+            }
+        }
+        let action = match action {
+            "grant" => Action::Grant(self.guest(entry.guest)?, self.right(entry.right)?),
+            "revoke" => Action::Revoke(self.guest(entry.guest)?, self.right(entry.right)?),
+            "transfer" => Action::Transfer(
+                self.right(entry.right)?,
+                self.guest(entry.from)?,
+                self.guest(entry.to)?,
+            ),
+            "reset" => Action::Reset(self.guest(entry.guest)?),
+            "fault" => Action::Fault(self.unit(entry.unit)?),
+            "mend" => Action::Mend(self.unit(entry.unit)?),
+            _ => Action::Kill(self.strand(entry.strand)?),
+        };
+        Ok(Step { at, line, action })
+    }
+
+    fn wrong<T, V>(&self, place: &Spanned<V>, error: anyhow::Error) -> Checked<T> {
+        Err((line_of(self.text, place.span().start), error))
+    }
+
+    /// Looks a name up.
+    fn find<T>(
+        &self,
+        given: Option<Spanned<String>>,
+        look: impl FnOnce(&str) -> anyhow::Result<T>,
+    ) -> Checked<T> {
+        let at = given
+            .as_ref()
+            .map_or(self.table, |given| given.span().start);
+        let text = given.map(Spanned::into_inner).unwrap_or_default();
+        look(&text).map_err(|error| (line_of(self.text, at), error))
+    }
+
+    fn guest(&self, given: Option<Spanned<String>>) -> Checked<GuestId> {
+        self.find(given, |name| {
+            let place = self.guests.iter().position(|guest| guest.name == name);
+            let names = self.guests.iter().map(|guest| guest.name.as_str());
+            place
+                .and_then(GuestId::new)
+                .with_context(|| unknown("guest", name, names))
+        })
+    }
+
+    fn right(&self, given: Option<Spanned<String>>) -> Checked<Right> {
+        self.find(given, |name| {
+            let names = Right::ALL.iter().map(|right| right.name());
+            let found = Right::ALL.iter().find(|right| right.name() == name);
+            found
+                .copied()
+                .with_context(|| unknown("right", name, names))
+        })
+    }
+
+    fn unit(&self, given: Option<Spanned<String>>) -> Checked<Unit> {
+        self.find(given, |name| {
+            let names: Vec<String> = (Unit::all().filter(|unit| unit.is_in(self.machine)))
+                .map(|unit| unit.to_string())
+                .collect();
+            Unit::all()
+                .filter(|unit| unit.is_in(self.machine))
+                .find(|unit| unit.to_string() == name)
+                .with_context(|| unknown("unit", name, names.iter().map(String::as_str)))
+        })
+    }
+
+    fn strand(&self, given: Option<Spanned<u64>>) -> Checked<StrandId> {
+        let at = given
+            .as_ref()
+            .map_or(self.table, |given| given.span().start);
+        let number = given.map_or(0, Spanned::into_inner);
+        let check = || {
+            let strand = usize::try_from(number)
+                .ok()
+                .filter(|number| *number < self.machine.strands())
+                .and_then(StrandId::new);
+            let Some(strand) = strand else {
+                bail!(
+                    "there is no strand {number}; this machine has strands 0 to {}",
+                    self.machine.strands() - 1
+                )
+            };
+            ensure!(
+                !self.busy.contains(&strand),
+                "strand {number} executes the program or makes a guest's calls, expected another"
+            );
+            Ok(strand)
+        };
+        check().map_err(|error| (line_of(self.text, at), error))
+    }
+}
