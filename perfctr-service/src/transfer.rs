@@ -13,9 +13,8 @@
 //! neither of them has to wait for is theirs all the time. Nothing here waits. A newer change takes the place of a pending
 //! one: rights that were on their way to a guest may go to another, or back, but never without having been cleared.
 //!
-//! What a guest is granted that lost nothing to anyone needs no clearing: what is not held by anyone was cleared when it was
-//! lost. At the start of the service all registers are 0, as they are at power-on; who starts the service otherwise clears
-//! them first.
+//! A right that nobody had is granted at once, without clearing: what it covers was cleared when it was last lost. At the start
+//! of the service all registers are 0, as they are at power-on; who starts the service otherwise clears them first.
 //!
 //! # How
 //! A call looks at one word of its guest and then makes its access; nothing says that it is in flight. But a strand takes no
@@ -29,6 +28,9 @@
 //!    again at a cross-call that the strand sends to itself.
 //! 4. The words of the next holder get the right.
 //!
+//! A strand that is [said to be dead](PerfCounterService::strand_died) is not waited for, because it will not go on in the call
+//! that it was in. Its cross-call stays: if it comes back, it clears itself before anything else.
+//!
 //! A unit that cannot be cleared is out of service and *unclean*: when the operator returns it to service it is cleared
 //! first. So is a unit that is out of service already.
 //!
@@ -36,244 +38,38 @@
 //! leaves a mark, and the one who has it looks again. Each step can be made twice, so one that a strand has died in is made
 //! again.
 
-use core::fmt;
-
 use guest_abi::StrandId;
-use guest_abi::layout::SparcPcr;
 use hv_core::GuestId;
 use hv_core::sync::{Ordering, spin_loop};
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::grants::Grants;
 use crate::guest::Guest;
-use crate::policy::{ConfigError, Grant, StrandRight, StrandSet};
+use crate::operator::ChangeError;
+use crate::policy::{Grant, StrandRight};
 use crate::request::{HT, PCR, Request};
-use crate::service::{PerfCounterService, STRANDS};
+use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
 
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
-/// How often a strand looks whether a newer cross-call has come while it was at work on one.
-const ANSWER_TRIES: usize = 4;
-
-/// Why a step of the operator's did not happen. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeError {
-    /// The configuration is not valid.
-    Config(ConfigError),
-    /// It is for another number of guests than there are.
-    OtherGuests {
-        /// How many it is for.
-        given: usize,
-        /// How many there are.
-        there_are: usize,
-    },
-    /// Another strand is at work on a change.
-    Busy,
-    /// The unit is cleared on a strand of its own node only.
-    OtherNode(Unit),
-    /// The unit cannot be cleared, and stays out of service. If it is busy, it is to be tried again: what is clear already
-    /// counts.
-    NotClean(Unit, AccessError),
-}
-
-impl fmt::Display for ChangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::OtherGuests { given, there_are } => {
-                write!(
-                    f,
-                    "the configuration is for {given} guests; there are {there_are}"
-                )
-            }
-            Self::Busy => f.write_str("another strand is at work on a change"),
-            Self::OtherNode(unit) => write!(f, "{unit} is cleared on its own node only"),
-            Self::NotClean(unit, error) => write!(f, "{unit} cannot be cleared: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for ChangeError {}
-
-/// What the operator of the machine does. `on` is the strand that executes it.
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
-    /// What the guests are granted.
-    pub fn grants(&self) -> Grants {
-        let mut grants = Grants::none(self.guest_count);
-        for guest in all_guests().take(self.guest_count) {
-            // Every one of them is there.
-            let _ = grants.set(guest, self.guest(guest).granted());
-        }
-        grants
-    }
-
-    /// What a guest holds at this moment: less than it is granted while a change is pending.
-    pub fn held(&self, guest: GuestId) -> Grant {
-        self.guest(guest).access().grant()
-    }
-
-    /// Grants all guests what the configuration says, and no more. It is checked as a whole first; one that is rejected
-    /// changes nothing. `Some` if the change is [pending](Self::pending) when this returns.
-    pub fn reconfigure(
-        &self,
-        on: StrandId,
-        grants: &Grants,
-    ) -> Result<Option<StrandSet>, ChangeError> {
-        if grants.guests() != self.guest_count {
-            return Err(ChangeError::OtherGuests {
-                given: grants.guests(),
-                there_are: self.guest_count,
-            });
-        }
-        grants.check().map_err(ChangeError::Config)?;
-        self.locked(on, || {
-            self.take_up_resets();
-            for guest in all_guests().take(self.guest_count) {
-                let grant = grants.get(guest);
-                if grant != self.guest(guest).granted() {
-                    self.note_granted(on, guest, grant);
-                }
-            }
-            // All losses before the first gain: if this strand dies here, no right is granted twice.
-            for guest in all_guests().take(self.guest_count) {
-                self.lose(on, guest, grants.get(guest));
-            }
-            for guest in all_guests().take(self.guest_count) {
-                self.guest(guest).set_granted(grants.get(guest));
-            }
-            Ok(())
-        })?;
-        self.note_begun(on);
-        Ok(self.pending())
-    }
-
-    /// The strands that a pending change waits for: they have not taken their cross-call yet. `None` if no change is pending.
-    ///
-    /// Nothing waits for ever unless one of these has died; then that has to be [said](Self::strand_died).
-    pub fn pending(&self) -> Option<StrandSet> {
-        let awaited: StrandSet = (0..STRANDS)
-            .filter_map(StrandId::new)
-            .filter(|strand| self.request(*strand).is_awaited())
-            .collect();
-        let changes = &self.changes;
-        let incomplete = || {
-            changes.leaving().is_some()
-                || changes.next_reset().is_some()
-                || all_guests()
-                    .take(self.guest_count)
-                    .any(|guest| self.held(guest) != self.guest(guest).granted())
-        };
-        (!awaited.is_empty() || incomplete()).then_some(awaited)
-    }
-
-    /// A strand takes a cross-call that this service has sent. To be called on that strand, between two of its calls and
-    /// before it next executes guest code.
-    pub fn cross_called(&self, strand: StrandId) {
-        let request = self.request(strand);
-        for _ in 0..ANSWER_TRIES {
-            let asked = request.read();
-            if asked & PCR != 0 {
-                self.registers.set_pcr(strand, 0);
-                self.registers.set_pic(strand, 0);
-            } else if asked & HT != 0 {
-                let pcr = self.registers.pcr(strand);
-                self.registers.set_pcr(strand, pcr & !SparcPcr::HT);
-            }
-            if request.answer(asked) {
-                break;
-            }
-        }
-        self.work(strand);
-        self.note_progress(strand);
-    }
-
-    /// A strand has died, and will not go on in the call that it may have been in. What it held is free: hubs, locks. An L2
-    /// control that it was at work on is out of service, since its banks may differ. No change waits for the strand any more;
-    /// if it comes back, it takes its cross-call before anything else.
-    pub fn strand_died(&self, on: StrandId, strand: StrandId) {
-        for (gate, unit) in self.hubs.iter().zip(guest_abi::Hub::ALL) {
-            if gate.strand_died(strand) {
-                self.access_ended(Unit::Hub(*unit));
-            }
-        }
-        for (lock, node) in self.l2.iter().zip(guest_abi::Node::ALL) {
-            let unit = Unit::L2(*node);
-            if lock.is_held_by(strand) {
-                self.units.unclean.add(unit);
-                if self.take_out_of_service(on, unit, Why::Died) {
-                    log::error!("{unit} is out of service: strand {strand} died at work on it");
-                }
-                lock.strand_died(strand);
-                self.access_ended(unit);
-            }
-        }
-        let request = self.request(strand);
-        request.excuse();
-        self.registers.cross_call(strand);
-        self.changes.strand_died(strand);
-        self.work(on);
-        self.note_progress(on);
-    }
-
-    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is cleared first. A
-    /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
-    pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
-        self.locked(on, || {
-            // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
-            if self.units.unclean.has(unit) && self.changes.leaving().is_none() {
-                if let Unit::L2(node) = unit
-                    && node != self.node(on)
-                {
-                    return Err(ChangeError::OtherNode(unit));
-                }
-                if let Err(error) = self.clear(on, unit) {
-                    if error == AccessError::Fault {
-                        self.units.count_fault(unit);
-                    }
-                    return Err(ChangeError::NotClean(unit, error));
-                }
-                self.units.unclean.remove(unit);
-            }
-            self.access_ended(unit);
-            self.units.out.remove(unit);
-            self.note_returned(on, unit);
-            for guest in self.guests.iter().take(self.guest_count) {
-                guest.refresh(self.machine, &self.units.out);
-            }
-            Ok(())
-        })
-    }
-
-    /// The guest starts again.
-    pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
-        self.guest(guest).reset(&self.units.out);
-        self.note_revoked(on, guest, Grant::NONE);
-        self.changes.reset(guest);
-        self.work(on);
-        self.note_begun(on);
-    }
-}
-
-fn all_guests() -> impl Iterator<Item = GuestId> {
+pub(crate) fn all_guests() -> impl Iterator<Item = GuestId> {
     (0..GuestId::COUNT).filter_map(GuestId::new)
 }
 
-/// The steps.
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
         &self.guests[guest.index()]
     }
 
-    fn request(&self, strand: StrandId) -> &Request {
+    pub(crate) fn request(&self, strand: StrandId) -> &Request {
         &self.strands[strand.index()].request
     }
 
     /// A step of the operator's, and what follows from it.
-    fn locked(
+    pub(crate) fn locked(
         &self,
         on: StrandId,
         step: impl FnOnce() -> Result<(), ChangeError>,
@@ -295,7 +91,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Does what is to be done, or leaves that to the one who is at it.
-    fn work(&self, on: StrandId) {
+    pub(crate) fn work(&self, on: StrandId) {
         self.changes.mark();
         // Each turn but the first is for a mark that another strand has left, of which each leaves one at a time.
         for _ in 0..=StrandId::COUNT {
@@ -314,7 +110,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Takes from a guest that has started again whatever it could use.
-    fn take_up_resets(&self) {
+    pub(crate) fn take_up_resets(&self) {
         // Each guest can be there once, and one that a strand has died in once more.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.changes.next_reset() else {
@@ -331,7 +127,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
-    fn lose(&self, on: StrandId, guest: GuestId, grant: Grant) {
+    pub(crate) fn lose(&self, on: StrandId, guest: GuestId, grant: Grant) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
         if new == old {

@@ -210,3 +210,23 @@ fn threads_lose_no_count() {
     assert_eq!(busy.into_inner(), 0);
     assert_eq!(devices.read(strand(0), pic0), Ok(4 * EACH));
 }
+
+#[test]
+fn a_strand_has_its_own_counters_and_cross_calls() {
+    let devices = Devices::new(machine(Model::Maramba, 2));
+    let hardware: &dyn StrandRegisters = &devices;
+    hardware.set_pic(strand(70), 0x1234);
+    assert_eq!(devices.pic(strand(70)), 0x1234);
+    assert_eq!(devices.pic(strand(6)), 0);
+    devices.set_time(99);
+    assert_eq!(hardware.ticks(strand(3)), 99);
+    // Two that are sent before one is taken are one.
+    for to in [70, 6, 70] {
+        hardware.cross_call(strand(to));
+    }
+    let taken: Vec<usize> = (0..128)
+        .filter(|number| devices.take_cross_call(strand(*number)))
+        .collect();
+    assert_eq!(taken, [6, 70]);
+    assert!(!devices.take_cross_call(strand(70)));
+}

@@ -1,0 +1,112 @@
+//! Rights from hand to hand in a configuration: LDoms' rules, written out.
+
+use perfctr_service::{ConfigError, Grant, Grants, Right, RightError};
+use tests::machine::guest_id;
+
+fn grant(text: &str) -> Grant {
+    text.parse().unwrap()
+}
+
+/// A configuration in which guest 0 has this.
+fn with(text: &str) -> Grants {
+    let mut grants = Grants::none(3);
+    grants.set(guest_id(0), grant(text)).unwrap();
+    grants
+}
+
+/// What a guest has after one more right, or the right that it has already.
+#[test]
+fn each_right_is_given_to_each_holder() {
+    use Right::{Global, HtStrand, Strand};
+    let excluded = |right| Err(RightError::Excluded(guest_id(0), right));
+    for (before, right, after) in [
+        ("none", Strand, Ok("strand")),
+        ("none", HtStrand, Ok("htstrand")),
+        ("none", Global, Ok("global")),
+        ("strand", Strand, excluded(Strand)),
+        ("strand", HtStrand, excluded(Strand)),
+        ("strand", Global, Ok("global+strand")),
+        ("htstrand", Strand, excluded(HtStrand)),
+        ("htstrand", HtStrand, excluded(HtStrand)),
+        ("htstrand", Global, Ok("global+htstrand")),
+        ("global", Strand, Ok("global+strand")),
+        ("global", HtStrand, Ok("global+htstrand")),
+        ("global", Global, excluded(Global)),
+        ("global+strand", Strand, excluded(Strand)),
+        ("global+strand", HtStrand, excluded(Strand)),
+        ("global+strand", Global, excluded(Global)),
+        ("global+htstrand", Strand, excluded(HtStrand)),
+        ("global+htstrand", HtStrand, excluded(HtStrand)),
+        ("global+htstrand", Global, excluded(Global)),
+    ] {
+        let mut grants = with(before);
+        let given = grants.grant(guest_id(0), right);
+        let told = format!("{before} and {right}");
+        assert_eq!(
+            given.map(|()| grants.get(guest_id(0))),
+            after.map(grant),
+            "{told}"
+        );
+        assert_eq!(grants == with(before), given.is_err(), "{told}");
+    }
+}
+
+#[test]
+fn each_right_is_taken_from_each_holder() {
+    use Right::{Global, HtStrand, Strand};
+    for (before, right, after) in [
+        ("none", Strand, None),
+        ("none", HtStrand, None),
+        ("none", Global, None),
+        ("strand", Strand, Some("none")),
+        ("strand", HtStrand, None),
+        ("strand", Global, None),
+        ("htstrand", Strand, None),
+        ("htstrand", HtStrand, Some("none")),
+        ("global", Global, Some("none")),
+        ("global", Strand, None),
+        ("global+strand", Strand, Some("global")),
+        ("global+strand", Global, Some("strand")),
+        ("global+htstrand", HtStrand, Some("global")),
+        ("global+htstrand", Strand, None),
+        ("global+htstrand", Global, Some("htstrand")),
+    ] {
+        let mut grants = with(before);
+        let taken = grants.revoke(guest_id(0), right);
+        let expected = match after {
+            Some(after) => Ok(grant(after)),
+            None => Err(RightError::NotHeld(guest_id(0), right)),
+        };
+        assert_eq!(
+            taken.map(|()| grants.get(guest_id(0))),
+            expected,
+            "{before}, {right}"
+        );
+        assert_eq!(grants == with(before), taken.is_err());
+    }
+}
+
+#[test]
+fn a_transfer_is_whole_or_nothing() {
+    let mut grants = with("global+htstrand");
+    grants.set(guest_id(1), grant("strand")).unwrap();
+    let before = grants;
+    let refused = grants.transfer(guest_id(0), guest_id(1), Right::HtStrand);
+    assert_eq!(
+        refused,
+        Err(RightError::Excluded(guest_id(1), Right::Strand))
+    );
+    assert_eq!(grants, before);
+    let nobody = grants.transfer(guest_id(0), guest_id(3), Right::Global);
+    assert_eq!(nobody, Err(RightError::NoSuchGuest(guest_id(3))));
+    assert_eq!(grants, before);
+    assert_eq!(
+        grants.transfer(guest_id(0), guest_id(1), Right::Global),
+        Ok(())
+    );
+    assert_eq!(grants.get(guest_id(0)), grant("htstrand"));
+    assert_eq!(grants.get(guest_id(1)), grant("global+strand"));
+    assert_eq!(grants.check(), Ok(()));
+    grants.grant(guest_id(2), Right::Global).unwrap();
+    assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
+}
