@@ -71,16 +71,25 @@ fn the_loser_calls_and_answers() {
     transferred(4, [operator, loser]);
 }
 
-/// At most 1 preemption: three strands that make many steps.
+/// The next holder calls, while all of the rest is done one after the other. At most 3 preemptions.
 #[test]
-fn both_guests_call() {
-    transferred(1, [operator, loser, next_holder]);
+fn the_next_holder_calls() {
+    transferred(
+        3,
+        [
+            |machine| {
+                operator(machine);
+                loser(machine);
+            },
+            next_holder,
+        ],
+    );
 }
 
-/// The guest that has it starts again while the operator gives it to the other. At most 2 preemptions.
+/// The guest that has it starts again while the operator gives it to the other. At most 1 preemption.
 #[test]
 fn the_loser_starts_again() {
-    explore(2, 100, || {
+    explore(1, 20, || {
         let machine = Rc::new(Modelled::two_guests());
         assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
