@@ -16,6 +16,9 @@ pub(crate) struct Access(u64);
 /// The registers that have a bit of their own.
 pub(crate) const SINGLE_REGISTERS: u64 = 18;
 
+/// How many registers a hub has.
+pub(crate) const HUB_REGISTERS: u64 = 18;
+
 const HT: u64 = 1 << 22;
 const COMMON: u64 = 2 * HT - 1;
 const GRANT_SHIFT: u32 = 24;
@@ -111,6 +114,14 @@ impl Access {
     #[must_use]
     pub(crate) const fn with_ht(self) -> Self {
         Self(self.0 | HT)
+    }
+
+    /// A register for each bit that stands for registers: of a hub its first one, since it has all or none.
+    pub(crate) fn registers() -> impl Iterator<Item = PerfReg> {
+        let of_hubs = (0..Hub::ALL.len() as u64).map(|hub| SINGLE_REGISTERS + HUB_REGISTERS * hub);
+        (0..SINGLE_REGISTERS)
+            .chain(of_hubs)
+            .filter_map(PerfReg::new)
     }
 
     /// The bits of a unit. L2 control has none.

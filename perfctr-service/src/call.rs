@@ -10,7 +10,7 @@ use hv_core::Place;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
-use crate::access::SINGLE_REGISTERS;
+use crate::access::{HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::arbitration::{HubGate, Refused};
 use crate::l2::HeldL2;
 use crate::policy::StrandRight;
@@ -19,9 +19,6 @@ use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{Row, write_mask};
 use crate::trace::Conflict;
 use crate::units::Unit;
-
-/// How many registers a hub has.
-const HUB_REGISTERS: u64 = 18;
 
 /// `index / HUB_REGISTERS` for the registers of all hubs. In general the division takes a 128-bit product, which SPARC has
 /// no instruction for.

@@ -198,7 +198,7 @@ impl Guest {
             return word.without(Access::COMMON);
         }
         let (version, grant) = (word.place(), word.grant());
-        let registers = PerfReg::all()
+        let registers = Access::registers()
             .filter(|register| {
                 machine.has_register(*register)
                     && self.version_has(version, *register)
