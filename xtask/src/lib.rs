@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod lackey;
 pub mod md;
 pub mod memory;
+pub mod mutants;
 pub mod nearest;
 pub mod output;
 pub mod profile;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    Mismatch, bench, call, clocks, header, md, profile, qemu, record, regs, sim, test, trace,
+    Mismatch, bench, call, clocks, header, md, mutants, profile, qemu, record, regs, sim, test, trace,
 };
 use xtask::interrupt::{self, Interrupted};
 
@@ -40,6 +40,7 @@ enum Command {
     Qemu(qemu::Args),
     Header(header::Args),
     Md(md::Args),
+    Mutants(mutants::Args),
     Profile(profile::Args),
 }
 
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Qemu(args) => qemu::run(args),
         Command::Header(args) => header::run(args),
         Command::Md(args) => md::run(args),
+        Command::Mutants(args) => mutants::run(args),
         Command::Profile(args) => profile::run(args),
     };
     match result {

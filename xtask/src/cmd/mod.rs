@@ -9,6 +9,7 @@ pub mod clocks;
 pub mod header;
 pub mod machine;
 pub mod md;
+pub mod mutants;
 pub mod profile;
 pub mod qemu;
 pub mod record;

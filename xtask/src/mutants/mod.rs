@@ -1,0 +1,8 @@
+//! Mutation testing: cargo-mutants changes the code in one place, and some test should see it.
+
+pub mod explained;
+pub mod mutant;
+pub mod outcome;
+pub mod suite;
+pub mod tree;
+pub mod workshop;

@@ -1,0 +1,203 @@
+//! What became of mutants, from the records of cargo-mutants, and in numbers.
+
+use std::collections::HashMap;
+
+use anyhow::{bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::mutant::Mutant;
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It cannot be compiled.
+    Unviable,
+    /// A test failed.
+    Caught,
+    /// The tests took several times as long as they do: caught, too.
+    TimedOut,
+    /// All tests passed.
+    Missed,
+}
+
+/// What cargo-mutants writes of a run.
+#[derive(Deserialize)]
+struct Records {
+    outcomes: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    scenario: Scenario,
+    summary: Summary,
+}
+
+#[derive(Deserialize)]
+enum Scenario {
+    Baseline,
+    Mutant(Mutant),
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+enum Summary {
+    Success,
+    CaughtMutant,
+    MissedMutant,
+    Unviable,
+    Timeout,
+    Failure,
+}
+
+/// The outcomes of these mutants from the records of a run, which may have those of others.
+pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Outcome>> {
+    let records: Records = serde_json::from_slice(text)?;
+    let mut found = HashMap::new();
+    for Record { scenario, summary } in records.outcomes {
+        match scenario {
+            Scenario::Baseline => ensure!(
+                summary == Summary::Success,
+                "the tests do not pass without a mutant"
+            ),
+            Scenario::Mutant(mutant) => {
+                found.insert(mutant.name, summary);
+            }
+        }
+    }
+    let outcome = |mutant: &Mutant| {
+        Ok(match found.get(&mutant.name) {
+            Some(Summary::CaughtMutant) => Outcome::Caught,
+            Some(Summary::MissedMutant) => Outcome::Missed,
+            Some(Summary::Unviable) => Outcome::Unviable,
+            Some(Summary::Timeout) => Outcome::TimedOut,
+            Some(Summary::Success | Summary::Failure) | None => bail!("{}: was not run", mutant.name),
+        })
+    };
+    mutants.iter().map(outcome).collect()
+}
+
+/// How many mutants ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Those that cannot be compiled.
+    pub unviable: usize,
+    /// Those that failed a test.
+    pub caught: usize,
+    /// Those that took too long.
+    pub timed_out: usize,
+    /// Those that no test saw ...
+    pub missed: usize,
+    /// ... of which so many are explained.
+    pub explained: usize,
+}
+
+impl Tally {
+    /// Counts a mutant.
+    pub fn add(&mut self, outcome: Outcome, explained: bool) {
+        match outcome {
+            Outcome::Unviable => self.unviable += 1,
+            Outcome::Caught => self.caught += 1,
+            Outcome::TimedOut => self.timed_out += 1,
+            Outcome::Missed => {
+                self.missed += 1;
+                self.explained += usize::from(explained);
+            }
+        }
+    }
+
+    /// All that could be compiled.
+    #[must_use]
+    pub fn viable(&self) -> usize {
+        self.seen() + self.missed
+    }
+
+    /// How many of the viable ones were caught, in per mille, rounded down.
+    #[must_use]
+    pub fn caught_per_mille(&self) -> Option<usize> {
+        (self.seen() * 1000).checked_div(self.viable())
+    }
+
+    fn seen(&self) -> usize {
+        self.caught + self.timed_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mutant::tests::mutant;
+    use super::*;
+
+    const MUTANT: &str = r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;
+
+    /// The records of a run: the baseline, and mutants.
+    fn records(baseline: &str, mutants: &[(&str, &str)]) -> String {
+        let baseline = format!(r#"{{"scenario":"Baseline","summary":"{baseline}"}}"#);
+        let mutants = mutants.iter().map(|(name, summary)| {
+            let scenario = MUTANT.replace("NAME", name);
+            format!(r#"{{"scenario":{scenario},"summary":"{summary}"}}"#)
+        });
+        let all: Vec<_> = [baseline].into_iter().chain(mutants).collect();
+        format!(r#"{{"outcomes":[{}],"end_time":null}}"#, all.join(","))
+    }
+
+    #[test]
+    fn outcomes_are_found_by_name() {
+        let names = ["a/b.rs:1:1: a", "a/b.rs:2:1: b", "a/b.rs:3:1: c", "a/b.rs:4:1: d"];
+        let summaries = ["Timeout", "Unviable", "MissedMutant", "CaughtMutant"];
+        let ran: Vec<_> = names.into_iter().rev().zip(summaries).collect();
+        let text = records("Success", &ran);
+        assert_eq!(
+            outcomes(text.as_bytes(), &names.map(mutant)).unwrap(),
+            [
+                Outcome::Caught,
+                Outcome::Missed,
+                Outcome::Unviable,
+                Outcome::TimedOut
+            ]
+        );
+        assert_eq!(
+            outcomes(text.as_bytes(), &[mutant("a/b.rs:3:1: c")]).unwrap(),
+            [Outcome::Unviable]
+        );
+    }
+
+    #[test]
+    fn runs_that_say_nothing_are_errors() {
+        let one = [mutant("a/b.rs:1:1: a")];
+        let failed = |text: String| outcomes(text.as_bytes(), &one).unwrap_err().to_string();
+        let caught = [("a/b.rs:1:1: a", "CaughtMutant")];
+        assert_eq!(
+            failed(records("Failure", &caught)),
+            "the tests do not pass without a mutant"
+        );
+        assert_eq!(failed(records("Success", &[])), "a/b.rs:1:1: a: was not run");
+        let failure = [("a/b.rs:1:1: a", "Failure")];
+        assert_eq!(failed(records("Success", &failure)), "a/b.rs:1:1: a: was not run");
+    }
+
+    #[test]
+    fn a_tally_counts() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.caught_per_mille(), None);
+        for (outcome, explained) in [
+            (Outcome::Unviable, false),
+            (Outcome::Caught, false),
+            (Outcome::Missed, true),
+            (Outcome::TimedOut, true),
+        ] {
+            tally.add(outcome, explained);
+        }
+        let expected = Tally {
+            unviable: 1,
+            caught: 1,
+            timed_out: 1,
+            missed: 1,
+            explained: 1,
+        };
+        assert_eq!(tally, expected);
+        assert_eq!((tally.viable(), tally.caught_per_mille()), (3, Some(666)));
+        tally.add(Outcome::Missed, false);
+        assert_eq!((tally.missed, tally.explained), (2, 1));
+        assert_eq!((tally.viable(), tally.caught_per_mille()), (4, Some(500)));
+    }
+}

@@ -1,0 +1,163 @@
+//! The tests that a mutant has to pass, the nearest first: what those catch the others need not see, and not be built for.
+
+use std::path::Path;
+
+/// Tests of some packages, run in one go on some mutants.
+#[derive(Debug)]
+pub struct Suite {
+    /// What it is, for people.
+    pub name: &'static str,
+    /// Whose mutants it runs on: files and directories.
+    of: &'static [&'static str],
+    /// And those below them on whose mutants it does not.
+    not_of: &'static [&'static str],
+    /// The packages whose tests run.
+    pub packages: &'static [&'static str],
+    /// Which of their targets: arguments of cargo.
+    pub targets: &'static [&'static str],
+    /// Tests that take too long, by their names.
+    pub slow: &'static [&'static str],
+}
+
+/// What is mutated: what is compiled for the host, in an image and in a guest.
+pub const MUTATED: [&str; 4] = [
+    "guest-abi/src",
+    "hv-core/src",
+    "perfctr-service/src",
+    "platform/src/md",
+];
+
+/// What is not, in there: it is compiled for SPARC V9 alone, and `cargo xtask qemu` tests it.
+pub const NOT_MUTATED: [&str; 1] = ["guest-abi/src/guest/sparc64.rs"];
+
+/// In the order in which they run.
+///
+/// Examples in documentation are not run, nor what takes minutes with a mutant in it: the end-to-end tests of `xtask`, and
+/// the slow tests named here.
+pub const SUITES: [Suite; 6] = [
+    Suite {
+        name: "guest-abi's tests",
+        of: &["guest-abi/src"],
+        not_of: &["guest-abi/src/capi"],
+        packages: &["guest-abi"],
+        targets: &["--tests"],
+        // They compile the C interface by a cargo of their own.
+        slow: &FROM_C,
+    },
+    Suite {
+        name: "guest-abi's tests in C",
+        of: &["guest-abi/src/capi"],
+        not_of: &[],
+        packages: &["guest-abi"],
+        targets: &["--test=c"],
+        slow: &[],
+    },
+    Suite {
+        name: "hv-core's tests",
+        of: &["hv-core/src"],
+        not_of: &[],
+        packages: &["hv-core"],
+        targets: &["--tests"],
+        slow: &[],
+    },
+    Suite {
+        name: "platform's tests",
+        of: &["platform/src/md"],
+        not_of: &[],
+        packages: &["platform"],
+        targets: &["--lib"],
+        slow: &[],
+    },
+    Suite {
+        name: "machine descriptions from source",
+        of: &["platform/src/md", "perfctr-service/src/description"],
+        not_of: &[],
+        packages: &["xtask"],
+        targets: &["--test=md"],
+        slow: &[],
+    },
+    Suite {
+        name: "whole-system tests",
+        of: &["guest-abi/src", "hv-core/src", "perfctr-service/src"],
+        not_of: &["guest-abi/src/capi"],
+        packages: &["hv-core", "platform", "perfctr-service", "tests"],
+        targets: &["--tests"],
+        slow: &STRESS,
+    },
+];
+
+const FROM_C: [&str; 2] = ["a_program_in_c", "a_program_without_libc"];
+
+/// Threads that call while others negotiate or mend units, some hundred times over.
+const STRESS: [&str; 5] = [
+    "a_version_is_never_a_mixture",
+    "ht_does_not_depend_on_the_version",
+    "no_call_is_served_beyond_the_version_in_force",
+    "two_strands_negotiate",
+    "another_unit_is_mended",
+];
+
+impl Suite {
+    /// Whether it runs on mutants of this file.
+    #[must_use]
+    pub fn concerns(&self, file: &str) -> bool {
+        let below = |roots: &[&str]| roots.iter().any(|root| Path::new(file).starts_with(root));
+        below(self.of) && !below(self.not_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(file: &str) -> Vec<&str> {
+        let suites = SUITES.iter().filter(|suite| suite.concerns(file));
+        suites.map(|suite| suite.name).collect()
+    }
+
+    #[test]
+    fn the_nearest_tests_come_first() {
+        assert_eq!(
+            names("guest-abi/src/strand.rs"),
+            ["guest-abi's tests", "whole-system tests"]
+        );
+        assert_eq!(
+            names("guest-abi/src/capi/register.rs"),
+            ["guest-abi's tests in C"]
+        );
+        assert_eq!(
+            names("platform/src/md/node.rs"),
+            ["platform's tests", "machine descriptions from source"]
+        );
+        assert_eq!(
+            names("perfctr-service/src/description/mod.rs"),
+            ["machine descriptions from source", "whole-system tests"]
+        );
+        assert_eq!(names("perfctr-service/src/call.rs"), ["whole-system tests"]);
+        assert!(names("hv-core/srcs.rs").is_empty());
+    }
+
+    #[test]
+    fn whatever_is_mutated_is_tested() {
+        for root in MUTATED {
+            assert!(!names(&format!("{root}/file.rs")).is_empty(), "{root}");
+        }
+    }
+
+    /// Every slow test is there: a name that no test has would skip nothing, or hide a test of that name in future.
+    #[test]
+    fn slow_tests_are_tests() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+        let sources = [
+            "guest-abi/tests/c/main.rs",
+            "tests/tests/negotiation_threads.rs",
+            "tests/tests/operator_threads.rs",
+        ]
+        .map(read)
+        .concat();
+        for name in FROM_C.iter().chain(&STRESS) {
+            assert!(sources.contains(&format!("#[test]\nfn {name}()")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Runs cargo-mutants.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use super::mutant::Mutant;
+use super::outcome::{Outcome, outcomes};
+use super::suite::{MUTATED, NOT_MUTATED, Suite};
+use crate::cmd::cargo::cargo;
+
+/// Where cargo-mutants works.
+#[derive(Clone, Debug)]
+pub struct Workshop {
+    /// The copy of the workspace that it changes.
+    pub tree: PathBuf,
+    /// What it builds.
+    pub target: PathBuf,
+    /// Its records.
+    pub records: PathBuf,
+}
+
+/// The shortest limit for the tests of a mutant, in seconds. The limit is otherwise five times as long as they take
+/// without a mutant.
+const SHORTEST_LIMIT: &str = "20";
+
+impl Workshop {
+    /// All mutants there are.
+    ///
+    /// # Errors
+    /// cargo-mutants fails.
+    pub fn mutants(&self) -> anyhow::Result<Vec<Mutant>> {
+        let mut command = self.cargo_mutants();
+        command.args(["--list", "--json", "--workspace"]);
+        for root in MUTATED {
+            command.arg(format!("--file={root}/**"));
+        }
+        for file in NOT_MUTATED {
+            command.arg(format!("--exclude={file}"));
+        }
+        let output = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cargo cannot be run")?;
+        ensure!(
+            output.status.success(),
+            "cargo mutants --list failed with {}",
+            output.status
+        );
+        serde_json::from_slice(&output.stdout).context("cargo mutants --list")
+    }
+
+    /// Runs a suite on some mutants. Tells `done` of each that is done.
+    ///
+    /// # Errors
+    /// The tests do not pass without a mutant, or cargo-mutants fails.
+    pub fn run(
+        &self,
+        suite: &Suite,
+        mutants: &[Mutant],
+        mut done: impl FnMut(),
+    ) -> anyhow::Result<Vec<Outcome>> {
+        let mut command = self.cargo_mutants();
+        command.args(["--in-place", "--profile=mutants", "--caught", "--unviable"]);
+        command.arg(format!("--minimum-test-timeout={SHORTEST_LIMIT}"));
+        command.arg(format!("--test-package={}", suite.packages.join(",")));
+        command.arg("--output").arg(&self.records);
+        for target in suite.targets {
+            command.arg(format!("--cargo-arg={target}"));
+        }
+        for mutant in mutants {
+            command.arg(format!("--file={}", mutant.file));
+            command.arg(format!("--re={}", mutant.pattern()));
+        }
+        if !suite.slow.is_empty() {
+            // Its own arguments end, then those of cargo test.
+            command.args(["--", "--"]);
+        }
+        for name in suite.slow {
+            command.args(["--skip", name]);
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cargo cannot be run")?;
+        let lines = child.stdout.take().context("cargo mutants says nothing")?;
+        for line in BufReader::new(lines).lines() {
+            let line = line?;
+            // The name ends the line.
+            if mutants.iter().any(|mutant| line.ends_with(&mutant.name)) {
+                done();
+            }
+        }
+        // Its status only says that there are mutants of some kind: the records say more.
+        child.wait()?;
+        let records = self.records.join("mutants.out");
+        let text = fs::read(records.join("outcomes.json"))
+            .with_context(|| format!("cargo mutants left no records in {}", records.display()))?;
+        outcomes(&text, mutants)
+            .with_context(|| format!("{}, see {}", suite.name, records.join("log").display()))
+    }
+
+    fn cargo_mutants(&self) -> Command {
+        let mut command = cargo();
+        command
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .args(["mutants", "--no-config", "--no-times"])
+            .args(["--colors=never", "--annotations=none"]);
+        command
+    }
+}
