@@ -104,6 +104,24 @@ fn a_bad_clock_is_replaced_without_a_step_back() {
 }
 
 #[test]
+fn a_clock_that_stood_still_from_the_first_check_on_has_stopped() {
+    let world = World::default();
+    let counters = counters::<2>(&world);
+    world.pass(SECOND);
+    let keeper = keeper(counters.each_ref());
+    let mut watchdog = watchdog();
+    counters[0].set_stopped(true);
+    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+    world.pass(HALF);
+    let stopped = Finding::Demoted {
+        source: 0,
+        fault: Fault::Stopped,
+        chosen: 1,
+    };
+    assert_eq!(watchdog.check(&keeper, strand(0)), stopped);
+}
+
+#[test]
 fn a_slow_reference_is_no_bad_clock() {
     let world = World::default();
     let counters = counters::<2>(&world);

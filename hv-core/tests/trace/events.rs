@@ -1,7 +1,7 @@
 //! Payloads, bit by bit.
 
 use hv_core::trace::{
-    Class, Event, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, events,
+    Class, Event, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, events, fits,
 };
 
 events! {
@@ -44,6 +44,39 @@ fn only_events_that_are_known_and_whole_are_decoded() {
     assert_eq!(WidthEvent::decode(100, &[0; 2]), None);
     assert_eq!(WidthEvent::decode(100, &[0; 4]), None);
     assert_eq!(WidthEvent::words(101), None);
+}
+
+#[test]
+fn fields_that_fit() {
+    let fits = |widths: &[u32]| {
+        let field = |&bits| Field {
+            name: "",
+            bits,
+            shown: Shown::Hex,
+        };
+        fits(&widths.iter().map(field).collect::<Vec<_>>())
+    };
+    for widths in [
+        &[][..],
+        &[32],
+        &[64],
+        &[16, 8, 8, 64, 32],
+        &[8, 8, 16, 16, 16],
+    ] {
+        assert!(fits(widths), "{widths:?}");
+    }
+    // A word that is not full, and fields that go on in the next word.
+    for widths in [
+        &[8][..],
+        &[16, 8],
+        &[32, 16],
+        &[64, 8],
+        &[16, 32, 16],
+        &[16, 64, 16],
+        &[8, 16, 16, 8, 16],
+    ] {
+        assert!(!fits(widths), "{widths:?}");
+    }
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn clock64_aligned() {
         header(0x7abc, 4, Some(4), Stamp::Full(TIME))
     );
     assert_eq!((Clock64Aligned::DROPPED, Clock64Aligned::ALIGNMENT), (0, 2));
+    assert_eq!(Clock64Aligned::SHORT_IDS, 0x8000);
 }
 
 #[test]
