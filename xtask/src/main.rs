@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    Mismatch, bench, call, clocks, header, md, mutants, profile, qemu, record, regs, sim, test, trace,
+    Mismatch, bench, call, clocks, header, md, mutants, profile, qemu, record, regs, sim, test,
+    trace,
 };
 use xtask::interrupt::{self, Interrupted};
 

@@ -1,7 +1,9 @@
 //! The numbers and layouts of the contract, against its tables written out here.
 
+mod clocks;
 mod encoding;
 mod events;
 mod names;
 mod statuses;
+mod strands;
 mod units;

@@ -30,6 +30,7 @@ fn all_90() {
         let register = PerfReg::new(id as u64).unwrap();
         assert_eq!((register.name(), register.index()), (name.as_str(), id));
         assert_eq!(register.to_string(), *name);
+        assert_eq!(format!("{register:?}"), format!("{id} ({name})"));
         assert_eq!(PerfReg::from_name(name), Some(register));
     }
 }

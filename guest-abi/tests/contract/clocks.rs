@@ -1,0 +1,43 @@
+//! A reference to a clock source is that clock source.
+
+use guest_abi::StrandId;
+use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
+
+/// Shows the number of the strand and 100, and nothing on strand 9.
+struct Counter;
+
+const DESCRIPTION: Description = Description {
+    name: "counter",
+    width: Width::WORD,
+    hz: 7,
+    step: 3,
+    rating: 5,
+    scope: Scope::Machine,
+    hazards: Hazards {
+        stops_when_idle: true,
+        rate_varies: false,
+        tears: true,
+    },
+};
+
+impl ClockSource for Counter {
+    fn describe(&self) -> Description {
+        DESCRIPTION
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        (strand.index() != 9).then_some(100 + strand.index() as u64)
+    }
+}
+
+#[test]
+fn a_reference_reads_and_describes() {
+    fn shows<S: ClockSource>(source: S, strand: usize) -> (Option<u64>, Description) {
+        (
+            source.read(StrandId::new(strand).unwrap()),
+            source.describe(),
+        )
+    }
+    assert_eq!(shows(&Counter, 4), (Some(104), DESCRIPTION));
+    assert_eq!(shows(&Counter, 9), (None, DESCRIPTION));
+}
