@@ -95,3 +95,28 @@ fn sqrt_up(square: u128) -> u128 {
     let root = square.isqrt();
     if root * root < square { root + 1 } else { root }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::sqrt_up;
+
+    #[test]
+    fn roots_are_rounded_up() {
+        let most = u128::from(u64::MAX);
+        for (square, root) in [
+            (0, 0),
+            (1, 1),
+            (2, 2),
+            (3, 2),
+            (4, 2),
+            (5, 3),
+            (9, 3),
+            (10, 4),
+            (most * most, most),
+            (most * most + 1, 1 << 64),
+            (u128::MAX, 1 << 64),
+        ] {
+            assert_eq!(sqrt_up(square), root, "of {square}");
+        }
+    }
+}
