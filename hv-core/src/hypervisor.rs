@@ -97,7 +97,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         let base = &self.base[guest.index()];
         base.sun4v.set(Place::NONE);
         base.core.set(Place::NONE);
-        if let Some(time) = self.trace.time() {
+        if let Some(time) = self.trace.time(on) {
             let event = GuestReset {
                 guest: guest.number().into(),
                 strand: on.number().into(),
@@ -195,9 +195,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let Hypervisor {
             embedder, trace, ..
         } = self.hypervisor;
-        let started = trace.time();
+        let started = trace.time(self.caller.strand);
         let result = embedder.fast(self.caller, function, registers);
-        if let (Some(started), Some(ended)) = (started, trace.time()) {
+        if let (Some(started), Some(ended)) = (started, trace.time(self.caller.strand)) {
             let event = FastCall {
                 status: status(&result),
                 guest: self.caller.guest.number(),
@@ -213,11 +213,11 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// `api_set_version`
     fn set_version(&self, group: u64, wanted: Version) -> Result<u64, HvError> {
         let Hypervisor { trace, .. } = self.hypervisor;
-        let started = trace.time();
+        let started = trace.time(self.caller.strand);
         let result = self
             .hypervisor
             .set_version(self.caller.guest, ApiGroup(group), wanted);
-        if let (Some(started), Some(ended)) = (started, trace.time()) {
+        if let (Some(started), Some(ended)) = (started, trace.time(self.caller.strand)) {
             let event = SetVersion {
                 status: status(&result),
                 guest: self.caller.guest.number(),

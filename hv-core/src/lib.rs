@@ -4,7 +4,7 @@
 //! everything else belongs to the [`Service`]s that it was built with, and what none of them claims goes to the
 //! [`Embedder`], the hypervisor image that all of this is part of. Nothing here knows a performance counter.
 //!
-//! [`time`] makes a clock that can be trusted from counters that cannot all be.
+//! [`time`] makes a clock that can be trusted from counters that cannot all be. [`trace`] records what happens, and when.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -280,7 +280,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
-        let started = self.service.trace.time();
+        let started = self.service.trace.time(self.strand);
         let result = self.exact(id, access);
         if let Some(started) = started {
             access.record(self, id, &result, started);

@@ -99,7 +99,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
 
     /// The time, and how long it took until now.
     fn ended(&self, started: u64) -> Option<(u64, u32)> {
-        let ended = self.service.trace.time()?;
+        let ended = self.service.trace.time(self.strand)?;
         Some((ended, duration(started, ended)))
     }
 
@@ -111,7 +111,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// Something happened now, on this strand.
     pub(crate) fn note<E: Event>(&self, on: StrandId, event: impl FnOnce() -> E) {
-        if let Some(time) = self.trace.time() {
+        if let Some(time) = self.trace.time(on) {
             self.trace.record(on, time, event());
         }
     }

@@ -41,6 +41,6 @@ pub use event::{Class, Event, Field, STATUSES, Shown, fits, put, take};
 pub use layout::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Header, Layout, Stamp};
 pub use reader::{Next, Reader, Recorded};
 pub use ring::{Mode, Ring};
-pub use tracer::{Off, Trace, Tracer, duration};
+pub use tracer::{Clocks, Each, Off, Trace, Tracer, duration};
 
 pub use crate::events;

@@ -93,8 +93,8 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         if E::ID < L::SHORT_IDS
             && units <= self.reach.load(Ordering::Relaxed)
             && let Some(room) = packet.room(fill, size)
+            && let Some((header, rest)) = room.split_at_checked(L::SHORT_WORDS)
         {
-            let (header, rest) = room.split_at(L::SHORT_WORDS);
             L::short(header, E::ID, E::WORDS, units);
             for (cell, word) in rest.iter().zip(payload.as_ref()) {
                 cell.store(*word, Ordering::Relaxed);
@@ -130,8 +130,9 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             packet = self.begin(number + 1, units);
         }
         let fill = packet.fill();
-        if let Some(room) = packet.room(fill, size) {
-            let (header, rest) = room.split_at(L::FULL_WORDS);
+        if let Some(room) = packet.room(fill, size)
+            && let Some((header, rest)) = room.split_at_checked(L::FULL_WORDS)
+        {
             L::full(header, id, payload.len(), units);
             for (cell, word) in rest.iter().zip(payload) {
                 cell.store(*word, Ordering::Relaxed);

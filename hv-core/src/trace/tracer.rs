@@ -17,8 +17,8 @@ pub trait Trace {
     /// Whether events are recorded now.
     fn is_on(&self) -> bool;
 
-    /// The time in ticks, if events are recorded now.
-    fn time(&self) -> Option<u64>;
+    /// The time in ticks on this strand, which executes this, if events are recorded now.
+    fn time(&self, strand: StrandId) -> Option<u64>;
 
     /// Records an event at a time that [`time`](Self::time) gave on this strand, which executes this.
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
@@ -31,8 +31,8 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn time(&self) -> Option<u64> {
-        (**self).time()
+    fn time(&self, strand: StrandId) -> Option<u64> {
+        (**self).time(strand)
     }
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl Trace for Off {
     }
 
     #[inline(always)]
-    fn time(&self) -> Option<u64> {
+    fn time(&self, _: StrandId) -> Option<u64> {
         None
     }
 
@@ -60,21 +60,46 @@ impl Trace for Off {
     fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// A clock, and a ring for every strand.
+/// What tells the time on all strands: a [`Clock`] that is the same on all of them, or one for [`Each`].
+pub trait Clocks {
+    /// Ticks on this strand, which executes this. They do not go back.
+    fn ticks(&self, strand: StrandId) -> u64;
+}
+
+impl<C: Clock> Clocks for C {
+    #[inline(always)]
+    fn ticks(&self, _: StrandId) -> u64 {
+        Clock::ticks(self)
+    }
+}
+
+/// Clocks of strands 0, 1, ..., such as [`StrandClock`](crate::time::StrandClock). For a strand without a clock it is
+/// always 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Each<'a, C>(pub &'a [C]);
+
+impl<C: Clock> Clocks for Each<'_, C> {
+    #[inline(always)]
+    fn ticks(&self, strand: StrandId) -> u64 {
+        self.0.get(strand.index()).map_or(0, Clock::ticks)
+    }
+}
+
+/// Clocks, and a ring for every strand.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
-    clock: C,
+    clocks: C,
     rings: &'a [Ring<L, PACKETS, WORDS>],
     missed: AtomicU64,
 }
 
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
-    /// A tracer that is off. `rings` are those of strands 0, 1, ...; the clock is read on all of them.
-    pub const fn new(clock: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
+    /// A tracer that is off. `rings` are those of strands 0, 1, ....
+    pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
         Self {
             on: AtomicBool::new(false),
-            clock,
+            clocks,
             rings,
             missed: AtomicU64::new(0),
         }
@@ -103,7 +128,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
     }
 }
 
-impl<C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
+impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     for Tracer<'_, C, L, PACKETS, WORDS>
 {
     #[inline(always)]
@@ -112,9 +137,9 @@ impl<C: Clock, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn time(&self) -> Option<u64> {
+    fn time(&self, strand: StrandId) -> Option<u64> {
         if self.on.load(Ordering::Relaxed) {
-            Some(self.clock.ticks())
+            Some(self.clocks.ticks(strand))
         } else {
             None
         }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use guest_abi::{Clock, StrandId};
-use hv_core::trace::{Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, Ring, Trace, Tracer};
+use hv_core::trace::{
+    Clock19, Clock27, Clock64Aligned, Each, Layout, Mode, Next, Ring, Trace, Tracer,
+};
 
 use crate::{Large, Small, TestEvent};
 
@@ -111,12 +113,12 @@ impl Clock for Looks {
 
 #[test]
 fn off_and_strands_without_a_ring() {
-    let strands = [const { Ring::<Clock27, 2, 60>::new(Mode::Discard) }; 1];
-    let tracer = Tracer::new(Looks::default(), &strands);
-    assert_eq!(tracer.time(), None);
-    tracer.set_on(true);
-    assert_eq!(tracer.time(), Some(0));
+    let rings = [const { Ring::<Clock27, 2, 60>::new(Mode::Discard) }; 1];
+    let tracer = Tracer::new(Looks::default(), &rings);
     let [first, second] = [0, 1].map(|number| StrandId::new(number).unwrap());
+    assert_eq!(tracer.time(first), None);
+    tracer.set_on(true);
+    assert_eq!(tracer.time(first), Some(0));
     tracer.record(first, 5, Small { number: 1 });
     tracer.record(second, 6, Small { number: 2 });
     assert_eq!(tracer.missed(), 1);
@@ -124,5 +126,14 @@ fn off_and_strands_without_a_ring() {
     let mut reader = tracer.ring(first).unwrap().reader();
     assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 5));
     tracer.set_on(false);
-    assert_eq!(tracer.time(), None);
+    assert_eq!(tracer.time(first), None);
+}
+
+#[test]
+fn a_clock_for_each_strand() {
+    let clocks = [100, 200].map(|start| Looks(AtomicU64::new(start)));
+    let tracer = Tracer::<_, Clock27, 2, 60>::new(Each(&clocks), &[]);
+    tracer.set_on(true);
+    let times = [0, 1, 1, 2].map(|number| tracer.time(StrandId::new(number).unwrap()));
+    assert_eq!(times, [Some(100), Some(200), Some(201), Some(0)]);
 }

@@ -28,10 +28,8 @@ use crate::table::{Align, Table};
 /// fewer than 95% of those that can be compiled are caught, or if one is missed that tests/mutants.toml does not explain.
 /// Works in a copy under target/mutants. 400 mutants take about an hour on two cores.
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Examples:\n  cargo xtask mutants\n  \
-                  cargo xtask mutants --seed 7 --count 50 --file hv-core/src/trace --json mutants.json"
-)]
+#[command(after_help = "Examples:\n  cargo xtask mutants\n  \
+                  cargo xtask mutants --seed 7 --count 50 --file hv-core/src/trace --json mutants.json")]
 pub struct Args {
     /// Which sample
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -80,7 +78,10 @@ struct Report<'a> {
 /// of explanations is out of date, the file cannot be written, or another run is under way.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
-    ensure!(installed(), "cargo mutants is missing; install it with: {INSTALL}");
+    ensure!(
+        installed(),
+        "cargo mutants is missing; install it with: {INSTALL}"
+    );
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .context("xtask is in no workspace")?;
@@ -298,7 +299,12 @@ mod tests {
 
     #[test]
     fn files_and_directories_are_chosen() {
-        let all = ["a/src/b/c.rs:1:1: x", "a/src/bd.rs:1:1: x", "e/src/f.rs:1:1: x"].map(mutant);
+        let all = [
+            "a/src/b/c.rs:1:1: x",
+            "a/src/bd.rs:1:1: x",
+            "e/src/f.rs:1:1: x",
+        ]
+        .map(mutant);
         let chosen = |files: &[&str]| {
             let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
             of_files(all.to_vec(), &files)

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 
 use crate::cmd::Mismatch;
-use crate::cmd::bench::instructions::{Counter, KINDS};
+use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
 use crate::cmd::cargo::cargo;
 use crate::qemu::big_endian;
 use crate::tools;
@@ -193,6 +193,13 @@ fn budgets() -> anyhow::Result<()> {
             budget.reach
         );
     }
+    let without = counter.count(CallKind::named("get_dram")?)?;
+    let off = counter.count(CallKind::named("get_dram_tracer_off")?)?;
+    ensure!(
+        off <= without + TRACER_OFF,
+        "a tracer that is off adds {} instructions to get_dram, expected at most {TRACER_OFF}",
+        off - without
+    );
     Ok(())
 }
 

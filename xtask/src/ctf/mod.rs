@@ -35,7 +35,7 @@ fn file_name(strand: StrandId) -> String {
     format!("strand_{:03}", strand.index())
 }
 
-/// Whether a directory is a trace that [`write`] wrote, as far as its metadata tells.
+/// Whether a directory is a trace of this program, as far as its metadata tells.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
     std::fs::read_to_string(directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))

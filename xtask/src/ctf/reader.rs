@@ -1,4 +1,4 @@
-//! Reading a trace that [`write`](super::write) wrote.
+//! Reading a trace that this program wrote.
 
 use std::fs;
 use std::path::Path;

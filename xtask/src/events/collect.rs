@@ -201,10 +201,10 @@ macro_rules! layouts {
                 }
             }
 
-            fn time(&self) -> Option<u64> {
+            fn time(&self, strand: StrandId) -> Option<u64> {
                 match self {
                     Self::Off => None,
-                    $(Self::$Layout(of) => of.tracer.time(),)*
+                    $(Self::$Layout(of) => of.tracer.time(strand),)*
                 }
             }
 

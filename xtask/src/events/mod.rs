@@ -140,7 +140,8 @@ impl Recording {
     /// How many events are missing.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.missed + self.streams.iter().map(Stream::lost).sum::<u64>()
+        let lost = self.streams.iter().map(Stream::lost);
+        lost.fold(self.missed, u64::saturating_add)
     }
 
     /// The name of a guest.

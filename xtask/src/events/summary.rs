@@ -213,11 +213,9 @@ fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflic
     }
     let length = (last - first).div_ceil(PARTS).max(1);
     let mut parts: Vec<Conflicts> = (0..PARTS)
-        .map(|part| Conflicts {
-            from: first + part * length,
-            hubs: [0; 4],
-        })
-        .take_while(|part| part.from <= last)
+        .map_while(|part| first.checked_add(part * length))
+        .take_while(|from| *from <= last)
+        .map(|from| Conflicts { from, hubs: [0; 4] })
         .collect();
     for (time, hub) in conflicts {
         let part = ((time - first) / length).min(parts.len() as u64 - 1);
@@ -377,5 +375,44 @@ impl fmt::Display for Summary {
             writeln!(f, "\n{} events found no ring.", self.missed)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles() {
+        let of = |durations: &[u32]| {
+            let latency = latency("get", "dram", "EOK", durations.to_vec());
+            [latency.p50, latency.p90, latency.p99, latency.max]
+        };
+        assert_eq!(of(&[7]), [7; 4]);
+        assert_eq!(of(&[4, 3, 2, 1]), [2, 4, 4, 4]);
+        let hundred: Vec<u32> = (1..=100).rev().collect();
+        assert_eq!(of(&hundred), [50, 90, 99, 100]);
+        let thousand: Vec<u32> = (1..=1000).collect();
+        assert_eq!(of(&thousand), [500, 900, 990, 1000]);
+    }
+
+    #[test]
+    fn parts_of_the_time() {
+        let counted = |span, conflicts: &[(u64, usize)]| -> Vec<(u64, [u64; 4])> {
+            let parts = by_time(span, conflicts);
+            parts.iter().map(|part| (part.from, part.hubs)).collect()
+        };
+        assert_eq!(counted((5, 5), &[]), []);
+        assert_eq!(counted((5, 5), &[(5, 3)]), [(5, [0, 0, 0, 1])]);
+        let sixteen = counted(
+            (100, 260),
+            &[(100, 0), (109, 0), (110, 1), (259, 2), (260, 2)],
+        );
+        assert_eq!(sixteen.len(), 16);
+        assert_eq!(sixteen[0], (100, [2, 0, 0, 0]));
+        assert_eq!(sixteen[1], (110, [0, 1, 0, 0]));
+        assert_eq!(sixteen[15], (250, [0, 0, 2, 0]));
+        let end = counted((u64::MAX - 1, u64::MAX), &[(u64::MAX, 1), (u64::MAX, 9)]);
+        assert_eq!(end, [(u64::MAX - 1, [0; 4]), (u64::MAX, [0, 1, 0, 0])]);
     }
 }

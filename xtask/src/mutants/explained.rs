@@ -113,8 +113,14 @@ mod tests {
     fn bad_lists_are_refused() {
         for (text, says) in [
             ("[\"a\"]\n\"b\" = 1\n", "line 2: "),
-            ("[\"a\"]\n\"b\" = \"\"\n", "a: b: expected a reason of one line"),
-            ("[\"a\"]\n\"b\" = \"\"\"x\ny\"\"\"\n", "expected a reason of one line"),
+            (
+                "[\"a\"]\n\"b\" = \"\"\n",
+                "a: b: expected a reason of one line",
+            ),
+            (
+                "[\"a\"]\n\"b\" = \"\"\"x\ny\"\"\"\n",
+                "expected a reason of one line",
+            ),
             ("[\"a\"\n", "line 1: "),
         ] {
             let error = Explained::parse(text).unwrap_err().to_string();

@@ -66,10 +66,12 @@ pub fn sample(mutants: &[Mutant], seed: u64, count: usize) -> Vec<Mutant> {
 /// The mutant's number in the draw: FNV-1a, which stays what it is when the standard library's hash changes, and
 /// MurmurHash3's last steps, so that the whole seed matters to the high bits.
 fn draw(seed: u64, mutant: &Mutant, number: u64) -> u64 {
-    let bytes = mutant.file.bytes().chain([0]).chain(mutant.change().bytes());
-    let all = bytes
-        .chain(number.to_be_bytes())
-        .chain(seed.to_be_bytes());
+    let bytes = mutant
+        .file
+        .bytes()
+        .chain([0])
+        .chain(mutant.change().bytes());
+    let all = bytes.chain(number.to_be_bytes()).chain(seed.to_be_bytes());
     let hash = all.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -70,7 +70,9 @@ pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Ou
             Some(Summary::MissedMutant) => Outcome::Missed,
             Some(Summary::Unviable) => Outcome::Unviable,
             Some(Summary::Timeout) => Outcome::TimedOut,
-            Some(Summary::Success | Summary::Failure) | None => bail!("{}: was not run", mutant.name),
+            Some(Summary::Success | Summary::Failure) | None => {
+                bail!("{}: was not run", mutant.name)
+            }
         })
     };
     mutants.iter().map(outcome).collect()
@@ -127,7 +129,8 @@ mod tests {
     use super::super::mutant::tests::mutant;
     use super::*;
 
-    const MUTANT: &str = r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;
+    const MUTANT: &str =
+        r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;
 
     /// The records of a run: the baseline, and mutants.
     fn records(baseline: &str, mutants: &[(&str, &str)]) -> String {
@@ -142,7 +145,12 @@ mod tests {
 
     #[test]
     fn outcomes_are_found_by_name() {
-        let names = ["a/b.rs:1:1: a", "a/b.rs:2:1: b", "a/b.rs:3:1: c", "a/b.rs:4:1: d"];
+        let names = [
+            "a/b.rs:1:1: a",
+            "a/b.rs:2:1: b",
+            "a/b.rs:3:1: c",
+            "a/b.rs:4:1: d",
+        ];
         let summaries = ["Timeout", "Unviable", "MissedMutant", "CaughtMutant"];
         let ran: Vec<_> = names.into_iter().rev().zip(summaries).collect();
         let text = records("Success", &ran);
@@ -170,9 +178,15 @@ mod tests {
             failed(records("Failure", &caught)),
             "the tests do not pass without a mutant"
         );
-        assert_eq!(failed(records("Success", &[])), "a/b.rs:1:1: a: was not run");
+        assert_eq!(
+            failed(records("Success", &[])),
+            "a/b.rs:1:1: a: was not run"
+        );
         let failure = [("a/b.rs:1:1: a", "Failure")];
-        assert_eq!(failed(records("Success", &failure)), "a/b.rs:1:1: a: was not run");
+        assert_eq!(
+            failed(records("Success", &failure)),
+            "a/b.rs:1:1: a: was not run"
+        );
     }
 
     #[test]

@@ -77,7 +77,15 @@ mod tests {
     fn a_copy_becomes_what_the_original_is() {
         let place = std::env::temp_dir().join(format!("xtask-tree-{}", std::process::id()));
         let (from, to) = (place.join("from"), place.join("to"));
-        for path in ["src/same.rs", "src/changed.rs", "src/new/file.rs", ".cargo/config.toml", "target/out", "a/target/out", ".git/HEAD"] {
+        for path in [
+            "src/same.rs",
+            "src/changed.rs",
+            "src/new/file.rs",
+            ".cargo/config.toml",
+            "target/out",
+            "a/target/out",
+            ".git/HEAD",
+        ] {
             write(&from, path, path);
         }
         // A file where a directory is now, and the other way round.
@@ -91,10 +99,18 @@ mod tests {
         let before = time("src/same.rs");
 
         refresh(&from, &to).unwrap();
-        for path in ["src/same.rs", "src/changed.rs", "src/new/file.rs", ".cargo/config.toml"] {
+        for path in [
+            "src/same.rs",
+            "src/changed.rs",
+            "src/new/file.rs",
+            ".cargo/config.toml",
+        ] {
             assert_eq!(fs::read_to_string(to.join(path)).unwrap(), path);
         }
-        assert_eq!(fs::read_to_string(to.join("was-directory")).unwrap(), "file");
+        assert_eq!(
+            fs::read_to_string(to.join("was-directory")).unwrap(),
+            "file"
+        );
         for path in ["gone", "target", "a/target", ".git"] {
             assert!(!to.join(path).exists(), "{path}");
         }

@@ -94,7 +94,7 @@ fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Recording)
         clock.0.set(time);
         let strand = strands[random.below(4) as usize];
         let event = random_event(&mut random);
-        assert_eq!(collector.time(), Some(time));
+        assert_eq!(collector.time(strand), Some(time));
         record(&collector, strand, time, event);
         known.push(Known {
             time: time / layout.resolution() * layout.resolution(),
