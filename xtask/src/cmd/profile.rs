@@ -1,7 +1,7 @@
 //! `profile`: which code causes the events.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use guest_abi::sampling::Period;
@@ -10,8 +10,10 @@ use super::sim::progress_bar;
 use crate::nearest::unknown;
 use crate::output::OutputFile;
 use crate::profile::events::Rate;
+use crate::profile::report::{self, Report};
+use crate::profile::rows::Row;
 use crate::profile::symbols::Symbols;
-use crate::profile::{Job, Unit, flame, report};
+use crate::profile::{Job, Unit, flame};
 use crate::trace::{TraceReader, bundled};
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
@@ -131,6 +133,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             eprintln!("note: {} is not modelled, and reads 0", event.event);
         }
     }
+    if let (Some(symbols), Some(path)) = (&symbols, &args.symbols) {
+        note_unnamed(&report, symbols, path);
+    }
     let output = &mut io::BufWriter::new(io::stdout().lock());
     report::print(output, &report)?;
     output.flush()?;
@@ -144,6 +149,26 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     })?;
     complete(folded, |file| Ok(flame::write_folded(file, &stacks)?))?;
     complete(svg, |file| flame::write_svg(file, &report, &stacks))
+}
+
+/// Says so if most samples are in no function of the file: it may be another program, or loaded elsewhere.
+fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
+    let all = report.first.samples;
+    let named = |row: &&Row| symbols.function(row.address).is_some();
+    let named: u64 = report
+        .first
+        .rows
+        .iter()
+        .filter(named)
+        .map(|row| row.samples)
+        .sum();
+    if named < all / 2 {
+        eprintln!(
+            "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
+            path.display(),
+            symbols.loaded_at()
+        );
+    }
 }
 
 /// Writes a file, if it is wanted.

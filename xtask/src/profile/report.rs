@@ -31,6 +31,8 @@ pub struct EventProfile {
     pub count: u64,
     /// One standard error of `count`, if it is known: 0 if the event was counted all the time.
     pub count_error: Option<u64>,
+    /// The events that were counted, in the time in which the event was.
+    pub counted: u64,
     /// How many events there were in truth.
     pub exact_count: u64,
     /// What a row stands for, where it is known: a function or a page.
@@ -67,6 +69,7 @@ impl EventProfile {
             missed: found.as_ref().map_or(0, |found| found.missed),
             count: estimate.map_or(0, |estimate| estimate.events),
             count_error: estimate.and_then(|estimate| estimate.error),
+            counted: estimate.map_or(0, |estimate| estimate.counted),
             exact_count: exact.values().sum(),
             rows_by: if symbols.is_some() {
                 "function"
@@ -148,10 +151,10 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
         exact_count,
         ..
     } = event;
-    let error = match event.count_error {
+    let estimate = match event.count_error {
         Some(0) => String::new(),
-        Some(error) => format!(" +- {error}"),
-        None => " +- ?".to_owned(),
+        Some(error) => format!(" +- {error} from {} counted", event.counted),
+        None => format!(" +- ? from {} counted", event.counted),
     };
     writeln!(output, "#")?;
     writeln!(
@@ -160,7 +163,7 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
     )?;
     writeln!(
         output,
-        "# Event count: {count}{error}, in truth: {exact_count}"
+        "# Event count: {count}{estimate}, in truth: {exact_count}"
     )?;
     writeln!(output, "#")?;
     if event.samples > 0 {

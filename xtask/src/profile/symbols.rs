@@ -70,6 +70,12 @@ impl Symbols {
         })
     }
 
+    /// What is added to the addresses of the file.
+    #[must_use]
+    pub fn loaded_at(&self) -> u64 {
+        self.loaded_at
+    }
+
     /// The function that an address of the recording is in: where it begins, and its name.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<(u64, &str)> {

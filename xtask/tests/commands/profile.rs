@@ -163,6 +163,19 @@ fn symbols_of_a_file() {
     );
 }
 
+/// Symbols of another program are no error, but they are worth a word.
+#[test]
+fn symbols_of_another_program() {
+    let place = Place::new("profile-another");
+    let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
+    let elf = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/workload.elf");
+    let ended = xtask(&["profile", "--trace", &refs, "--symbols", elf, "-c", "10"]);
+    assert_eq!(ended.status, 0);
+    assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);
+    let says = "workload.elf, loaded at 0x0, has functions for 0 of 10 samples\n";
+    assert!(ended.stderr.ends_with(says), "{}", ended.stderr);
+}
+
 /// A program that may be loaded anywhere: this one. valgrind loads it at 0x108000.
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
