@@ -1,6 +1,6 @@
 //! All atomics of the hypervisor's crates come from here, so that a model checker can take their place: loom, under
 //! `cfg(loom)`. Its constructors are no `const fn`, so what is modelled has none either.
-//! What no model looks into, and a static has to hold, is [`plain`].
+//! What no model looks into, and a static has to hold, is in `plain`.
 
 #[cfg(not(loom))]
 pub use core::hint::spin_loop;

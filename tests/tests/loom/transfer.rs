@@ -71,11 +71,11 @@ fn the_loser_calls_and_answers() {
     transferred(4, [operator, loser]);
 }
 
-/// The next holder calls, while all of the rest is done one after the other. At most 3 preemptions.
+/// The next holder calls, while all of the rest is done one after the other. At most 2 preemptions.
 #[test]
 fn the_next_holder_calls() {
     transferred(
-        3,
+        2,
         [
             |machine| {
                 operator(machine);
