@@ -1,7 +1,7 @@
 //! The hardware of Victoria Falls machines as a hypervisor sees it: where registers are, how they are reached, and
 //! which of them a machine has. No guests and no policy.
 //!
-//! A hypervisor engineer implements two traits, [`Bus`] and [`StrandRegisters`], or takes those of the module `sparc64`,
+//! A hypervisor engineer implements two traits, [`Bus`] and [`StrandRegisters`], or takes those of the module [`sparc64`],
 //! which is there on SPARC V9 only.
 //!
 //! Time is in [`ticks`] and [`ptimer`], for those who want it.
@@ -18,7 +18,7 @@ pub mod md;
 #[cfg(feature = "models")]
 pub mod models;
 pub mod ptimer;
-#[cfg(target_arch = "sparc64")]
+#[cfg(any(target_arch = "sparc64", doc))]
 pub mod sparc64;
 pub mod ticks;
 

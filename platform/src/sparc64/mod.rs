@@ -5,8 +5,9 @@
 //! [`sun4v_image!`](crate::sun4v_image) puts the trap table and the veneers into an image. A trap takes one of two paths.
 //!
 //! *Leaf path*: VFALLS_GET_PERFREG and VFALLS_SET_PERFREG. The veneer calls a Rust function that has no stack and no
-//! register window (see [`leaf`]). It ends with `done`, or refuses; a refused call takes the general path as if it had
-//! just trapped.
+//! register window (see [`leaf`]). The function serves the call or knows why it is refused, and the veneer ends with `done`;
+//! or it does nothing, and the call takes the general path as if it had just trapped. What each instruction of this path
+//! is for is told by `cargo xtask qemu`.
 //!
 //! *General path*: all else. The veneer keeps the guest's %o registers, %y and window registers in the strand's
 //! [`StrandBlock`], and calls a Rust function on the strand's stack with [`WINDOWS`] register windows of its own. The
@@ -22,9 +23,9 @@
 //! need not clear what they leave in it on the leaf path. QEMU lets a guest select it all the same.
 //!
 //! # Faults
-//! An access on the leaf path that faults makes the leaf function refuse with [`leaf::FAULTED`]. [`Mmio::read`] and
-//! [`Mmio::write`](crate::Bus::write), which the general path uses, return [`AccessError::Fault`](crate::AccessError).
-//! See [`Mmio`].
+//! An access on the leaf path that faults makes the leaf function refuse with [`leaf::FAULTED`]. [`read`](crate::Bus::read) and
+//! [`write`](crate::Bus::write) of [`Mmio`], which the general path uses, return
+//! [`AccessError::Fault`](crate::AccessError::Fault).
 
 mod block;
 mod boot;
