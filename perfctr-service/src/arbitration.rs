@@ -42,7 +42,7 @@ const WORDS: usize = StrandId::COUNT / 64;
 #[derive(Debug)]
 #[repr(C)]
 pub struct HubGate {
-    /// Who has an access in flight ([`token`]), and [`REMEMBERED`].
+    /// Who has an access in flight ([`Token`]), and [`REMEMBERED`].
     state: AtomicU32,
     /// Strands that have been refused, a bit each.
     remembered: [AtomicU64; WORDS],
@@ -66,8 +66,15 @@ pub enum Refused {
     Turn,
 }
 
-const fn token(strand: StrandId) -> u32 {
-    (strand.index() as u32 + 1) << 1
+/// A strand, as the state of a hub has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(u32);
+
+impl From<StrandId> for Token {
+    #[inline(always)]
+    fn from(strand: StrandId) -> Self {
+        Self((strand.index() as u32 + 1) << 1)
+    }
 }
 
 impl HubGate {
@@ -85,10 +92,11 @@ impl HubGate {
 
     /// Takes the hub if it is free and nobody is remembered. Otherwise [`ask`](Self::ask).
     #[inline(always)]
-    pub fn take_free(&self, strand: StrandId) -> bool {
+    pub fn take_free(&self, strand: impl Into<Token>) -> bool {
+        let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
-                .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed);
+                .compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed);
         // `state` is 0 or, as all its values, a small number. A compiler takes `== 0` for a question to the exchange
         // whether it succeeded, which on SPARC takes three instructions more.
         state as i32 <= 0
@@ -118,8 +126,8 @@ impl HubGate {
 
     /// The access is done.
     #[inline(always)]
-    pub fn release(&self, strand: StrandId) {
-        let taken = token(strand);
+    pub fn release(&self, strand: impl Into<Token>) {
+        let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
                 .compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed);
@@ -149,7 +157,7 @@ impl HubGate {
     /// What it left half-done is put right by those that ask next: at worst they are refused 2w times on behalf of a
     /// strand that is not remembered.
     pub fn strand_died(&self, strand: StrandId) -> bool {
-        let dead = token(strand);
+        let Token(dead) = strand.into();
         let held = self.state.load(Ordering::SeqCst) & !REMEMBERED == dead;
         if held {
             self.state.fetch_and(REMEMBERED, Ordering::SeqCst);
@@ -199,8 +207,8 @@ impl HubGate {
     }
 
     fn take_in_turn(&self, strand: StrandId) {
-        self.state
-            .swap(token(strand) | REMEMBERED, Ordering::SeqCst);
+        let Token(taken) = strand.into();
+        self.state.swap(taken | REMEMBERED, Ordering::SeqCst);
         if self.count() == 0 {
             self.state.fetch_and(!REMEMBERED, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
@@ -260,7 +268,12 @@ impl HubGate {
         for _ in 0..LOCK_TRIES {
             if self
                 .lock
-                .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange(
+                    0,
+                    Token::from(strand).0,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
                 .is_ok()
             {
                 return true;

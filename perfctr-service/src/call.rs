@@ -239,12 +239,12 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         access: impl FnOnce(usize) -> Result<V, AccessError>,
     ) -> Option<Result<V, AccessError>> {
         let (hub, gate) = self.hub(id)?;
-        if !self.guest.access().hub(hub) || !gate.take_free(self.strand) {
+        if !self.guest.access().hub(hub) || !gate.take_free(self.token) {
             return None;
         }
         let result = access(id as usize);
         if result.is_ok() {
-            gate.release(self.strand);
+            gate.release(self.token);
             self.counts.add(operation, Class::Hub, Outcome::Ok);
         }
         Some(result)

@@ -2,14 +2,15 @@
 //!
 //! Device accesses are those [that may trap](Bus::read_or_trap), and register 0 is left to the veneer.
 
-use guest_abi::PerfReg;
+use guest_abi::HvError;
 use guest_abi::layout::SparcPcr;
+use hv_core::Place;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::service::PerfCounterSeat;
-use crate::statistics::Operation;
-use crate::table::{Row, write_mask};
+use crate::statistics::{Class, Operation, Outcome, Refusal};
+use crate::table::Row;
 
 /// Bits that the number of a DRAM register has. With no others it is one that the tables have, which need not be checked.
 const DRAM: u64 = 31;
@@ -83,8 +84,26 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// Otherwise nothing was done.
     #[inline(always)]
     pub fn leaf_set_pcr(&self, value: u64) -> Option<u64> {
+        // From the table, because processors with small instructions take longer to make up a number of 64 bits.
+        let [Row { mask, .. }, ..] = *self.rows;
         self.may_use_pcr(Operation::Set, value & SparcPcr::HT != 0)
-            .then_some(value & write_mask(PerfReg::SPARC_PCR))
+            .then_some(value & mask)
+    }
+
+    /// The status of a call that one of these did not serve, where no more than the version and the number decide: EBADTRAP
+    /// and EINVAL. The call is counted. `None`: nothing was done, as always while calls are recorded.
+    #[inline(always)]
+    pub fn leaf_refusal(&self, operation: Operation, id: u64) -> Option<HvError> {
+        if self.service.trace.is_on() {
+            return None;
+        }
+        let (class, refusal) = match (self.guest.access().place(), Class::of(id)) {
+            (Place::NONE, class) => (class, Refusal::BadTrap),
+            (_, Class::Invalid) => (Class::Invalid, Refusal::Invalid),
+            _ => return None,
+        };
+        self.counts.add(operation, class, Outcome::Refused(refusal));
+        Some(refusal.error())
     }
 
     /// The device access of one of these trapped, for the register `id`: what it had begun is undone. The call is then

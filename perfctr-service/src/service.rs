@@ -6,7 +6,7 @@ use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
-use crate::arbitration::HubGate;
+use crate::arbitration::{HubGate, Token};
 use crate::busy::{AllProgress, Stopwatches};
 use crate::changes::Changes;
 use crate::guest::{Guest, VERSIONS};
@@ -177,6 +177,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
             rows: strand.rows,
             counts: &strand.counts,
             strand: caller.strand,
+            token: caller.strand.into(),
             node: strand.node,
         }
     }
@@ -206,6 +207,7 @@ pub struct PerfCounterSeat<'a, B, R, T = Off> {
     pub(crate) rows: &'static Rows,
     pub(crate) counts: &'a Counts,
     pub(crate) strand: StrandId,
+    pub(crate) token: Token,
     pub(crate) node: Node,
 }
 

@@ -5,19 +5,20 @@ use core::cell::{Cell, UnsafeCell};
 
 use guest_abi::Registers;
 
-use super::{STACK_BIAS, WINDOWS};
+use super::{STACK_BIAS, WINDOWS, leaf};
 
 /// Which way a trap came to the general path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub enum Call {
     /// Trap 0x80.
-    Fast,
+    Fast = 0,
     /// Trap 0xff.
-    Core,
+    Core = 1,
     /// Trap 0x80 on the leaf path, whose function refused and did nothing.
-    Refused,
+    Refused = leaf::REFUSED,
     /// Trap 0x80 on the leaf path, whose device access faulted.
-    Faulted,
+    Faulted = leaf::FAULTED,
 }
 
 impl Call {
@@ -26,7 +27,7 @@ impl Call {
         match number {
             0 => Self::Fast,
             1 => Self::Core,
-            2 => Self::Refused,
+            leaf::REFUSED => Self::Refused,
             _ => Self::Faulted,
         }
     }

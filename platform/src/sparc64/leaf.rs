@@ -11,25 +11,27 @@
 /// All is done.
 pub const DONE: u64 = 0;
 
-/// Nothing was done: the general path serves the call ([`Call::Refused`](super::Call)).
-pub const REFUSED: u64 = 2;
+/// Nothing was done: the general path serves the call ([`Call::Refused`](super::Call)). Verdicts below this one are
+/// statuses, and end the call.
+pub const REFUSED: u64 = 64;
 
 /// What the fault handler returns in the function's place ([`Call::Faulted`](super::Call)).
-pub const FAULTED: u64 = 3;
+pub const FAULTED: u64 = 65;
 
-/// The leaf function `get`, `set`, `get_pcr` or `set_pcr`: the guest's %o0 to %o3, and what
-/// [`StrandBlock::prepare`](super::StrandBlock::prepare) was given.
+/// A leaf function: the guest's %o0 to %o3, and what [`StrandBlock::prepare`](super::StrandBlock::prepare) was given. Where
+/// the verdict is not [`DONE`], the veneer gives back %o1 as it was.
 ///
 /// - `get`: VFALLS_GET_PERFREG of a register from 1 to 17. [`DONE`]: [`Return::value`] is the value.
 /// - `set`: VFALLS_SET_PERFREG of such a register. Returns `value` as it was given.
+/// - `get_hub`: VFALLS_GET_PERFREG of a register number from 18 on, however large.
 /// - `get_pcr`: whether the strand may read register 0. [`DONE`]: the veneer reads %pcr. Returns `value` as it was given.
 /// - `set_pcr`: whether the strand may write `value` to register 0. [`DONE`]: the veneer writes [`Return::value`] to
-///   %pcr; else that is `value`.
+///   %pcr.
 pub type Function<T> =
     unsafe extern "C" fn(id: u64, value: u64, o2: u64, o3: u64, seat: &T) -> Return;
 
-/// The leaf function `get_hub` or `set_hub`, for a register number from 18 on, however large. The veneer keeps %o1 to %o3
-/// itself.
+/// The leaf function `set_hub`: VFALLS_SET_PERFREG of a register number from 18 on, however large. Returns `value` as it was
+/// given. It has work for more registers than others, so that the veneer keeps %o2 and %o3 for it.
 pub type HubFunction<T> =
     unsafe extern "C" fn(id: u64, value: u64, o2: u64, o3: u64, seat: &T) -> Answer;
 
@@ -37,7 +39,7 @@ pub type HubFunction<T> =
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Return {
-    /// [`DONE`] or [`REFUSED`].
+    /// [`DONE`], another status, or [`REFUSED`].
     pub verdict: u64,
     /// A value.
     pub value: u64,
@@ -47,12 +49,12 @@ pub struct Return {
     pub o3: u64,
 }
 
-/// What a leaf function for hubs returns, in %o0 and %o1.
+/// What `set_hub` returns, in %o0 and %o1.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Answer {
-    /// [`DONE`] or [`REFUSED`].
+    /// [`DONE`], another status, or [`REFUSED`].
     pub verdict: u64,
-    /// The value, for `get_hub`.
+    /// A value.
     pub value: u64,
 }

@@ -87,24 +87,23 @@ macro_rules! sun4v_table {
             done
     sun4v_get_hub:
             stx %o1, [%g6 + {O1}]
-            stx %o2, [%g6 + {O2}]
-            stx %o3, [%g6 + {O3}]
             call {get_hub}
              ldx [%g6 + {SEAT}], %o4
-            ldx [%g6 + {O2}], %o2
-            ldx [%g6 + {O3}], %o3
             brnz,pn %o0, sun4v_get_refused
              mov %g7, %o7
             ldx [%g6 + {O4}], %o4
             mov {GET}, %o5
             done
     sun4v_get_refused:
-            mov %o0, %g5
-            ldx [%g6 + {O0}], %o0
             ldx [%g6 + {O1}], %o1
             ldx [%g6 + {O4}], %o4
-            ba,pt %xcc, sun4v_general
+            cmp %o0, {REFUSED}
+            bgeu,pt %xcc, 1f
              mov {GET}, %o5
+            done
+    1:      mov %o0, %g5
+            ba,pt %xcc, sun4v_general
+             ldx [%g6 + {O0}], %o0
 
     sun4v_not_get:
             xor %g2, {GET_TO_SET}, %g2
@@ -131,17 +130,19 @@ macro_rules! sun4v_table {
             ldx [%g6 + {O3}], %o3
             brnz,pn %o0, sun4v_set_refused
              mov %g7, %o7
-            ldx [%g6 + {O1}], %o1
             ldx [%g6 + {O4}], %o4
             mov {SET}, %o5
             done
     sun4v_set_refused:
-            mov %o0, %g5
-            ldx [%g6 + {O0}], %o0
             ldx [%g6 + {O1}], %o1
             ldx [%g6 + {O4}], %o4
-            ba,pt %xcc, sun4v_general
+            cmp %o0, {REFUSED}
+            bgeu,pt %xcc, 1f
              mov {SET}, %o5
+            done
+    1:      mov %o0, %g5
+            ba,pt %xcc, sun4v_general
+             ldx [%g6 + {O0}], %o0
 
     sun4v_other:
             ba,pt %xcc, sun4v_general
@@ -159,11 +160,14 @@ macro_rules! sun4v_table {
             mov {GET}, %o5
             done
     sun4v_get_pcr_refused:
-            mov %o0, %g5
-            clr %o0
             ldx [%g6 + {O4}], %o4
-            ba,pt %xcc, sun4v_general
+            cmp %o0, {REFUSED}
+            bgeu,pt %xcc, 1f
              mov {GET}, %o5
+            done
+    1:      mov %o0, %g5
+            ba,pt %xcc, sun4v_general
+             clr %o0
 
     sun4v_set_pcr:
             call {set_pcr}
@@ -178,11 +182,8 @@ macro_rules! sun4v_table {
             mov {SET}, %o5
             done
     sun4v_set_pcr_refused:
-            mov %o0, %g5
-            clr %o0
-            ldx [%g6 + {O4}], %o4
-            ba,pt %xcc, sun4v_general
-             mov {SET}, %o5
+            ba,pt %xcc, sun4v_set_refused
+             stx %g0, [%g6 + {O0}]
             ",
             PSTATE = const $crate::sparc64::PSTATE,
             MAXGL = const $crate::sparc64::MAXGL,
@@ -193,6 +194,7 @@ macro_rules! sun4v_table {
             GET_TO_SET = const $crate::sparc64::layout::GET ^ $crate::sparc64::layout::SET,
             FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB,
             CORE = const $crate::sparc64::layout::CORE,
+            REFUSED = const $crate::sparc64::leaf::REFUSED,
             SEAT = const $crate::sparc64::layout::SEAT,
             PCR = const $crate::sparc64::layout::PCR,
             O0 = const $crate::sparc64::layout::O0,

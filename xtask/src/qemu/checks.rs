@@ -15,7 +15,7 @@ use super::elf::{self, Elf};
 use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
 use super::report::Report;
 use super::toolchain::Toolchain;
-use super::{c_guest, image, sweep as swept};
+use super::{c_guest, image, purpose, sweep as swept};
 
 /// What the guests are asked to do: the numbers that they know.
 mod task {
@@ -82,7 +82,8 @@ impl Checks<'_> {
                 self.ends.push(end);
             }
         }
-        self.say(&self.report.budgets())
+        let purpose = purpose::lines(&self.report.instructions, &self.toolchain.llvm()?);
+        self.say(&(self.report.budgets() + &purpose))
     }
 
     /// The shipped image, without running it. That test control would be seen is seen of the image that has it.

@@ -44,6 +44,7 @@ pub mod console;
 pub mod elf;
 pub mod image;
 pub mod machine;
+pub mod purpose;
 pub mod report;
 pub mod sweep;
 pub mod toolchain;

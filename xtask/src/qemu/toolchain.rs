@@ -70,6 +70,22 @@ impl Toolchain {
         command
     }
 
+    /// The version of LLVM that it compiles with.
+    ///
+    /// # Errors
+    /// Its rustc cannot be run, or does not say.
+    pub fn llvm(&self) -> anyhow::Result<String> {
+        let output = Command::new(&self.rustc).arg("-vV").output();
+        let output = output.with_context(|| format!("{} cannot be run", self.rustc.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text
+            .lines()
+            .find_map(|line| line.strip_prefix("LLVM version: "));
+        let version =
+            version.with_context(|| format!("{} does not say its LLVM", self.rustc.display()))?;
+        Ok(version.into())
+    }
+
     fn at(place: &Path) -> Self {
         Self {
             cargo: place.join("bin/cargo"),

@@ -52,11 +52,10 @@ mod faults {
 
     #[inline(always)]
     fn bent(PhysicalAddress(address): PhysicalAddress) -> PhysicalAddress {
-        // With few registers, so that leaf functions stay leaf functions. Bits 35:34 are the number of a hub, bit 12 that
-        // of a channel; bit 38 tells hubs from memory controllers.
-        let hub_3 = address >> 33 & address >> 32 & 4;
-        let channel_1 = address >> 10 & !(address >> 36) & 4;
-        PhysicalAddress(address | hub_3 | channel_1)
+        // One register at a time, so that leaf functions stay leaf functions. Bits 39:34 are 0b111011 for hub 3, and a one
+        // more changes bit 36 then only. Bit 12 is the number of a channel; bit 38 tells hubs from memory controllers.
+        let address = address | (address + (1 << 34)) >> 34 & 4;
+        PhysicalAddress(address | (address & !(address >> 26)) >> 10 & 4)
     }
 
     impl Bus for Board {
