@@ -31,12 +31,7 @@ impl Toolchain {
     /// None is there and none can be installed; says what to type.
     pub fn find() -> anyhow::Result<Self> {
         tools::require("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu")?;
-        let of_rustup = rustup()
-            .into_iter()
-            .filter(|place| place.join(SOURCE).exists())
-            .map(|place| Self::at(&place))
-            .find(Self::is_new_enough);
-        if let Some(toolchain) = of_rustup {
+        if let Some(toolchain) = rustup_home().and_then(|home| Self::of_rustup(&home)) {
             return Ok(toolchain);
         }
         let debian = Self::at(Path::new(DEBIAN));
@@ -49,6 +44,21 @@ impl Toolchain {
             tools::require_file(path, package).with_context(hint)?;
         }
         Ok(debian)
+    }
+
+    /// The first of rustup's that will do: names in reverse order, which has nightly before numbers.
+    fn of_rustup(home: &Path) -> Option<Self> {
+        let entries = fs::read_dir(home.join("toolchains")).ok()?;
+        let mut places = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect::<Vec<_>>();
+        places.sort();
+        places
+            .iter()
+            .rev()
+            .filter(|place| place.join(SOURCE).exists())
+            .map(|place| Self::at(place))
+            .find(Self::is_new_enough)
     }
 
     /// Its cargo, which uses its rustc, and all of the unstable features that it takes to build a library of its own.
@@ -104,18 +114,96 @@ impl Toolchain {
     }
 }
 
-/// The directories of rustup's toolchains: names in reverse order, which has nightly before numbers.
-fn rustup() -> Vec<PathBuf> {
-    let home = env::var_os("RUSTUP_HOME")
+fn rustup_home() -> Option<PathBuf> {
+    env::var_os("RUSTUP_HOME")
         .map(PathBuf::from)
-        .or_else(|| env::home_dir().map(|home| home.join(".rustup")));
-    let Some(entries) = home.and_then(|home| fs::read_dir(home.join("toolchains")).ok()) else {
-        return Vec::new();
-    };
-    let mut places = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect::<Vec<_>>();
-    places.sort();
-    places.reverse();
-    places
+        .or_else(|| env::home_dir().map(|home| home.join(".rustup")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::tests::program;
+
+    /// A directory of rustup with toolchains: the name, whether it has rust-src, and what its cargo says to `-Z help`.
+    fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
+        let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));
+        for (toolchain, has_source, help) in toolchains {
+            let place = home.join("toolchains").join(toolchain);
+            fs::create_dir_all(place.join("bin")).unwrap();
+            program(&place.join("bin/cargo"), &format!("echo '{help}'"));
+            if *has_source {
+                let source = place.join(SOURCE);
+                fs::create_dir_all(source.parent().unwrap()).unwrap();
+                fs::write(source, "").unwrap();
+            }
+        }
+        home
+    }
+
+    const NEW: &str = "    -Z build-std  --  ...\n    -Z json-target-spec  --  ...";
+    const OLD: &str = "    -Z build-std  --  ...";
+
+    #[test]
+    fn one_of_rustup_with_the_source_is_taken() {
+        for (toolchains, expected) in [
+            (&[][..], None),
+            (&[("nightly", false, NEW)], None),
+            (&[("nightly", true, OLD)], None),
+            (&[("nightly", true, NEW)], Some("nightly")),
+            // Which of several: nightly before stable numbers, unless it lacks something.
+            (
+                &[("1.96.0", true, NEW), ("nightly", true, NEW)],
+                Some("nightly"),
+            ),
+            (
+                &[("1.96.0", true, NEW), ("nightly", false, NEW)],
+                Some("1.96.0"),
+            ),
+            (
+                &[("1.96.0", true, NEW), ("nightly", true, OLD)],
+                Some("1.96.0"),
+            ),
+            (
+                &[("1.95.0", true, NEW), ("1.96.0", true, NEW)],
+                Some("1.96.0"),
+            ),
+        ] {
+            let home = rustup("find", toolchains);
+            let found = Toolchain::of_rustup(&home);
+            let expected = expected.map(|name| Toolchain::at(&home.join("toolchains").join(name)));
+            assert_eq!(found, expected, "{toolchains:?}");
+            let _ = fs::remove_dir_all(&home);
+        }
+    }
+
+    #[test]
+    fn a_toolchain_is_its_own_cargo_and_rustc() {
+        let toolchain = Toolchain::at(Path::new("/a"));
+        assert_eq!(toolchain.cargo, Path::new("/a/bin/cargo"));
+        let command = toolchain.cargo();
+        let variable = |name: &str| {
+            let mut all = command.get_envs();
+            all.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        assert_eq!(command.get_program(), "/a/bin/cargo");
+        assert_eq!(variable("RUSTC"), Some(Some("/a/bin/rustc".as_ref())));
+        assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
+        // The cargo that runs this test has set it for its own.
+        assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
+    }
+
+    #[test]
+    fn the_version_of_llvm_is_read() {
+        let home = rustup("llvm", &[("nightly", true, NEW)]);
+        let place = home.join("toolchains/nightly");
+        program(
+            &place.join("bin/rustc"),
+            "echo 'release: 1.96.0'; echo 'LLVM version: 22.1.8'",
+        );
+        assert_eq!(Toolchain::at(&place).llvm().unwrap(), "22.1.8");
+        program(&place.join("bin/rustc"), "echo 'release: 1.96.0'");
+        assert!(Toolchain::at(&place).llvm().is_err());
+        fs::remove_dir_all(home).unwrap();
+    }
 }
