@@ -1,0 +1,163 @@
+//! The functions that serve a call without a stack, called as the veneers on SPARC V9 call them: with what they leave to
+//! the general path, every call is answered and counted as on the general path alone.
+
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use perfctr_service::statistics::{Operation, Statistics};
+use perfctr_service::{PerfCounterSeat, PerfCounterService};
+use platform::StrandRegisters;
+use platform::models::Devices;
+use sweep::digest::{Digest, Watched};
+use sweep::modelled::{Modelled, caller};
+use sweep::{Change, Configuration, Part, System, parts};
+
+struct NoConsole;
+
+impl Embedder for NoConsole {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Ok(())
+    }
+}
+
+/// How many calls were served, and refused, without the general path.
+#[derive(Debug, Default)]
+struct Served {
+    done: u64,
+    refused: u64,
+}
+
+/// The veneers before the general path.
+struct Veneers<'a, 's> {
+    machine: Modelled<'a, NoConsole>,
+    devices: &'a Devices,
+    served: &'s mut Served,
+}
+
+type Seat<'a> = PerfCounterSeat<'a, &'a Devices, &'a Devices>;
+
+impl Veneers<'_, '_> {
+    /// What a leaf function makes of a get: the value.
+    fn get(&self, seat: &Seat<'_>, strand: StrandId, id: u64) -> Option<u64> {
+        match id {
+            0 => seat.leaf_get_pcr().then(|| self.devices.pcr(strand)),
+            1..=17 => seat.leaf_get_dram(id),
+            _ => seat.leaf_get_hub(id),
+        }
+    }
+
+    fn set(&self, seat: &Seat<'_>, strand: StrandId, id: u64, value: u64) -> Option<()> {
+        match id {
+            0 => {
+                let value = seat.leaf_set_pcr(value)?;
+                self.devices.set_pcr(strand, value);
+                Some(())
+            }
+            1..=17 => seat.leaf_set_dram(id, value),
+            _ => seat.leaf_set_hub(id, value),
+        }
+    }
+}
+
+impl System for Veneers<'_, '_> {
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        let [id, value, o2, o3, o4, function] = registers;
+        let operation = match (trap, function) {
+            (Trap::Fast, VFALLS_GET_PERFREG) => Operation::Get,
+            (Trap::Fast, VFALLS_SET_PERFREG) => Operation::Set,
+            _ => return self.machine.call(strand, trap, registers),
+        };
+        let caller = caller(&self.machine.configuration, strand).expect("a strand of a guest");
+        let hypervisor = self.machine.hypervisor;
+        let of_strand = hypervisor.strand(caller);
+        let seat = &of_strand.seats().0;
+        let answered = match operation {
+            Operation::Get => self.get(seat, strand, id),
+            Operation::Set => self.set(seat, strand, id, value).map(|()| value),
+        };
+        if let Some(value) = answered {
+            self.served.done += 1;
+            return [0, value, o2, o3, o4, function];
+        }
+        if let Some(error) = seat.leaf_refusal(operation, id) {
+            self.served.refused += 1;
+            return [error.number(), value, o2, o3, o4, function];
+        }
+        let mut registers = Registers::from(registers);
+        of_strand.fast_trap(&mut registers);
+        registers.to_array()
+    }
+
+    fn change(&mut self, change: Change) {
+        self.machine.change(change);
+    }
+
+    fn state(&mut self) -> u64 {
+        self.machine.state()
+    }
+}
+
+/// What calls of a part on a configuration come to, and the statistics of each guest; `served` if by way of the veneers.
+fn run(
+    part: &Part,
+    number: usize,
+    configuration: &Configuration,
+    served: Option<&mut Served>,
+) -> (Digest, [Statistics; 3]) {
+    let devices = Devices::new(configuration.machine);
+    let (machine, guests) = (configuration.machine, &configuration.guests);
+    let service = PerfCounterService::new(machine, &devices, &devices, guests).unwrap();
+    let hypervisor = Hypervisor::new((service,), NoConsole);
+    let mut machine = Modelled {
+        hypervisor: &hypervisor,
+        configuration: *configuration,
+        busy: [false; Hub::ALL.len()],
+    };
+    let mut digest = Digest::EMPTY;
+    let mut each = |event: &_| digest.add(event);
+    let each = &mut each;
+    match served {
+        None => {
+            let system = &mut machine;
+            (part.run)(number, configuration, &mut Watched { system, each });
+        }
+        Some(served) => {
+            let devices = &devices;
+            let system = &mut Veneers {
+                machine,
+                devices,
+                served,
+            };
+            (part.run)(number, configuration, &mut Watched { system, each });
+        }
+    }
+    let statistics = [0, 1, 2].map(|guest| {
+        let guest = GuestId::new(guest).unwrap();
+        hypervisor.services().0.statistics(guest)
+    });
+    (digest, statistics)
+}
+
+#[test]
+fn answers_and_counts_are_those_of_the_general_path() {
+    for (part, done, refused) in [
+        (parts::READ_BACK, 30_000, 0),
+        (parts::BUSY, 5_000, 50_000),
+        (parts::ALL_OR_NOTHING, 1_000, 50),
+        (parts::NEGOTIATION, 10_000, 10_000),
+        (parts::AT_RANDOM, 1_000, 1_000),
+    ] {
+        let mut served = Served::default();
+        for (number, configuration) in part.configurations() {
+            let expected = run(&part, number, &configuration, None);
+            let found = run(&part, number, &configuration, Some(&mut served));
+            assert!(found == expected, "{}: {configuration}", part.name);
+        }
+        tests::tell(format_args!("{}, without a stack: {served:?}", part.name));
+        assert!(
+            served.done >= done && served.refused >= refused,
+            "{}: {served:?}",
+            part.name
+        );
+    }
+}
