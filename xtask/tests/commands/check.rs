@@ -56,6 +56,7 @@ for argument; do
     case $argument in --log-file=*) trace=${argument#--log-file=};; esac
 done
 case \"$*\" in
+*' record_event') echo '==1== Collected : 25000' >&2;;
 *--tool=callgrind*) echo '==1== Collected : COLLECTED' >&2;;
 *--tool=lackey*)
     text='I  1000,4
@@ -83,34 +84,51 @@ fn every_step_is_taken() {
         ended.stderr
     );
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("6 passed, 1 failed"));
+    assert_eq!(stdout.lines().last(), Some("7 passed, 1 failed"));
     assert_eq!(
         stdout
             .lines()
             .filter(|line| line.starts_with("passed in "))
             .count(),
-        6
+        7
     );
     let fixed = [
         "cargo fmt --all --check []",
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
+        "cargo test --quiet --release --package=tests --test=loom --target-dir=target/loom []",
     ];
-    assert_eq!(log[..4], fixed);
+    assert_eq!(log[..5], fixed);
+    for (build, program) in log[5..7].iter().zip(["call-cost", "sample-cost"]) {
+        let wanted = format!("--bin {program} ");
+        assert!(
+            build.starts_with("cargo build ")
+                && build.contains("--profile image")
+                && build.contains(&wanted),
+            "{log:?}"
+        );
+    }
+    // Two of them once more, for the difference.
+    let counted = [
+        "get_dram",
+        "get_dram_tracer_off",
+        "record_event",
+        "get_dram",
+        "get_dram_tracer_off",
+    ];
+    for (run, kind) in log[7..12].iter().zip(counted) {
+        let wanted = format!("/call-cost {kind}");
+        assert!(
+            run.starts_with("valgrind ") && run.ends_with(&wanted),
+            "{log:?}"
+        );
+    }
     assert!(
-        log[4].starts_with("cargo build ") && log[4].contains("--profile image"),
+        log[12].starts_with("valgrind ") && log[12].ends_with("-- sh -c exit"),
         "{log:?}"
     );
-    assert!(
-        log[5].starts_with("valgrind ") && log[5].ends_with("/call-cost get_dram"),
-        "{log:?}"
-    );
-    assert!(
-        log[6].starts_with("valgrind ") && log[6].ends_with("-- sh -c exit"),
-        "{log:?}"
-    );
-    assert_eq!(log.len(), 7);
+    assert_eq!(log.len(), 13);
 }
 
 #[test]
@@ -146,7 +164,7 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 41 instructions, expected at most 40\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("4 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("5 passed, 1 failed"));
 }
 
 #[test]
@@ -166,7 +184,7 @@ fn missing_components_are_installed_or_named() {
         );
     }
     let (ended, log) = check("mended", "clippy*", 40_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[3/8] cargo doc");
+    let passed = ended.stdout.contains("[3/9] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(
         log.contains(&"rustup component add clippy".to_owned()),
