@@ -282,14 +282,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
         let started = self.service.trace.time(self.strand);
         let result = self.exact(id, access);
-        if let Some(started) = started {
-            access.record(self, id, &result, started);
-        }
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
         };
         self.counts.add(A::OPERATION, Class::of(id), outcome);
+        if let Some(started) = started {
+            access.record(self, id, &result, started);
+        }
         result.map_err(Refusal::error)
     }
 
@@ -352,6 +352,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     /// An access was made and failed. If it was to a hub, the caller still has the hub.
+    ///
+    /// Inlined: on SPARC calls nest in few register windows.
+    #[inline(always)]
     fn failed(&self, register: PerfReg, error: AccessError) -> Refusal {
         match error {
             AccessError::Fault => {
@@ -381,6 +384,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     /// The hub's gate did not let the strand in.
+    #[inline(always)]
     fn refused(&self, hub: Hub, refused: Refused) -> Refusal {
         self.note_conflict(
             hub,

@@ -18,7 +18,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
     pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
-            let held = self.l2[node.index()].take(on).ok_or(AccessError::Busy)?;
+            let lock = self.l2.get(node.index());
+            let held = lock.and_then(|lock| lock.take(on));
+            let held = held.ok_or(AccessError::Busy)?;
             held.set(&self.bus, on, 0)?;
             self.access_ended(unit);
             return Ok(());
@@ -39,8 +41,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             cleared.fetch_add(1, Ordering::Relaxed);
             self.access_ended(unit);
         }
-        if let Unit::Hub(hub) = unit {
-            self.hubs[hub.index()].renew();
+        if let Unit::Hub(hub) = unit
+            && let Some(gate) = self.hubs.get(hub.index())
+        {
+            gate.renew();
         }
         cleared.store(0, Ordering::Relaxed);
         Ok(())
@@ -70,12 +74,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// An access to a unit has faulted: the unit is out of service. Whether it was not before.
+    #[inline(always)]
     pub(crate) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
     }
 
     /// A unit is out of service for everyone from now on. Whether it was not before.
+    #[inline(always)]
     pub(crate) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let news = self.units.out.add(unit);
         let access = Access::of_unit(unit);

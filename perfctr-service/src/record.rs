@@ -1,4 +1,6 @@
 //! Calls, and what the operator does, as events.
+//!
+//! What a guest's calls come through is inlined: on SPARC calls nest in few register windows.
 
 use guest_abi::status::EOK;
 use guest_abi::{Hub, StrandId};
@@ -17,7 +19,7 @@ use crate::units::Unit;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// A get that was started then ends now.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn record_get(&self, id: u64, result: Result<u64, Refusal>, started: u64) {
         let Some((ended, duration)) = self.ended(started) else {
             return;
@@ -49,7 +51,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     /// A set that was started then ends now.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn record_set(
         &self,
         id: u64,
@@ -103,6 +105,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         Some((ended, duration(started, ended)))
     }
 
+    #[inline(always)]
     fn record<E: Event>(&self, time: u64, event: E) {
         self.service.trace.record(self.strand, time, event);
     }
@@ -110,6 +113,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// Something happened now, on this strand.
+    #[inline(always)]
     pub(crate) fn note<E: Event>(&self, on: StrandId, event: impl FnOnce() -> E) {
         if let Some(time) = self.trace.time(on) {
             self.trace.record(on, time, event());

@@ -105,7 +105,8 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         }
     }
 
-    /// The payload is made here once more, so that in the common case it is not made in memory.
+    /// The payload is made here once more, so that in the common case it is not made in memory. One call deep: register
+    /// windows are few.
     #[cold]
     #[inline(never)]
     fn record_late<E: Event>(&self, units: u64, event: E) {
@@ -113,7 +114,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     }
 
     /// An event that needs a full header, or a new packet.
-    #[inline(never)]
+    #[inline(always)]
     fn record_in_full(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
         let number = self.number.load(Ordering::Relaxed);
