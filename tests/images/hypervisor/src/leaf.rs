@@ -8,8 +8,9 @@ use platform::sparc64::layout::FIRST_OF_HUB;
 use platform::sparc64::leaf::{Answer, DONE, REFUSED, Return};
 
 use crate::board::{Board, Registers};
+use crate::recorder::Recorder;
 
-type Seat = perfctr_service::PerfCounterSeat<'static, Board, Registers>;
+type Seat = perfctr_service::PerfCounterSeat<'static, Board, Registers, Recorder>;
 
 const DEVICES: bool = !cfg!(feature = "models");
 const REFUSALS: bool = !cfg!(feature = "control");

@@ -14,6 +14,7 @@ mod leaf;
 mod leaks;
 mod once;
 mod parameters;
+mod recorder;
 
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -26,12 +27,13 @@ use platform::sparc64::{Call, StrandBlock, start_over};
 use board::{Board, Registers};
 use console::{Console, Escaped};
 use once::Once;
+use recorder::Recorder;
 
-type Service = PerfCounterService<Board, Registers>;
+type Service = PerfCounterService<Board, Registers, Recorder>;
 
 static BLOCK: StrandBlock = StrandBlock::new();
-static HYPERVISOR: Once<Hypervisor<(Service,), Escaped>> = Once::new();
-static STRAND: Once<Strand<'static, (Service,), Escaped>> = Once::new();
+static HYPERVISOR: Once<Hypervisor<(Service,), Escaped, Recorder>> = Once::new();
+static STRAND: Once<Strand<'static, (Service,), Escaped, Recorder>> = Once::new();
 
 platform::sun4v_image! {
     main: main,
@@ -62,7 +64,10 @@ extern "C" fn main() -> u64 {
         compatible: false,
     }];
     let (bus, registers) = board::new(parameters.machine, &BLOCK);
-    let service = match PerfCounterService::new(parameters.machine, bus, registers, &guests) {
+    let recorder = recorder::new(&BLOCK);
+    let service =
+        PerfCounterService::with_trace(parameters.machine, bus, registers, &guests, recorder);
+    let service = match service {
         Ok(service) => service,
         Err(error) => {
             // Nobody reads a console that does not work.
@@ -70,7 +75,7 @@ extern "C" fn main() -> u64 {
             ended(console::NOT_STARTED)
         }
     };
-    let hypervisor = HYPERVISOR.set(Hypervisor::new((service,), Escaped));
+    let hypervisor = HYPERVISOR.set(Hypervisor::with_trace((service,), Escaped, recorder));
     let strand = STRAND.set(hypervisor.strand(Caller { guest, strand }));
     // SAFETY: the leaf functions take the seat, and the linker script provides the stack.
     unsafe { BLOCK.prepare(&strand.seats().0, (&raw const __stack_top) as u64) };
