@@ -21,3 +21,23 @@ impl Random {
         (((self.next() >> 32) * end as u64) >> 32) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    #[test]
+    fn the_published_sequence() {
+        // SplitMix64 with seed 1234567.
+        let mut random = Random::new(1_234_567);
+        for number in [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821,
+        ] {
+            assert_eq!(random.next(), number);
+        }
+    }
+}

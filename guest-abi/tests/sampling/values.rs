@@ -23,6 +23,7 @@ fn sets_of_counters() {
         [0, 1, 2]
     );
     assert!(one.contains(Pic1) && !one.contains(Pic0) && !one.is_empty());
+    assert!(CounterSet::NONE.is_empty());
     assert_eq!(format!("{:?}", CounterSet::BOTH), "{Pic0, Pic1}");
 }
 
@@ -33,6 +34,8 @@ fn sets_of_modes() {
     let kernel = ModeSet::from(Mode::Kernel);
     assert_eq!(every, [ModeSet::NONE, user, kernel, ModeSet::ALL]);
     assert_eq!(user | kernel, ModeSet::ALL);
+    let empty: Vec<_> = ModeSet::<Mode>::every().map(ModeSet::is_empty).collect();
+    assert_eq!(empty, [true, false, false, false]);
     assert!(user.contains(Mode::User) && !user.contains(Mode::Kernel));
     assert_eq!(
         format!("{:?}", ModeSet::<SparcMode>::ALL),

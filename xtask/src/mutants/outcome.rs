@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use serde::{Deserialize, Serialize};
 
 use super::mutant::Mutant;
@@ -35,7 +35,6 @@ struct Record {
 
 #[derive(Deserialize)]
 enum Scenario {
-    Baseline,
     Mutant(Mutant),
 }
 
@@ -54,15 +53,8 @@ pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Ou
     let records: Records = serde_json::from_slice(text)?;
     let mut found = HashMap::new();
     for Record { scenario, summary } in records.outcomes {
-        match scenario {
-            Scenario::Baseline => ensure!(
-                summary == Summary::Success,
-                "the tests do not pass without a mutant"
-            ),
-            Scenario::Mutant(mutant) => {
-                found.insert(mutant.name, summary);
-            }
-        }
+        let Scenario::Mutant(mutant) = scenario;
+        found.insert(mutant.name, summary);
     }
     let outcome = |mutant: &Mutant| {
         Ok(match found.get(&mutant.name) {
@@ -132,14 +124,13 @@ mod tests {
     const MUTANT: &str =
         r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;
 
-    /// The records of a run: the baseline, and mutants.
-    fn records(baseline: &str, mutants: &[(&str, &str)]) -> String {
-        let baseline = format!(r#"{{"scenario":"Baseline","summary":"{baseline}"}}"#);
+    /// The records of a run.
+    fn records(mutants: &[(&str, &str)]) -> String {
         let mutants = mutants.iter().map(|(name, summary)| {
             let scenario = MUTANT.replace("NAME", name);
             format!(r#"{{"scenario":{scenario},"summary":"{summary}"}}"#)
         });
-        let all: Vec<_> = [baseline].into_iter().chain(mutants).collect();
+        let all: Vec<_> = mutants.collect();
         format!(r#"{{"outcomes":[{}],"end_time":null}}"#, all.join(","))
     }
 
@@ -153,7 +144,7 @@ mod tests {
         ];
         let summaries = ["Timeout", "Unviable", "MissedMutant", "CaughtMutant"];
         let ran: Vec<_> = names.into_iter().rev().zip(summaries).collect();
-        let text = records("Success", &ran);
+        let text = records(&ran);
         assert_eq!(
             outcomes(text.as_bytes(), &names.map(mutant)).unwrap(),
             [
@@ -173,20 +164,9 @@ mod tests {
     fn runs_that_say_nothing_are_errors() {
         let one = [mutant("a/b.rs:1:1: a")];
         let failed = |text: String| outcomes(text.as_bytes(), &one).unwrap_err().to_string();
-        let caught = [("a/b.rs:1:1: a", "CaughtMutant")];
-        assert_eq!(
-            failed(records("Failure", &caught)),
-            "the tests do not pass without a mutant"
-        );
-        assert_eq!(
-            failed(records("Success", &[])),
-            "a/b.rs:1:1: a: was not run"
-        );
+        assert_eq!(failed(records(&[])), "a/b.rs:1:1: a: was not run");
         let failure = [("a/b.rs:1:1: a", "Failure")];
-        assert_eq!(
-            failed(records("Success", &failure)),
-            "a/b.rs:1:1: a: was not run"
-        );
+        assert_eq!(failed(records(&failure)), "a/b.rs:1:1: a: was not run");
     }
 
     #[test]

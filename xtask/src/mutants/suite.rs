@@ -89,13 +89,14 @@ pub const SUITES: [Suite; 6] = [
 
 const FROM_C: [&str; 2] = ["a_program_in_c", "a_program_without_libc"];
 
-/// Threads that call while others negotiate or mend units, some hundred times over.
-const STRESS: [&str; 5] = [
+/// Threads that call while others negotiate, mend units or move rights, some hundred times over.
+const STRESS: [&str; 6] = [
     "a_version_is_never_a_mixture",
     "ht_does_not_depend_on_the_version",
     "no_call_is_served_beyond_the_version_in_force",
     "two_strands_negotiate",
     "another_unit_is_mended",
+    "nobody_reads_what_another_guest_has_written",
 ];
 
 impl Suite {
@@ -158,6 +159,7 @@ mod tests {
             "guest-abi/tests/c/main.rs",
             "tests/tests/negotiation_threads.rs",
             "tests/tests/operator_threads.rs",
+            "tests/tests/rights_threads.rs",
         ]
         .map(read)
         .concat();

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
@@ -23,9 +24,12 @@ pub struct Workshop {
     pub records: PathBuf,
 }
 
-/// The shortest limit for the tests of a mutant, in seconds. The limit is otherwise five times as long as they take
-/// without a mutant.
-const SHORTEST_LIMIT: &str = "20";
+/// The profile of Cargo.toml that tests are built with.
+const PROFILE: &str = "mutants";
+
+/// The limit for the tests of a mutant: so many times as long as they take without one, and at least so long.
+const LIMIT: u32 = 5;
+const SHORTEST_LIMIT: Duration = Duration::from_secs(20);
 
 impl Workshop {
     /// All mutants there are.
@@ -64,9 +68,12 @@ impl Workshop {
         mutants: &[Mutant],
         mut done: impl FnMut(),
     ) -> anyhow::Result<Vec<Outcome>> {
+        // What cargo-mutants itself would run first are the tests of the packages that the mutants are of, not these.
+        let limit = (self.time(suite)? * LIMIT).max(SHORTEST_LIMIT);
         let mut command = self.cargo_mutants();
-        command.args(["--in-place", "--profile=mutants", "--caught", "--unviable"]);
-        command.arg(format!("--minimum-test-timeout={SHORTEST_LIMIT}"));
+        command.args(["--in-place", "--caught", "--unviable", "--baseline=skip"]);
+        command.arg(format!("--profile={PROFILE}"));
+        command.arg(format!("--timeout={}", limit.as_secs_f64().ceil()));
         command.arg(format!("--test-package={}", suite.packages.join(",")));
         command.arg("--output").arg(&self.records);
         for target in suite.targets {
@@ -76,13 +83,8 @@ impl Workshop {
             command.arg(format!("--file={}", mutant.file));
             command.arg(format!("--re={}", mutant.pattern()));
         }
-        if !suite.slow.is_empty() {
-            // Its own arguments end, then those of cargo test.
-            command.args(["--", "--"]);
-        }
-        for name in suite.slow {
-            command.args(["--skip", name]);
-        }
+        // Its own arguments end, then those of cargo test.
+        command.args(["--", "--"]).args(skipping(suite));
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -105,13 +107,54 @@ impl Workshop {
             .with_context(|| format!("{}, see {}", suite.name, records.join("log").display()))
     }
 
+    /// How long the tests take without a mutant.
+    fn time(&self, suite: &Suite) -> anyhow::Result<Duration> {
+        let test = |more: &[&str]| {
+            let mut command = self.cargo();
+            command.args(["test", "--quiet", "--profile", PROFILE]);
+            for package in suite.packages {
+                command.args(["--package", package]);
+            }
+            let output = command
+                .args(suite.targets)
+                .args(more)
+                .stdin(Stdio::null())
+                .output()
+                .context("cargo cannot be run")?;
+            let said = [output.stdout, output.stderr].concat();
+            ensure!(
+                output.status.success(),
+                "{}: do not pass without a mutant:\n{}",
+                suite.name,
+                String::from_utf8_lossy(&said).trim_end()
+            );
+            anyhow::Ok(())
+        };
+        test(&["--no-run"])?;
+        let start = Instant::now();
+        let skipping: Vec<&str> = ["--"].into_iter().chain(skipping(suite)).collect();
+        test(&skipping)?;
+        Ok(start.elapsed())
+    }
+
     fn cargo_mutants(&self) -> Command {
-        let mut command = cargo();
+        let mut command = self.cargo();
         command
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", &self.target)
             .args(["mutants", "--no-config", "--no-times"])
             .args(["--colors=never", "--annotations=none"]);
         command
     }
+
+    fn cargo(&self) -> Command {
+        let mut command = cargo();
+        command
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+}
+
+/// Arguments of the tests themselves.
+fn skipping(suite: &Suite) -> impl Iterator<Item = &'static str> {
+    suite.slow.iter().flat_map(|name| ["--skip", name])
 }
