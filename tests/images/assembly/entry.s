@@ -43,6 +43,7 @@ guest_traps:
         .endr
         .endr
 
+        .globl guest_clean_window, guest_spill, guest_fill, guest_unexpected
 guest_clean_window:
         rdpr %cleanwin, %g1
         inc %g1

@@ -3,6 +3,7 @@
 use guest_abi::{Hub, Node, PerfReg, Registers, StrandId};
 use perfctr_service::Unit;
 
+use crate::counters::Counters;
 use crate::{Cell, Change, Configuration};
 
 /// Its function number, which is none of the specification.
@@ -21,7 +22,12 @@ pub enum Control {
     State,
     /// The hypervisor calls itself as often as this says, and then runs out of register windows.
     Recurse(u64),
+    /// The counters of the strand that calls.
+    Counters(Counters),
 }
+
+/// The number of the first call for [`Counters`].
+const COUNTERS: u64 = 13;
 
 impl Control {
     /// The registers of the call.
@@ -34,6 +40,10 @@ impl Control {
             Self::Caller(strand) => [1, strand.index() as u64, 0],
             Self::State => [2, 0, 0],
             Self::Recurse(depth) => [3, depth, 0],
+            Self::Counters(counters) => {
+                let [kind, a, b] = counters.to_words();
+                [COUNTERS + kind, a, b]
+            }
             Self::Change(change) => match change {
                 Change::Reset(guest) => [4, guest as u64, 0],
                 Change::Busy(hub, busy) => [5, hub.index() as u64, u64::from(busy)],
@@ -75,7 +85,10 @@ impl Control {
                 Self::Change(Change::Put(cell, b))
             }
             12 => Self::Change(Change::Put(Cell::Register(PerfReg::new(a)?), b)),
-            _ => return None,
+            _ => {
+                let kind = kind.checked_sub(COUNTERS)?;
+                Self::Counters(Counters::from_words([kind, a, b])?)
+            }
         })
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod configuration;
 pub mod control;
+pub mod counters;
 pub mod digest;
 pub mod modelled;
 pub mod parts;

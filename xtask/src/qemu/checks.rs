@@ -1,4 +1,4 @@
-//! What is checked: guests on every build of the hypervisor, the shipped image, the sweep, and ends that are not good.
+//! What is checked: guests on every build of the hypervisor, the shipped image, the sweep, sampling, and ends that are not good.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,6 +29,7 @@ mod task {
     pub(super) const SWEEP: u64 = 4;
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;
+    pub(super) const SAMPLING: u64 = 7;
 }
 
 /// Guests, hypervisors and what came of them so far.
@@ -61,6 +62,7 @@ pub fn run(
     checks.guests()?;
     checks.look()?;
     checks.sweep()?;
+    checks.sampling()?;
     checks.bad_ends()?;
     checks.guests_of_others()?;
     Ok((checks.report, checks.ends))
@@ -128,6 +130,26 @@ impl Checks<'_> {
             Ok(String::from_utf8_lossy(&console).into_owned())
         })?;
         self.say(&lines)
+    }
+
+    /// Sampling in the guest, twice.
+    fn sampling(&mut self) -> anyhow::Result<()> {
+        let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
+        let before = self.report.console.len();
+        let end = self.boot(&hypervisor, &self.guest.clone(), task::SAMPLING)?;
+        self.ends.push(end);
+        let boot = Boot {
+            hypervisor: &hypervisor,
+            guest: &self.guest,
+            words: &self.words(task::SAMPLING),
+            timeout: self.timeout,
+        };
+        let (again, _) = machine::run(&boot, &mut io::sink())?;
+        let differs = self.report.console.as_bytes()[before..] != again;
+        self.say(&Report::line(
+            "sampling is the same in every run",
+            differs.then_some("the console is another"),
+        ))
     }
 
     /// Guests that the hypervisor must end, and say why.

@@ -21,9 +21,24 @@
 //! says which strand it is. No other build has it. What the guest is answered must be what the host is answered; where it
 //! is not, the first call that differs is named.
 //!
+//! # Sampling
+//! A guest samples with `guest_abi::sampling`, in its handler of overflow traps, on the same build of the hypervisor.
+//!
+//! - Real: the guest's trap table, and all that happens in it. `rd` and `wr` of %pcr and %pic trap there as illegal
+//!   instructions. The overflow trap is interrupt_level_15 (0x4f), which the processor takes when bit 15 of %softint is set
+//!   and PSTATE.IE and PIL let it; the address of a sample is the TPC of that trap, its mode is in TSTATE, its time %stick.
+//!   What the handler does is what a guest does on hardware, calls for HT included.
+//! - Modelled: the counters. The guest's handler of illegal instructions decodes the instruction, does it by the call that
+//!   only this build has, on the `StrandUnit` of `platform::models`, and skips it. They do not see what the processor does:
+//!   the guest tells them by the same call what happens, so it is known to a unit what must be counted. Where that leaves
+//!   an overflow pending, the hypervisor sets bit 15 of %softint, and the trap comes on return from the call, at the
+//!   instruction behind it, or when the guest lets it.
+//! - Not shown: a trap in the middle of a program that does not call, and how far it is from the instruction that caused
+//!   it; samples in user mode.
+//!
 //! # What QEMU does not show
-//! - %pcr and %pic: QEMU has neither. In every image here %pcr is a word of the strand's memory (feature `pcr-in-memory`
-//!   of `platform`), so that the one instruction that reads or writes it is a load or a store.
+//! - %pcr and %pic: QEMU has neither. In images with devices %pcr is a word of the strand's memory (feature
+//!   `pcr-in-memory` of `platform`), so that the one instruction that reads or writes it is a load or a store.
 //! - Devices of the processor: `mmio` reads 0 where they would be.
 //! - Isolation of memory: with the MMU off a guest reads and writes the hypervisor's memory, because the machine does
 //!   not translate real addresses. Nothing here says that a guest cannot.

@@ -10,7 +10,9 @@ mod faults;
 mod preserved;
 mod probes;
 mod report;
+mod sampled;
 mod swept;
+mod traps;
 
 use core::fmt::Write;
 
@@ -54,6 +56,7 @@ extern "C" fn guest_main() -> ! {
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
         5 => swept::exhaust(&mut report),
+        7 => sampled::run(&mut report),
         _ => preserved::trap_in_handlers(&mut report),
     }
     report.end()

@@ -9,7 +9,7 @@ use sweep::{Change, Configuration, System};
 use crate::report::Report;
 use crate::sun4v;
 
-fn control(control: Control) -> u64 {
+pub fn control(control: Control) -> u64 {
     let mut registers = control.registers();
     Sun4v::trap(&sun4v(), Trap::Fast, &mut registers);
     registers.o1

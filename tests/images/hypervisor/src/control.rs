@@ -1,5 +1,7 @@
-//! The guest's control of its machine and of who it is, for the sweep; in no image that is shipped.
+//! The guest's control of its machine and of who it is, for the sweep, and of its counters, for sampling; in no image
+//! that is shipped.
 
+use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -10,6 +12,7 @@ use perfctr_service::PerfCounterService;
 use platform::models::Devices;
 use platform::sparc64::{Call, start_over};
 use sweep::control::{Control, FUNCTION};
+use sweep::counters::Counters;
 use sweep::modelled::{Modelled, Service, caller};
 use sweep::{Configuration, System};
 
@@ -85,6 +88,7 @@ fn apply(control: Control) -> Option<u64> {
         Control::PowerOn(configuration) => power_on(configuration),
         Control::Caller(strand) => be(strand),
         Control::Recurse(depth) => return Some(recurse(depth)),
+        Control::Counters(counters) => return apply_to_counters(counters),
         Control::State => return RUNNING.0.get().map(|running| modelled(running).state()),
         Control::Change(change) => {
             if let Some(running) = RUNNING.0.get() {
@@ -130,6 +134,28 @@ fn be(strand: StrandId) {
             Some((running.hypervisor, caller(&running.configuration, strand)?))
         }),
     );
+}
+
+/// Changes the counters of the strand that calls. Events that leave an overflow trap pending raise it: the processor takes
+/// it as soon as it is the guest's again, and the guest's PSTATE.IE and PIL let it.
+fn apply_to_counters(counters: Counters) -> Option<u64> {
+    let (hypervisor, caller) = CALLER.0.get()?;
+    let devices = hypervisor.services().0.bus();
+    let mut unit = devices.strand_unit(caller.strand);
+    let value = counters.apply(&mut unit);
+    if matches!(counters, Counters::Happens(..)) && unit.trap_pending() {
+        raise_overflow_trap();
+    }
+    value
+}
+
+/// Bit 15 of %softint: interrupt_level_15, trap type 0x4f, by which the processor says that a counter has overflowed. The
+/// guest clears it.
+fn raise_overflow_trap() {
+    // SAFETY: sets this bit and does nothing else. The hypervisor itself takes no such interrupts.
+    unsafe {
+        asm!("wr {bit}, 0, %asr20", bit = in(reg) 1_u64 << 15, options(nostack, preserves_flags));
+    }
 }
 
 /// Needs one register window more than a call of one level less.

@@ -1,0 +1,141 @@
+! A trap table for a guest whose illegal instructions and overflow traps go to functions in Rust.
+
+        .register %g2, #scratch
+        .register %g3, #scratch
+
+        .macro vector to
+        ba,a,pt %xcc, \to
+        .align 32
+        .endm
+
+        .macro half illegal, overflow
+        .rept 0x10
+        vector guest_unexpected
+        .endr
+        vector \illegal
+        .rept 0x24 - 0x11
+        vector guest_unexpected
+        .endr
+        ba,a,pt %xcc, guest_clean_window
+        .align 128
+        .rept 0x4f - 0x28
+        vector guest_unexpected
+        .endr
+        vector \overflow
+        .rept 0x80 - 0x50
+        vector guest_unexpected
+        .endr
+        .rept 16
+        ba,a,pt %xcc, guest_spill
+        .align 128
+        .endr
+        .rept 16
+        ba,a,pt %xcc, guest_fill
+        .align 128
+        .endr
+        .rept 0x200 - 0x100
+        vector guest_unexpected
+        .endr
+        .endm
+
+        .section .text.traps, "ax"
+        .align 32768
+sampling_traps:
+        half illegal, overflow          ! from TL 0
+        half guest_unexpected, guest_unexpected
+
+! A trap from TL 0 and GL 0: calls a function at TL 0, with interrupts off. %o0 has the address of what it may change:
+! %g0 to %g7, %o0 to %o7, TPC, TNPC, TSTATE and %y; %o1 that of %l0 to %l7 and %i0 to %i7. (%g0 and %sp it cannot change.)
+        .macro into name, function
+\name:
+        save %sp, -336, %sp
+        rdpr %tpc, %l0
+        rdpr %tnpc, %l1
+        rdpr %tstate, %l2
+        rd %y, %l3
+        wrpr %g0, 0, %tl
+        wrpr %g0, 0, %gl
+        flushw
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        stx %g\n, [%sp + 2047 + 176 + 8 * \n]
+        stx %i\n, [%sp + 2047 + 240 + 8 * \n]
+        .endr
+        stx %l0, [%sp + 2047 + 304]
+        stx %l1, [%sp + 2047 + 312]
+        stx %l2, [%sp + 2047 + 320]
+        stx %l3, [%sp + 2047 + 328]
+        add %sp, 2047 + 176, %o0
+        call \function
+         add %fp, 2047, %o1
+        .irp n, 1, 2, 3, 4, 5, 6, 7
+        ldx [%sp + 2047 + 176 + 8 * \n], %g\n
+        .endr
+        .irp n, 0, 1, 2, 3, 4, 5, 7
+        ldx [%sp + 2047 + 240 + 8 * \n], %i\n
+        .endr
+        ldx [%sp + 2047 + 304], %l0
+        ldx [%sp + 2047 + 312], %l1
+        ldx [%sp + 2047 + 320], %l2
+        ldx [%sp + 2047 + 328], %l3
+        wr %l3, 0, %y
+        wrpr %g0, 1, %tl
+        wrpr %l0, 0, %tpc
+        wrpr %l1, 0, %tnpc
+        wrpr %l2, 0, %tstate
+        restore
+        retry
+        .endm
+
+        .section .text
+        into illegal, illegal_instruction
+        into overflow, counter_overflow
+
+        .globl take_traps
+take_traps:
+        set sampling_traps, %o0
+        retl
+         wrpr %o0, 0, %tba
+
+! Two places of a program where things happen, and what comes next.
+        .macro place name
+        .globl \name, \name\()_next
+\name:
+        ta 0x80
+\name\()_next:
+        retl
+         nop
+        .endm
+        place here
+        place there
+
+! Writes %o0 to %pic and reads it back, by way of each kind of register. The bits that came back otherwise.
+        .globl by_every_kind
+by_every_kind:
+        save %sp, -176, %sp
+        mov %i0, %g4
+        wr %g4, 0, %asr17
+        rd %asr17, %l3
+        xor %l3, %i0, %i1
+        not %i0, %l5
+        wr %l5, 0, %asr17
+        rd %asr17, %o4
+        xor %o4, %l5, %o4
+        or %o4, %i1, %i1
+        inc %i0
+        mov %i0, %o3
+        wr %o3, 0, %asr17
+        rd %asr17, %i5
+        xor %i5, %i0, %i5
+        or %i5, %i1, %i1
+        inc %i0
+        wr %i0, %g0, %asr17
+        rd %asr17, %g3
+        xor %g3, %i0, %g3
+        or %g3, %i1, %i1
+        wr %i0, -2, %asr17
+        rd %asr17, %o0
+        xor %o0, %i0, %o0
+        xor %o0, -2, %o0
+        or %o0, %i1, %i1
+        ret
+         restore %i1, 0, %o0

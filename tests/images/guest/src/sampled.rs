@@ -1,0 +1,522 @@
+//! Sampling by `guest-abi`, in the handler of overflow traps.
+//!
+//! The counters are a model in the hypervisor, which is told what happens: see [`traps`](crate::traps). Counts and samples
+//! are compared with what the model was told, by plain division: an event that is sampled every `p` times has been sampled
+//! `n / p` times when it has happened `n` times.
+
+use core::cell::UnsafeCell;
+use core::hint::black_box;
+
+use guest_abi::clock::Clock;
+use guest_abi::event::SparcEvent;
+use guest_abi::guest::{PerfCounters, StrandCounters, Sun4v};
+use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
+use guest_abi::sampling::{
+    EventReport, Interrupted, ModeSet, OwnCounters, Pace, Period, Profiler, Request, Sample,
+    SparcMode,
+};
+use guest_abi::{HvError, StrandId};
+use sweep::control::Control;
+use sweep::counters::Counters;
+
+use crate::probes::{self, Around};
+use crate::report::{Check, Report};
+use crate::sun4v;
+use crate::swept::control;
+use crate::traps::{self, Frame, TSTATE_PRIV};
+
+type Unit = OwnCounters<Sun4v, Sun4v>;
+type Taken = Sample<SparcSelect, SparcMode>;
+
+/// What the handler of overflow traps works with.
+struct Session {
+    unit: Unit,
+    profiler: Profiler<Unit, 1, 8>,
+    /// Whether the unit refused to go on.
+    refused: bool,
+}
+
+struct Shared(UnsafeCell<Option<Session>>);
+
+// SAFETY: there is one strand, and its interrupts are held back while it uses what is in it: see `with`.
+unsafe impl Sync for Shared {}
+
+static SESSION: Shared = Shared(UnsafeCell::new(None));
+
+/// The strand with every right, and the one without any.
+const STRAND: usize = 37;
+const WITHOUT_RIGHTS: usize = 38;
+
+/// Uses the session while the overflow trap is held back.
+fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
+    traps::hold(true);
+    // SAFETY: nothing else runs, and `work` does not come here.
+    let result = work(unsafe { &mut *SESSION.0.get() });
+    traps::hold(false);
+    result
+}
+
+/// The overflow trap.
+pub fn overflowed(frame: &Frame) {
+    // SAFETY: in the trap handler, which does not come while somebody else uses it.
+    if let Some(session) = unsafe { &mut *SESSION.0.get() } {
+        let at = Interrupted {
+            address: frame.tpc,
+            mode: if frame.tstate & TSTATE_PRIV == 0 {
+                SparcMode::User
+            } else {
+                SparcMode::Privileged
+            },
+            ..now()
+        };
+        let handled = session.profiler.handle(&mut session.unit, &at);
+        session.refused |= handled.is_err();
+    }
+}
+
+/// What is interrupted by a call from here.
+fn now() -> Interrupted<SparcMode> {
+    Interrupted {
+        address: 0,
+        strand: strand(STRAND),
+        time: sun4v().ticks(),
+        mode: SparcMode::Privileged,
+    }
+}
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap_or_else(|| panic!("no strand {number}"))
+}
+
+fn be(number: usize) {
+    control(Control::Caller(strand(number)));
+}
+
+fn counters(counters: Counters) {
+    control(Control::Counters(counters));
+}
+
+/// Where things happen.
+#[derive(Clone, Copy)]
+enum Place {
+    Here,
+    There,
+}
+
+impl Place {
+    /// The instruction behind the one at which things happen.
+    fn next(self) -> u64 {
+        let next = match self {
+            Self::Here => &raw const traps::here_next,
+            Self::There => &raw const traps::there_next,
+        };
+        next as u64
+    }
+}
+
+fn happens_at(place: Place, mode: SparcMode, event: SparcEvent, times: u32) {
+    let happens = Control::Counters(Counters::Happens(mode, event, times));
+    let [o0, o1, o2, o3, o4, o5] = happens.registers().to_array();
+    // SAFETY: calls the hypervisor, which changes nothing but registers that the ABI lets it change.
+    unsafe {
+        match place {
+            Place::Here => traps::here(o0, o1, o2, o3, o4, o5),
+            Place::There => traps::there(o0, o1, o2, o3, o4, o5),
+        };
+    }
+}
+
+fn happens(event: SparcEvent, times: u32) {
+    happens_at(Place::Here, SparcMode::Privileged, event, times);
+}
+
+/// Starts to sample these events, each every so many times.
+fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
+    let service = PerfCounters::negotiate_best(sun4v()).ok();
+    let mut requests = [Request {
+        event: SparcEvent::Loads.into(),
+        pace: None,
+    }; 2];
+    let requests = &mut requests[..sampled.len()];
+    for (request, (event, period)) in requests.iter_mut().zip(sampled) {
+        *request = Request {
+            event: (*event).into(),
+            pace: Period::new(*period).map(Pace::every),
+        };
+    }
+    let profiler = Profiler::new(ModeSet::from(mode), requests);
+    with(|shared| {
+        let session = shared.insert(Session {
+            unit: OwnCounters::new(sun4v(), service),
+            profiler: profiler.unwrap_or_else(|error| panic!("{error:?}")),
+            refused: false,
+        });
+        session.profiler.start(&mut session.unit, sun4v().ticks())
+    })
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    interrupts: u64,
+    spurious: u64,
+    lost: u64,
+    refused: bool,
+}
+
+impl Outcome {
+    /// So many interrupts, and all is well.
+    const fn of(interrupts: u64) -> Self {
+        Self {
+            interrupts,
+            spurious: 0,
+            lost: 0,
+            refused: false,
+        }
+    }
+}
+
+/// Stops, and ends the session: what came of it, and what there is to say about each event.
+fn stop() -> (Outcome, [Option<EventReport<SparcSelect>>; 2]) {
+    with(|shared| {
+        let Some(mut session) = shared.take() else {
+            panic!("nothing is sampled");
+        };
+        session.profiler.stop(&mut session.unit, &now());
+        let outcome = Outcome {
+            interrupts: session.profiler.interrupts(),
+            spurious: session.profiler.spurious(),
+            lost: session.profiler.lost(),
+            refused: session.refused,
+        };
+        let mut events = session.profiler.events();
+        (outcome, [events.next(), events.next()])
+    })
+}
+
+fn pop() -> Option<Taken> {
+    with(|shared| shared.as_mut()?.profiler.pop())
+}
+
+/// Events, samples and missed samples of a counter.
+fn counted(report: Option<EventReport<SparcSelect>>) -> Option<[u64; 3]> {
+    let report = report?;
+    let estimate = report.estimate?;
+    // Counted all the time, so not estimated at all.
+    (estimate.error == Some(0)).then_some([estimate.events, report.samples, report.missed])
+}
+
+pub fn run(report: &mut Report) {
+    let Some(configuration) = Counters::configuration() else {
+        panic!("no machine");
+    };
+    control(Control::PowerOn(configuration));
+    be(STRAND);
+    traps::install();
+    registers(&mut report.check("%pcr and %pic by rd and wr, which trap"));
+    two_counters(
+        &mut report.check("samples in the overflow handler: address, time, event, period"),
+    );
+    at_once(&mut report.check("two counters that overflow at once take one trap and two samples"));
+    goes_on(&mut report.check("what an overflow trap interrupts goes on as it was"));
+    early(&mut report.check("overflow traps that come 16 events early"));
+    beyond(&mut report.check("counts of more than 32 bits, over overflows"));
+    held_back(&mut report.check("an overflow trap that is held back is late, not lost"));
+    spurious(&mut report.check("an overflow trap for nothing is spurious"));
+    full(&mut report.check("samples without room are counted"));
+    hyperprivileged(&mut report.check("hyperprivileged events are sampled, by the service"));
+    no_right(&mut report.check("hyperprivileged events without the right"));
+}
+
+fn registers(check: &mut Check<'_>) {
+    for value in [0, 0x1234_5678_9abc_def0, u64::MAX, 1 << 63] {
+        // SAFETY: the probe keeps what the ABI asks it to keep.
+        let changed = unsafe { traps::by_every_kind(value) };
+        check.same(value, changed, 0);
+        sun4v().set_pic(SparcPic::from(value));
+        check.same("pic", u64::from(sun4v().pic()), value);
+    }
+    // All bits but the reserved ones, and HT, which privileged code cannot write.
+    sun4v().set_pcr(SparcPcr::from(u64::MAX));
+    check.same("pcr", sun4v().pcr().into(), 0xc000_0000_ffff_fff7_u64);
+    sun4v().set_pcr(SparcPcr::new());
+    check.same("pcr", sun4v().pcr().into(), 0_u64);
+}
+
+/// Two events, at two places, each by a few at a time.
+fn two_counters(check: &mut Check<'_>) {
+    const EVENTS: [(SparcEvent, u64); 2] = [(SparcEvent::Loads, 1000), (SparcEvent::Stores, 700)];
+    let started = start(
+        SparcMode::Privileged,
+        &EVENTS.map(|(event, period)| (event, period as u32)),
+    );
+    check.same("start", started, Ok(()));
+    let mut totals = [0; 2];
+    let mut time = 0;
+    for round in 0_u32..400 {
+        let place = if round % 3 == 0 {
+            Place::There
+        } else {
+            Place::Here
+        };
+        // What other modes do is not counted.
+        happens_at(place, SparcMode::User, SparcEvent::Loads, 5000);
+        happens_at(place, SparcMode::Hyperprivileged, SparcEvent::Stores, 5000);
+        for (number, (event, period)) in EVENTS.into_iter().enumerate() {
+            let times = [5 + round * 37 % 90, 1 + round * 53 % 60][number];
+            let before = totals[number] / period;
+            totals[number] += u64::from(times);
+            happens_at(place, SparcMode::Privileged, event, times);
+            let due = (totals[number] / period > before).then_some((
+                place.next(),
+                STRAND,
+                SparcMode::Privileged,
+                event.into(),
+                period,
+            ));
+            let sample = pop();
+            let found = sample.map(|sample| {
+                let Interrupted {
+                    address,
+                    strand,
+                    mode,
+                    ..
+                } = sample.at;
+                (address, strand.index(), mode, sample.event, sample.period)
+            });
+            check.same((round, event), found, due);
+            if let Some(sample) = sample {
+                check.same(
+                    "time",
+                    sample.at.time > time && sample.at.time < sun4v().ticks(),
+                    true,
+                );
+                time = sample.at.time;
+            }
+        }
+    }
+    let [loads, stores] = totals;
+    let (outcome, [first, second]) = stop();
+    check.same("outcome", outcome, Outcome::of(loads / 1000 + stores / 700));
+    check.same("loads", counted(first), Some([loads, loads / 1000, 0]));
+    check.same("stores", counted(second), Some([stores, stores / 700, 0]));
+    // Enough for samples of both.
+    check.same("enough", loads > 19_000 && stores > 11_000, true);
+}
+
+fn at_once(check: &mut Check<'_>) {
+    let _ = start(
+        SparcMode::Privileged,
+        &[(SparcEvent::Loads, 100), (SparcEvent::Loads, 100)],
+    );
+    for _ in 0..100 {
+        happens(SparcEvent::Loads, 10);
+        let samples = [pop(), pop(), pop()].map(|sample| sample.is_some());
+        check.same(
+            "a pair or nothing",
+            samples[0] == samples[1] && !samples[2],
+            true,
+        );
+    }
+    let (outcome, reports) = stop();
+    check.same("outcome", outcome, Outcome::of(10));
+    check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
+}
+
+/// Every register around a call behind which the trap comes, and 20 calls deep, so with every number of free windows.
+fn goes_on(check: &mut Check<'_>) {
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
+    let ten = Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10);
+    let call = Control::Counters(ten).registers().to_array();
+    let mut found = Around::default();
+    // SAFETY: the probe keeps what the ABI asks it to keep.
+    unsafe { probes::around_fast(&call, &mut found) };
+    let [_, o1, o2, o3, o4, o5] = call;
+    let mut after = found.before;
+    // CANSAVE, CANRESTORE and CLEANWIN: the handler needs windows, too.
+    for windows in [1, 2, 4] {
+        after[windows] = found.after[windows];
+    }
+    let expected = Around {
+        o: [0, o1, o2, o3, o4, o5, 192, 0x173],
+        l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
+        i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
+        g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
+        before: found.before,
+        after,
+    };
+    check.same("registers", found, expected);
+    check.same("sampled", pop().is_some(), true);
+    for _ in 0..2 {
+        check.same("depth", deep(20), 20 * 21 / 2);
+    }
+    let (outcome, [report, _]) = stop();
+    // The ring is full after eight of the 84 in the recursions.
+    check.same(
+        "outcome",
+        outcome,
+        Outcome {
+            lost: 76,
+            ..Outcome::of(85)
+        },
+    );
+    check.same("loads", counted(report), Some([850, 85, 0]));
+}
+
+/// The sum of the numbers up to `depth`, while the trap comes before and after each call.
+#[inline(never)]
+fn deep(depth: u64) -> u64 {
+    happens(SparcEvent::Loads, 10);
+    let sum = match black_box(depth) {
+        0 => 0,
+        depth => depth + black_box(deep(depth - 1)),
+    };
+    happens(SparcEvent::Loads, 10);
+    sum
+}
+
+fn early(check: &mut Check<'_>) {
+    counters(Counters::Early(16));
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Stores, 100)]);
+    for total in 1_u64..=1000 {
+        happens(SparcEvent::Stores, 1);
+        // At 84, 184, 284 and so on.
+        check.same(
+            total,
+            pop().map(|sample| sample.period),
+            (total % 100 == 84).then_some(100),
+        );
+    }
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, Outcome::of(10));
+    check.same("stores", counted(report), Some([1000, 10, 0]));
+    counters(Counters::Early(0));
+}
+
+fn beyond(check: &mut Check<'_>) {
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1 << 30)]);
+    let mut sampled = 0;
+    for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
+        happens(SparcEvent::Loads, 0x7000_0001);
+        sampled += pop().map_or(0, |sample| sample.period);
+        // All periods that are over, whether they had a sample of their own or not.
+        check.same(total, sampled, total >> 30 << 30);
+    }
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, Outcome::of(12));
+    // 0x5_4000_000c events are 21 periods, of which 12 have a sample.
+    check.same("loads", counted(report), Some([0x5_4000_000c, 12, 9]));
+}
+
+fn held_back(check: &mut Check<'_>) {
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
+    traps::hold(true);
+    for _ in 0..3 {
+        happens(SparcEvent::Loads, 1100);
+    }
+    // Letting it come is the first that `pop` does not do before it looks.
+    check.same("held back", pop(), None);
+    check.same("let come", pop().map(|sample| sample.period), Some(3000));
+    check.same("once", pop(), None);
+    // It goes on, at 4000.
+    for (times, period) in [(699, None), (1, Some(1000)), (999, None), (1, Some(1000))] {
+        happens(SparcEvent::Loads, times);
+        check.same(times, pop().map(|sample| sample.period), period);
+    }
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, Outcome::of(3));
+    check.same("loads", counted(report), Some([5000, 3, 2]));
+}
+
+fn spurious(check: &mut Check<'_>) {
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
+    traps::hold(true);
+    happens(SparcEvent::Loads, 1200);
+    // Deals with the overflow; its trap still comes, when `with` has ended.
+    let rotated = with(|shared| {
+        let session = shared.as_mut()?;
+        session.profiler.rotate(&mut session.unit, &now()).ok()
+    });
+    check.same(
+        "dealt with",
+        rotated.is_some_and(|cause| !cause.is_spurious()),
+        true,
+    );
+    check.same("one", [pop().is_some(), pop().is_some()], [true, false]);
+    happens(SparcEvent::Loads, 800);
+    check.same("goes on", pop().map(|sample| sample.period), Some(1000));
+    let (outcome, [report, _]) = stop();
+    check.same(
+        "outcome",
+        outcome,
+        Outcome {
+            spurious: 1,
+            ..Outcome::of(2)
+        },
+    );
+    check.same("loads", counted(report), Some([2000, 2, 0]));
+}
+
+/// There is room for eight.
+fn full(check: &mut Check<'_>) {
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
+    for _ in 0..20 {
+        happens(SparcEvent::Loads, 10);
+    }
+    let mut kept = 0;
+    while pop().is_some() {
+        kept += 1;
+    }
+    check.same("kept", kept, 8);
+    let (outcome, [report, _]) = stop();
+    check.same(
+        "outcome",
+        outcome,
+        Outcome {
+            lost: 12,
+            ..Outcome::of(20)
+        },
+    );
+    check.same("loads", counted(report), Some([200, 20, 0]));
+}
+
+fn hyperprivileged(check: &mut Check<'_>) {
+    let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
+    check.same("start", started, Ok(()));
+    for _ in 0..100 {
+        happens_at(
+            Place::There,
+            SparcMode::Hyperprivileged,
+            SparcEvent::Loads,
+            10,
+        );
+        happens(SparcEvent::Loads, 1000);
+        // Its sample names what the trap handler can return to.
+        let place = pop().map(|sample| sample.at.address);
+        check.same(
+            "address",
+            place.is_none_or(|place| place == Place::There.next()),
+            true,
+        );
+    }
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, Outcome::of(20));
+    check.same("loads", counted(report), Some([1000, 20, 0]));
+}
+
+fn no_right(check: &mut Check<'_>) {
+    be(WITHOUT_RIGHTS);
+    let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
+    check.same("start", started, Err(HvError::NoAccess));
+    happens_at(
+        Place::Here,
+        SparcMode::Hyperprivileged,
+        SparcEvent::Loads,
+        100,
+    );
+    check.same("nothing", pop(), None);
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, Outcome::of(0));
+    check.same("loads", counted(report), None);
+    be(STRAND);
+}

@@ -1,0 +1,175 @@
+//! Traps of a guest that samples: the overflow trap, and %pcr and %pic, which this processor does not have.
+//!
+//! The trap table, the traps, and what is saved and restored around them, are those of any guest. An illegal instruction
+//! that reads or writes %pcr or %pic is done by a call to the hypervisor, on a model of them, and skipped.
+
+use core::arch::{asm, global_asm};
+
+use sweep::control::Control;
+use sweep::counters::Counters;
+
+use crate::sampled;
+use crate::swept::control;
+
+global_asm!(include_str!("../../assembly/traps.s"), options(raw));
+
+/// The state of what was interrupted.
+#[repr(C)]
+pub struct Frame {
+    /// %g0 to %g7, and %o0 to %o7.
+    globals_and_outs: [u64; 16],
+    pub tpc: u64,
+    tnpc: u64,
+    pub tstate: u64,
+    y: u64,
+}
+
+/// %l0 to %l7 and %i0 to %i7 of what was interrupted.
+type Window = [u64; 16];
+
+unsafe extern "C" {
+    /// From now on illegal instructions and overflow traps are dealt with here.
+    fn take_traps();
+    /// Traps with these in %o0 to %o5.
+    pub fn here(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
+    pub fn there(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
+    /// The instructions behind those traps.
+    pub static here_next: u8;
+    pub static there_next: u8;
+    /// Writes and reads %pic by way of each kind of register. The bits that came back otherwise.
+    pub fn by_every_kind(value: u64) -> u64;
+}
+
+/// PSTATE with PEF, PRIV and IE.
+const INTERRUPTIBLE: u64 = 0x16;
+
+/// Bit 15 of %softint: the overflow trap.
+const OVERFLOW: u64 = 1 << 15;
+
+/// TSTATE has PSTATE from bit 8 on, and there PRIV is bit 2.
+pub const TSTATE_PRIV: u64 = 1 << 10;
+
+/// PIL that holds the overflow trap back.
+const ALL_HELD: u64 = 15;
+
+/// Sets the trap table up. The overflow trap is held back.
+pub fn install() {
+    hold(true);
+    // SAFETY: the table has handlers for windows, too. PIL is 15.
+    unsafe {
+        take_traps();
+        asm!("wrpr {pstate}, 0, %pstate", pstate = in(reg) INTERRUPTIBLE, options(nostack));
+    }
+}
+
+/// Holds the overflow trap back, or lets it come.
+pub fn hold(held: bool) {
+    let pil = if held { ALL_HELD } else { 0 };
+    // SAFETY: no other interrupt is asked for.
+    unsafe { asm!("wrpr {pil}, 0, %pil", pil = in(reg) pil, options(nostack)) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn counter_overflow(frame: &mut Frame, _: &mut Window) {
+    // SAFETY: clears this bit and does nothing else.
+    unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) OVERFLOW, options(nostack)) }
+    sampled::overflowed(frame);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
+    // SAFETY: the address of an instruction that was fetched.
+    let code = unsafe { (frame.tpc as *const u32).read_volatile() };
+    let Some(access) = Access::decode(code) else {
+        panic!("illegal instruction {code:#x} at {:#x}", frame.tpc);
+    };
+    match access {
+        Access::Read(asr, rd) => {
+            let value = control(Control::Counters(asr.read()));
+            if let Some(register) = register(frame, window, rd) {
+                *register = value;
+            }
+        }
+        Access::Write(asr, rs1, operand) => {
+            let mut value = |number| register(frame, window, number).map_or(0, |value| *value);
+            let value = value(rs1)
+                ^ match operand {
+                    Operand::Register(rs2) => value(rs2),
+                    Operand::Immediate(number) => number,
+                };
+            control(Control::Counters(asr.write(value)));
+        }
+    }
+    frame.tpc = frame.tnpc;
+    frame.tnpc += 4;
+}
+
+/// A register, by its number in an instruction. None for %g0.
+fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Option<&'a mut u64> {
+    match number {
+        0 => None,
+        1..16 => frame.globals_and_outs.get_mut(number as usize),
+        _ => window.get_mut(number as usize - 16),
+    }
+}
+
+/// A register that the processor does not have.
+#[derive(Clone, Copy)]
+enum Asr {
+    Pcr,
+    Pic,
+}
+
+impl Asr {
+    const fn new(number: u32) -> Option<Self> {
+        match number {
+            16 => Some(Self::Pcr),
+            17 => Some(Self::Pic),
+            _ => None,
+        }
+    }
+
+    const fn read(self) -> Counters {
+        match self {
+            Self::Pcr => Counters::Pcr,
+            Self::Pic => Counters::Pic,
+        }
+    }
+
+    const fn write(self, value: u64) -> Counters {
+        match self {
+            Self::Pcr => Counters::SetPcr(value),
+            Self::Pic => Counters::SetPic(value),
+        }
+    }
+}
+
+enum Operand {
+    Register(u32),
+    Immediate(u64),
+}
+
+/// `rd %asr, rd`, or `wr rs1, operand, %asr`.
+enum Access {
+    Read(Asr, u32),
+    Write(Asr, u32, Operand),
+}
+
+impl Access {
+    fn decode(code: u32) -> Option<Self> {
+        let (rd, rs1) = (code >> 25 & 31, code >> 14 & 31);
+        match (code >> 30, code >> 19 & 0x3f) {
+            (2, 0x28) => Some(Self::Read(Asr::new(rs1)?, rd)),
+            (2, 0x30) => {
+                let operand = if code >> 13 & 1 == 0 {
+                    Operand::Register(code & 31)
+                } else {
+                    // 13 bits with a sign.
+                    Operand::Immediate(i64::from((code << 19) as i32 >> 19) as u64)
+                };
+                Some(Self::Write(Asr::new(rd)?, rs1, operand))
+            }
+            _ => None,
+        }
+    }
+}

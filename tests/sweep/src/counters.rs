@@ -1,0 +1,84 @@
+//! %pcr and %pic of the strand that calls, for a processor that has neither, and events for them to count.
+
+use guest_abi::event::SparcEvent;
+use guest_abi::sampling::{SparcMode, UnitMode};
+use perfctr_service::Grant;
+use platform::models::{Early, StrandUnit};
+use platform::{Machine, Model};
+
+use crate::Configuration;
+use crate::configuration::guest;
+
+/// What a guest can do to the model of its strand's counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counters {
+    /// %o1 is %pcr.
+    Pcr,
+    /// Writes %pcr, as privileged code does.
+    SetPcr(u64),
+    /// %o1 is %pic.
+    Pic,
+    /// Writes %pic.
+    SetPic(u64),
+    /// From now on the overflow trap comes up to so many events early, 0 to 16.
+    Early(u8),
+    /// In this mode, this happens so often. The overflow trap is taken at the instruction behind the call.
+    Happens(SparcMode, SparcEvent, u32),
+}
+
+impl Counters {
+    /// A machine with a guest that may count everything, on strand 37, and one that has no rights, on strand 38.
+    pub fn configuration() -> Option<Configuration> {
+        let machine = Machine::new(Model::Maramba, 1).ok()?;
+        let guests = [guest([37], Grant::ALL), guest([38], Grant::NONE)];
+        Some(Configuration::new(machine, guests))
+    }
+
+    /// In three words, of which the first is below 6.
+    pub(crate) fn to_words(self) -> [u64; 3] {
+        match self {
+            Self::Pcr => [0, 0, 0],
+            Self::SetPcr(value) => [1, value, 0],
+            Self::Pic => [2, 0, 0],
+            Self::SetPic(value) => [3, value, 0],
+            Self::Early(early) => [4, early.into(), 0],
+            Self::Happens(mode, event, times) => {
+                let what = (mode.index() as u64) << 16 | u64::from(event.code());
+                [5, what, times.into()]
+            }
+        }
+    }
+
+    /// From such words.
+    pub(crate) fn from_words([kind, a, b]: [u64; 3]) -> Option<Self> {
+        Some(match kind {
+            0 => Self::Pcr,
+            1 => Self::SetPcr(a),
+            2 => Self::Pic,
+            3 => Self::SetPic(a),
+            4 => Self::Early(u8::try_from(a).ok()?),
+            5 => {
+                let mode = *SparcMode::ALL.get((a >> 16) as usize)?;
+                let event = SparcEvent::from_code(a as u16)?;
+                Self::Happens(mode, event, u32::try_from(b).ok()?)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Does it. What the call returns in %o1, if anything.
+    pub fn apply(self, unit: &mut StrandUnit) -> Option<u64> {
+        match self {
+            Self::Pcr => return Some(unit.pcr()),
+            Self::SetPcr(value) => unit.set_pcr_privileged(value),
+            Self::Pic => return Some(unit.pic()),
+            Self::SetPic(value) => unit.set_pic(value),
+            Self::Early(events) => unit.set_early(Early::new(events).unwrap_or(Early::MOST)),
+            Self::Happens(mode, event, times) => {
+                unit.set_mode(mode);
+                unit.count(event, times);
+            }
+        }
+        None
+    }
+}
