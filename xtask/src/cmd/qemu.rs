@@ -40,9 +40,9 @@ pub struct Args {
     #[arg(long, value_name = "D", default_value = "models", requires = "guest")]
     devices: Devices,
 
-    /// End a run after this many seconds
-    #[arg(long, value_name = "S", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// End a run after this many seconds [default: 60 with --guest, else 600]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
 
     /// Write the checks, the instruction counts and the console as JSON
     #[arg(long, value_name = "FILE")]
@@ -58,7 +58,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let entry = args.guest.as_deref().map(entry).transpose()?;
     let output = args.json.map(OutputFile::create).transpose()?;
     let toolchain = Toolchain::find()?;
-    let timeout = Duration::from_secs(args.timeout);
+    let seconds = args
+        .timeout
+        .unwrap_or(if entry.is_some() { 60 } else { 600 });
+    let timeout = Duration::from_secs(seconds);
     let (report, ends) = match args.guest.zip(entry) {
         None => checks::run(&toolchain, machine, timeout)?,
         Some((guest, entry)) => {
@@ -80,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         output.complete()?;
     }
     for end in ends {
-        judge(&end, args.timeout)?;
+        judge(&end, seconds)?;
     }
     if let [first, ..] = &*report.failed {
         let count = report.failed.len();
