@@ -5,10 +5,12 @@ use std::fmt::Write;
 /// How many names are suggested at most.
 const SUGGESTIONS: usize = 3;
 
-/// Says that there is no `what` called `text`, and which of `names` are nearest to it.
+/// Says that there is no `what` called `text`, and which of `names` are nearest to it: one line, whatever they are.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let mut message = format!("there is no {what} '{text}'");
-    let near = nearest(text, names);
+    let mut message = format!("there is no {what} '{}'", text.escape_debug());
+    let near: Vec<String> = (nearest(text, names).into_iter())
+        .map(|name| name.escape_debug().to_string())
+        .collect();
     if let Some((last, others)) = near.split_last() {
         let _ = match others {
             [] => write!(message, "; did you mean {last}?"),
@@ -52,6 +54,10 @@ mod tests {
         assert_eq!(
             unknown("machine", "T5440", ["maramba", "batoka"].into_iter()),
             "there is no machine 'T5440'; did you mean batoka?"
+        );
+        assert_eq!(
+            unknown("node", "a\n0", ["a\n1"].into_iter()),
+            "there is no node 'a\\n0'; did you mean a\\n1?"
         );
     }
 }
