@@ -1,4 +1,25 @@
 //! Who may use what: grants with the semantics of LDoms' `perf-counters` property, deny by default.
+//!
+//! # What guests learn of each other
+//! By calls alone, nothing: no status and no value depends on what another guest has called or written, not when a right
+//! passes from the one to the other either. What a guest notices is what concerns the whole machine: a unit out of service,
+//! and the operator's steps.
+//!
+//! By what the counters count, the holder of `global` learns of everyone, since these units count for everyone alike:
+//!
+//! - a memory channel: the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
+//! - a hub: the coherence traffic between all nodes, packet by packet, for whatever guest.
+//!
+//! So it sees how much memory and how many remote lines the others use, and when. It sees no address and no content, and
+//! not who it was; but where only one other guest is at work, that is no secret. Who has to hide it cannot share a machine
+//! with a holder of `global`.
+//!
+//! In the other direction, PERF_CONFIG says which misses the L2 of a node reports. A guest on the same node that counts its
+//! own L2 misses in %pic gets other counts when the holder of `global` changes it.
+//!
+//! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly on its own behalf, but an interrupt
+//! for someone else counts as well. The holder of `strand` counts its own strand's events, whose number says how the others
+//! share caches and cores with it, as time does.
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,0 +1,228 @@
+//! A script and what B does in between.
+
+use std::collections::BTreeMap;
+
+use perfctr_service::statistics::Statistics;
+use tests::board::Board;
+use tests::comparison::{all_units, board, node_of, unit};
+use tests::machine::{MachineUnderTest, guest_id, strand};
+use tests::oracle::{Cell, Fault, HubCondition, Unit, World};
+use tests::random::Random;
+
+use crate::script::{Script, Step, random_call};
+use crate::{A, B};
+
+/// What A gets from a call: %o0 to %o5, whether it has ended, and what it has written.
+pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, u8)>);
+
+/// What is there of A at the end: its PCRs and PICs, what it holds, and what it has written to devices if it has `global`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct End {
+    statistics: Statistics,
+    own: Vec<(u64, u64)>,
+    granted: perfctr_service::Grant,
+    devices: Vec<(Cell, u64)>,
+}
+
+/// What came of a run.
+pub(crate) struct Outcome {
+    pub(crate) observations: Vec<Observation>,
+    pub(crate) end: End,
+    /// Before which step B has taken which units out of service.
+    pub(crate) taken_out: Vec<(usize, Unit)>,
+}
+
+/// What B does in a run.
+pub(crate) enum Other<'a> {
+    /// Whatever comes into its mind.
+    Random(Random),
+    /// It takes these units out of service.
+    TakesOut(&'a [(usize, Unit)]),
+}
+
+struct Run<'a> {
+    script: &'a Script,
+    board: &'a Board,
+    machine: MachineUnderTest<'a>,
+    ticks: u64,
+    /// What is wrong with the devices.
+    broken: Vec<(Cell, Fault)>,
+    hubs: [HubCondition; 4],
+}
+
+pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
+    let board = board(&script.world);
+    let channels: Vec<(usize, usize)> = script.world.disabled_channels.iter().copied().collect();
+    let mut run = Run {
+        script,
+        board: &board,
+        machine: MachineUnderTest::new(&board, &channels, &script.world.guests),
+        ticks: 0,
+        broken: Vec::new(),
+        hubs: Default::default(),
+    };
+    let mut observations = Vec::new();
+    let mut taken_out = Vec::new();
+    for (place, step) in script.steps.iter().enumerate() {
+        match &mut other {
+            Other::Random(random) => {
+                let before = run.out_of_service();
+                for _ in 0..random.below(6) {
+                    run.other_acts(random);
+                }
+                let now = run.out_of_service().into_iter();
+                taken_out.extend(
+                    now.filter(|unit| !before.contains(unit))
+                        .map(|unit| (place, unit)),
+                );
+            }
+            Other::TakesOut(units) => {
+                for (_, unit) in units.iter().filter(|(at, _)| *at == place) {
+                    run.other_takes_out(*unit);
+                }
+            }
+        }
+        run.machine.take_console();
+        observations.extend(run.step(step));
+    }
+    Outcome {
+        observations,
+        end: run.end(),
+        taken_out,
+    }
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step) -> Option<Observation> {
+        let machine = &self.machine;
+        match *step {
+            Step::Call(strand, trap, registers) => {
+                let (registers, exited) = machine.trap(strand, trap, registers);
+                return Some((registers, exited, machine.take_console()));
+            }
+            Step::Pcr(strand, value) => self.board.put_pcr(strand, value),
+            Step::Pic(strand, value) => self.board.put_pic(strand, value),
+            Step::Reset => machine.begin_reset(A),
+            Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
+            Step::Answer(strand) => drop(machine.answer(strand)),
+            Step::AllAnswer => {
+                // A change that has to clear a busy hub is not at its end before that is free.
+                if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
+                    machine.all_answer();
+                }
+            }
+            Step::Time(ticks) => {
+                self.ticks += ticks;
+                for guest in &self.script.world.guests {
+                    for strand in &guest.strands {
+                        self.board.set_ticks(*strand, self.ticks);
+                    }
+                }
+            }
+            Step::Break(cell, fault) => {
+                self.broken.push((cell, fault));
+                self.arrange_devices();
+            }
+            Step::Hub(hub, condition) => {
+                self.hubs[hub] = condition;
+                self.arrange_devices();
+            }
+            Step::Mend => {
+                self.broken.clear();
+                self.hubs = Default::default();
+                self.arrange_devices();
+                for out in self.out_of_service() {
+                    let on = strand(64 * node_of(out) as u16);
+                    machine.service().return_to_service(on, unit(out)).unwrap();
+                }
+            }
+        }
+        None
+    }
+
+    fn arrange_devices(&self) {
+        self.board.mend();
+        for (cell, fault) in &self.broken {
+            self.board.break_cell(*cell, *fault);
+        }
+        for (hub, condition) in self.hubs.iter().enumerate() {
+            self.board.set_hub(hub, *condition);
+        }
+    }
+
+    fn out_of_service(&self) -> Vec<Unit> {
+        let service = self.machine.service();
+        all_units()
+            .filter(|one| service.is_out_of_service(unit(*one)))
+            .collect()
+    }
+
+    fn other_acts(&self, random: &mut Random) {
+        let strand = random.one_of(&self.script.world.guests[B].strands);
+        match random.below(20) {
+            0 => self.board.put_pcr(strand, random.next_u64()),
+            1 => self.board.put_pic(strand, random.next_u64()),
+            2 if self.machine.service().pending().is_none()
+                && self.hubs.iter().all(|hub| *hub != HubCondition::Busy) =>
+            {
+                self.machine.reset_guest(B);
+            }
+            2 | 3 => drop(
+                self.machine
+                    .negotiate(strand, 1, random.one_of(&[0, 1, 1, 1])),
+            ),
+            _ => {
+                let (trap, registers) = random_call(random);
+                self.machine.trap(strand, trap, registers);
+            }
+        }
+    }
+
+    /// By one access that faults. That the access is B's to make is so because it has made one in the other run.
+    fn other_takes_out(&self, unit: Unit) {
+        let strand = match unit {
+            Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())
+                .find(|strand| World::node_of(**strand) == node)
+                .unwrap(),
+            Unit::Mcu { .. } | Unit::Hub(_) => self.script.world.guests[B].strands[0],
+        };
+        let id = match (unit, unit.cells()[0]) {
+            (Unit::L2 { .. }, _) | (_, Cell::L2 { .. }) => 1,
+            (_, Cell::Register(id)) => id,
+        };
+        assert_eq!(self.machine.negotiate(strand, 1, 1), 0);
+        self.board.mend();
+        for cell in unit.cells() {
+            self.board.break_cell(cell, Fault::Always);
+        }
+        assert_eq!(self.machine.get(strand, id).0, 13);
+        self.arrange_devices();
+        assert!(self.out_of_service().contains(&unit));
+    }
+
+    fn end(&self) -> End {
+        let service = self.machine.service();
+        let strands = &self.script.world.guests[A].strands;
+        let (pcrs, pics) = (self.board.pcrs(), self.board.pics());
+        let held = |map: &BTreeMap<u16, u64>, strand| map.get(strand).copied().unwrap_or(0);
+        let granted = service.held(guest_id(A));
+        let nodes: Vec<usize> = strands.iter().map(|one| World::node_of(*one)).collect();
+        let out = self.out_of_service();
+        let mut devices: Vec<(Cell, u64)> = self.board.cells().into_iter().collect();
+        devices.retain(|(cell, value)| {
+            let is_of = match Unit::of(*cell) {
+                Unit::L2 { node } | Unit::Mcu { node, .. } => nodes.contains(&node),
+                Unit::Hub(_) => true,
+            };
+            granted.global && is_of && *value != 0 && !out.contains(&Unit::of(*cell))
+        });
+        End {
+            statistics: service.statistics(guest_id(A)),
+            own: (strands.iter())
+                .map(|strand| (held(&pcrs, strand), held(&pics, strand)))
+                .collect(),
+            granted,
+            devices,
+        }
+    }
+}
