@@ -1,0 +1,284 @@
+//! Sequences of hypercalls against the reference model: many guests and strands, versions, faults, and grants that change
+//! between the calls.
+//!
+//! An input is a machine with its guests, then steps, until it ends. Each byte is a choice, so that every input is a
+//! sequence.
+
+use tests::comparison::{Comparison, board};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
+
+/// What a sequence has reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Calls by the status that they returned.
+    pub statuses: [u32; 14],
+    /// Calls while a change of rights was under way.
+    pub pending: u32,
+    /// Changes of rights that were accepted, and resets.
+    pub changes: u32,
+    /// Devices that broke.
+    pub broken: u32,
+}
+
+/// Makes these steps on both sides.
+///
+/// # Panics
+/// At any difference.
+pub fn check(bytes: &[u8]) -> Reached {
+    let mut reached = Reached::default();
+    // None is the end of the input.
+    let _ = sequence(&mut Input(bytes), &mut reached);
+    reached
+}
+
+/// The bytes that are left.
+struct Input<'a>(&'a [u8]);
+
+impl Input<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*first))
+    }
+
+    /// A number below `end`, which is from 1 to 256.
+    fn below(&mut self, end: usize) -> Option<usize> {
+        Some(usize::from(self.byte()?) % end)
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
+        choices.get(self.below(choices.len())?).copied()
+    }
+
+    fn grant(&mut self) -> Option<Grant> {
+        self.one_of(&Grant::ALL)
+    }
+
+    /// A value for a register: one byte at either end, or all eight.
+    fn value(&mut self) -> Option<u64> {
+        Some(match self.below(4)? {
+            0 | 1 => self.byte()?.into(),
+            2 => u64::from(self.byte()?).rotate_right(8),
+            _ => self.number()?,
+        })
+    }
+}
+
+fn world(input: &mut Input<'_>) -> Option<World> {
+    let (machine, nodes) = input.one_of(&[
+        (Machine::Maramba, 1),
+        (Machine::Maramba, 2),
+        (Machine::Batoka, 1),
+        (Machine::Batoka, 2),
+        (Machine::Batoka, 3),
+        (Machine::Batoka, 4),
+    ])?;
+    let bits = input.byte()?;
+    let disabled: Vec<(usize, usize)> = (0..2 * nodes)
+        .filter(|channel| bits >> channel & 1 != 0)
+        .map(|channel| (channel / 2, channel % 2))
+        .collect();
+    let mut free: Vec<u16> = (0..64 * nodes as u16).collect();
+    let mut guests: Vec<Guest> = Vec::new();
+    for _ in 0..=input.below(4)? {
+        let mut grant = input.grant()?;
+        grant.global &= guests.iter().all(|guest| !guest.grant.global);
+        let compat = input.below(2)? == 1;
+        let mut strands = Vec::new();
+        for _ in 0..=input.below(6)? {
+            strands.push(free.swap_remove(input.below(free.len())?));
+        }
+        let guest = Guest::new(strands, grant);
+        guests.push(if compat { guest.with_compat() } else { guest });
+    }
+    Some(World::new(machine, nodes, &disabled, guests).expect("a valid configuration"))
+}
+
+fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
+    let world = world(input)?;
+    let board = board(&world);
+    let mut comparison = Comparison::new(world, &board);
+    let strands: Vec<u16> = (comparison.world.guests.iter())
+        .flat_map(|guest| guest.strands.clone())
+        .collect();
+    while let Some(kind) = input.byte() {
+        if let 0..=191 = kind {
+            let strand = input.one_of(&strands)?;
+            // The dead make no calls.
+            if !comparison.world.changes.dead.contains_key(&strand) {
+                call(kind, strand, input, &mut comparison, reached)?;
+            }
+        } else {
+            step(kind, &strands, input, &mut comparison, reached)?;
+            comparison.check_state();
+        }
+    }
+    comparison.check_state();
+    // However it has ended: once every strand has answered, nothing is pending.
+    comparison.mend_hardware();
+    comparison.all_answer();
+    comparison.check_state();
+    assert_eq!(comparison.machine.awaited(), None);
+    Some(())
+}
+
+/// A strand makes a call.
+fn call(
+    kind: u8,
+    strand: u16,
+    input: &mut Input<'_>,
+    comparison: &mut Comparison<'_>,
+    reached: &mut Reached,
+) -> Option<()> {
+    const FILL: u64 = 0x0bad;
+    let (trap, registers) = match kind {
+        0..=63 => {
+            let id = input.byte()?.into();
+            (Trap::Fast, [id, FILL, FILL, FILL, FILL, 0x106])
+        }
+        64..=127 => {
+            let (id, value) = (input.byte()?.into(), input.value()?);
+            (Trap::Fast, [id, value, FILL, FILL, FILL, 0x107])
+        }
+        128..=159 => {
+            let group = input.one_of(&[0x205, 0x205, 0x205, 0, 1, 2, 0x202])?;
+            let (major, minor) = (input.value()?, input.value()?);
+            let function = input.one_of(&[0, 0, 0, 3])?;
+            (Trap::Core, [group, major, minor, FILL, FILL, function])
+        }
+        _ => {
+            let trap = input.one_of(&[Trap::Fast, Trap::Core])?;
+            let function = match input.below(4)? {
+                0 => input.byte()?.into(),
+                1 => 0x106,
+                2 => 0x107,
+                _ => input.number()?,
+            };
+            let [o0, o1] = [input.value()?, input.value()?];
+            (trap, [o0, o1, FILL, FILL, FILL, function])
+        }
+    };
+    let out = comparison.call(strand, trap, registers);
+    if !out.exited {
+        reached.statuses[out.regs[0] as usize] += 1;
+        reached.pending += u32::from(comparison.world.is_pending());
+    }
+    Some(())
+}
+
+/// Something happens that is no call.
+fn step(
+    kind: u8,
+    strands: &[u16],
+    input: &mut Input<'_>,
+    comparison: &mut Comparison<'_>,
+    reached: &mut Reached,
+) -> Option<()> {
+    let guests = comparison.world.guests.len();
+    match kind {
+        192..=203 => {
+            let grants: Option<Vec<Grant>> = (0..guests).map(|_| input.grant()).collect();
+            let grants = grants?;
+            comparison.reconfigure(&grants);
+            let accepted = grants.iter().filter(|grant| grant.global).count() <= 1;
+            reached.changes += u32::from(accepted);
+        }
+        204..=209 => {
+            comparison.begin_reset(input.below(guests)?);
+            reached.changes += 1;
+        }
+        210..=221 => comparison.answer(input.one_of(strands)?),
+        222..=225 => comparison.all_answer(),
+        226..=228 => comparison.strand_died(input.one_of(strands)?),
+        229..=231 => {
+            let node = input.below(comparison.world.nodes)?;
+            let out: Vec<Unit> = comparison.world.out_of_service.iter().copied().collect();
+            if !out.is_empty() {
+                comparison.return_to_service(node, input.one_of(&out)?);
+            }
+        }
+        232..=235 => comparison.mend(),
+        236..=241 => break_something(input, comparison, reached)?,
+        242..=247 => busy_hub(input, comparison, strands, reached)?,
+        // What a strand does itself: its PIC and PCR are its own.
+        248..=251 => {
+            let (strand, value) = (input.one_of(strands)?, input.value()?);
+            comparison.world.pic.insert(strand, value);
+            comparison.machine.board().put_pic(strand, value);
+        }
+        _ => {
+            let (strand, value) = (input.one_of(strands)?, input.value()?);
+            comparison.world.pcr.insert(strand, value);
+            comparison.machine.board().put_pcr(strand, value);
+        }
+    }
+    Some(())
+}
+
+/// Of an L2 only one bank breaks at a time: what is left of a set that fails at one bank and cannot be undone at another
+/// depends on the order of the accesses, which is not fixed.
+fn break_something(
+    input: &mut Input<'_>,
+    comparison: &mut Comparison<'_>,
+    reached: &mut Reached,
+) -> Option<()> {
+    let fault = match input.below(4)? {
+        0 => Fault::Always,
+        writes => Fault::WritesAfter(writes as u32 - 1),
+    };
+    let cell = match input.below(98)? {
+        bank @ 90.. => Cell::L2 {
+            node: input.below(comparison.world.nodes)?,
+            bank: bank - 90,
+        },
+        id @ 2.. => Cell::Register(id as u64),
+        hub => {
+            if comparison.world.has_unit(Unit::Hub(hub)) {
+                comparison.set_hub(hub, HubCondition::Faulted);
+            }
+            return Some(());
+        }
+    };
+    let unit = Unit::of(cell);
+    let is_l2 = matches!(unit, Unit::L2 { .. });
+    let mut broken = comparison.world.faults.keys().copied().map(Unit::of);
+    if comparison.world.has_unit(unit) && !(is_l2 && broken.any(|other| other == unit)) {
+        comparison.break_cell(cell, fault);
+        reached.broken += 1;
+    }
+    Some(())
+}
+
+/// A hub is busy while a strand asks. Then it is free or broken, and the strand asks once more, so that others are not
+/// refused on its behalf, which the model does not know.
+fn busy_hub(
+    input: &mut Input<'_>,
+    comparison: &mut Comparison<'_>,
+    strands: &[u16],
+    reached: &mut Reached,
+) -> Option<()> {
+    let strand = input.one_of(strands)?;
+    let hub = input.below(4)?;
+    let id = (18 + 18 * hub + input.below(18)?) as u64;
+    let after = input.one_of(&[HubCondition::Free, HubCondition::Faulted])?;
+    if comparison.world.hubs[hub] != HubCondition::Free
+        || comparison.world.changes.dead.contains_key(&strand)
+    {
+        return Some(());
+    }
+    comparison.set_hub(hub, HubCondition::Busy);
+    for turn in 0..3 {
+        if turn == 2 {
+            comparison.set_hub(hub, after);
+        }
+        let out = comparison.get(strand, id);
+        reached.statuses[out.regs[0] as usize] += 1;
+    }
+    Some(())
+}

@@ -1,0 +1,150 @@
+//! The reader of machine descriptions: what it accepts can be looked at in every way, stays within its bytes, and has an
+//! answer to every question about the machine and its guests. An error says what is wrong and where.
+
+use perfctr_service::description::{self, GuestError};
+use perfctr_service::policy;
+use platform::Machine;
+use platform::md::{Md, MdError, Node, NodeError, Value};
+
+/// What an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// No description.
+    Nothing,
+    /// A description that contradicts itself.
+    Contradiction,
+    /// A description, and how many guests it has.
+    Description(Option<Machine>, usize),
+}
+
+/// Reads these bytes as a description.
+///
+/// # Panics
+/// If something does not hold.
+pub fn check(bytes: &[u8]) -> Read {
+    let md = match Md::new(bytes) {
+        Ok(md) => md,
+        Err(error) => {
+            is_told(&error, error.offset, bytes);
+            let MdError { offset, .. } = error;
+            assert!(
+                offset % 16 == 0 || [4, 8, 12].contains(&offset),
+                "{error}: neither an element nor a field of the header"
+            );
+            return Read::Nothing;
+        }
+    };
+    let properties: usize = md.nodes().map(|node| look_at(md, node, bytes)).sum();
+    assert!(
+        properties + 2 * md.nodes().count() <= bytes.len() / 16,
+        "more elements than there is room for"
+    );
+    let platform = md.platform();
+    let machine = md.machine();
+    let error_of = |error: &NodeError<'_>| {
+        is_within(error.node.as_bytes(), bytes);
+        is_told(error, error.offset, bytes);
+    };
+    let _ = platform.as_ref().inspect_err(|error| error_of(error));
+    let _ = machine.as_ref().inspect_err(|error| error_of(error));
+    if let Ok(Some(platform)) = platform {
+        is_within(platform.name.as_bytes(), bytes);
+        assert_ne!(platform.stick_frequency, Some(0));
+    }
+    // With the machine fewer strands are there; nothing else is different.
+    let all = guests(md, None, bytes);
+    match machine {
+        Ok(machine) => match guests(md, machine, bytes) {
+            Ok(count) => {
+                assert_eq!(all, Ok(count));
+                Read::Description(machine, count)
+            }
+            Err(_) => Read::Contradiction,
+        },
+        Err(_) => Read::Contradiction,
+    }
+}
+
+/// How many guests there are. What is accepted, the service accepts too.
+fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usize, GuestError<'a>> {
+    let guests = description::guests(md, machine).inspect_err(|error| {
+        is_within(error.node.as_bytes(), bytes);
+        is_told(error, error.offset, bytes);
+    })?;
+    let mut configs = Vec::new();
+    for guest in guests {
+        if let Some(name) = guest.name {
+            is_within(name.as_bytes(), bytes);
+        }
+        assert_eq!(guest.node.name(), "guest");
+        configs.push(guest.config);
+    }
+    let list = md.under_root("guests").expect("one list or none");
+    let nodes = list.map_or(0, |list| list.children("guest").count());
+    assert_eq!(configs.len(), nodes, "a guest is missing");
+    if let Some(machine) = machine {
+        assert_eq!(policy::check(machine, &configs), Ok(()));
+    }
+    Ok(configs.len())
+}
+
+/// Looks everything up that a node has; how many properties that is.
+fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
+    assert_eq!(md.node(node.index()), Some(node));
+    is_text(node.name(), bytes);
+    assert!(md.nodes_named(node.name()).any(|named| named == node));
+    assert!(node.offset() + 16 <= bytes.len());
+    let mut count = 0;
+    for property in node.properties() {
+        count += 1;
+        let name = property.name();
+        is_text(name, bytes);
+        assert!(property.offset() > node.offset() && property.offset() + 16 <= bytes.len());
+        let of_name = (node.properties())
+            .filter(|other| other.name() == name)
+            .count();
+        assert_eq!(node.property(name).is_ok(), of_name == 1, "{name}");
+        let value = property.value();
+        assert_eq!(
+            node.number(name).is_ok(),
+            of_name == 1 && matches!(value, Value::Number(_))
+        );
+        assert_eq!(
+            node.string(name).is_ok(),
+            of_name == 1 && matches!(value, Value::String(_))
+        );
+        match value {
+            Value::Arc(target) => {
+                assert_eq!(md.node(target.index()), Some(target));
+                assert!(node.arcs(name).any(|other| other == target));
+                let _ = node.child(target.name());
+            }
+            Value::Number(_) => {}
+            Value::String(string) => is_text(string, bytes),
+            Value::Data(data) => is_within(data, bytes),
+        }
+    }
+    count
+}
+
+/// A name or a string, without the NUL that ends it.
+fn is_text(text: &str, bytes: &[u8]) {
+    is_within(text.as_bytes(), bytes);
+    assert!(!text.contains('\0'), "{text:?}");
+}
+
+/// `part` is a part of `bytes`, not a copy and not what lies behind them.
+fn is_within(part: &[u8], bytes: &[u8]) {
+    let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
+    assert!(
+        part.is_empty() || bytes.start <= part.start && part.end <= bytes.end,
+        "outside of the description"
+    );
+}
+
+/// An error is one line, about a place in the description.
+fn is_told(error: &impl ToString, offset: usize, bytes: &[u8]) {
+    let text = error.to_string();
+    assert!(!text.contains(char::is_control), "{text:?}");
+    assert!(offset == 0 || offset < bytes.len(), "{text}");
+}

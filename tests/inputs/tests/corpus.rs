@@ -1,0 +1,103 @@
+//! The inputs that are kept: something holds for each of them, and together they reach what matters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use inputs::hypercalls::Reached;
+use inputs::md_reader::Read;
+use inputs::trace_input::{Form, Recording};
+use inputs::{hypercalls, md_reader, md_round_trip, trace_input};
+use platform::{Machine, Model};
+
+/// Says which input it was if what holds for any does not.
+struct Named<'a>(&'a str);
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("at the input {}", self.0);
+        }
+    }
+}
+
+/// What each of the inputs for a target has reached, by name.
+fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target);
+    let mut reached = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = fs::read(&path).unwrap();
+        let _named = Named(&name);
+        reached.insert(name.clone(), check(&bytes));
+    }
+    reached
+}
+
+#[test]
+fn hypercalls() {
+    let reached = replay("hypercalls", hypercalls::check);
+    let sum = |count: fn(&Reached) -> u32| reached.values().map(count).sum::<u32>();
+    assert!(sum(|one| one.statuses[0]) >= 500);
+    assert!(sum(|one| one.statuses[6]) >= 5);
+    assert!(sum(|one| one.statuses[7]) >= 20);
+    assert!(sum(|one| one.statuses[9]) >= 10);
+    assert!(sum(|one| one.statuses[10]) >= 100);
+    assert!(sum(|one| one.statuses[13]) >= 50);
+    assert!(sum(|one| one.pending) >= 50);
+    assert!(sum(|one| one.changes) >= 20);
+    assert!(sum(|one| one.broken) >= 10);
+}
+
+#[test]
+fn md_reader() {
+    let reached = replay("md_reader", md_reader::check);
+    let batoka = Machine::new(Model::Batoka, 4).unwrap();
+    assert_eq!(reached["batoka-4"], Read::Description(Some(batoka), 3));
+    assert_eq!(reached["guest"], Read::Description(None, 0));
+    for one in [Read::Nothing, Read::Contradiction] {
+        let inputs = reached.values().filter(|read| **read == one).count();
+        assert!(inputs >= 10, "{one:?}: {inputs} inputs");
+    }
+}
+
+#[test]
+fn md_round_trip() {
+    use inputs::md_round_trip::Read;
+    let reached = replay("md_round_trip", md_round_trip::check);
+    assert!(matches!(reached["maramba-1"], Read::Description(6..)));
+    assert!(matches!(reached["maramba-1.toml"], Read::Source(6..)));
+    assert!(
+        reached
+            .values()
+            .filter(|read| **read == Read::Nothing)
+            .count()
+            >= 10
+    );
+}
+
+#[test]
+fn trace_input() {
+    let reached = replay("trace_input", trace_input::check);
+    for form in [Form::Plain, Form::Gzip, Form::Zstd] {
+        let count = |found: fn(&Recording) -> Option<Form>| {
+            let inputs = reached.values().filter(|one| found(one) == Some(form));
+            inputs.count()
+        };
+        let whole = count(|one| match one {
+            Recording::Whole(form, 1..) => Some(*form),
+            _ => None,
+        });
+        let wrong = count(|one| match one {
+            Recording::Wrong(form) => Some(*form),
+            _ => None,
+        });
+        assert!(
+            whole >= 2 && wrong >= 2,
+            "{form:?}: {whole} whole, {wrong} wrong"
+        );
+    }
+}
