@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    Mismatch, bench, call, clocks, header, md, mutants, profile, qemu, record, regs, sim, test,
-    trace,
+    Mismatch, bench, call, clocks, fuzz, header, md, mutants, profile, qemu, record, regs, sim,
+    test, trace,
 };
 use xtask::interrupt::{self, Interrupted};
 
@@ -39,6 +39,7 @@ enum Command {
     Bench(bench::Args),
     Clocks(clocks::Args),
     Qemu(qemu::Args),
+    Fuzz(fuzz::Args),
     Header(header::Args),
     Md(md::Args),
     Mutants(mutants::Args),
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Clocks(args) => clocks::run(args),
         Command::Qemu(args) => qemu::run(args),
+        Command::Fuzz(args) => fuzz::run(args),
         Command::Header(args) => header::run(args),
         Command::Md(args) => md::run(args),
         Command::Mutants(args) => mutants::run(args),

@@ -8,12 +8,18 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
+/// The root of the workspace.
+#[must_use]
+pub fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
+}
+
 /// A call of cargo in the root of the workspace: the cargo that runs this program, if one does.
 #[must_use]
 pub fn cargo() -> Command {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-    command.current_dir(own.parent().unwrap_or(own));
+    command.current_dir(root());
     command
 }
 
