@@ -253,6 +253,21 @@ fn chrome() {
 }
 
 #[test]
+fn a_scenario_is_recorded_too() {
+    let place = Place::new("events-scenario");
+    let directory = path(&place, "events");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/transfer.toml");
+    xtask(&["sim", "--scenario", scenario, "--trace-out", &directory]).well();
+    // `global` goes from the one guest to the other, a hub faults and returns, a guest is reset.
+    let expected = serde_json::json!({
+        "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
+        "unit_out_of_service": 1, "unit_returned": 1,
+    });
+    assert_eq!(summary(&place, &directory)["others"], expected);
+    assert_eq!(babeltrace(&directory).1, "");
+}
+
+#[test]
 fn without_hubs_and_with_another_machine() {
     let place = Place::new("events-maramba");
     let directory = path(&place, "events");
