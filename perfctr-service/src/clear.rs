@@ -16,6 +16,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// control the strand is on its node. A unit that was busy goes on where it was.
     ///
     /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
+    #[inline(always)]
     pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
             let lock = self.l2.get(node.index());
@@ -51,6 +52,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// An access to a unit came to an end.
+    #[inline(always)]
     pub(crate) fn access_ended(&self, unit: Unit) {
         if let Some(progress) = self.progress.of(unit) {
             progress.made();
@@ -58,6 +60,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// A strand finds a unit busy. Why it is refused: if this has lasted too long the unit is out of service.
+    #[inline(always)]
     pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> Refusal {
         let stopwatch = self.strands[strand.index()].stopwatches.of(unit);
         let (Some(stopwatch), Some(progress)) = (stopwatch, self.progress.of(unit)) else {

@@ -22,6 +22,7 @@ fn banks() -> impl Iterator<Item = PhysicalAddress> {
 
 impl L2Lock {
     /// Takes the lock; `None` if it cannot be had in [`LOCK_TRIES`] tries.
+    #[inline(always)]
     pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
         for _ in 0..LOCK_TRIES {
             if self
@@ -73,6 +74,7 @@ impl HeldL2<'_> {
 
     /// Sets PERF_CONFIG of all banks and nothing else in them. All are read before the first is written. If a bank
     /// cannot be written, the ones before it get their old values back.
+    #[inline(always)]
     pub(crate) fn set(
         &self,
         bus: &impl Bus,

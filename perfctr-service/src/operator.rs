@@ -132,6 +132,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// A strand takes a cross-call that this service has sent. To be called on that strand, between two of its calls and
     /// before it next executes guest code.
+    #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         let request = self.request(strand);
         for _ in 0..ANSWER_TRIES {
@@ -181,6 +182,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is cleared first. A
     /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
+    #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
         self.locked(on, || {
             // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
@@ -209,6 +211,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// The guest starts again.
+    #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
         self.guest(guest).reset(&self.units.out);
         self.note_revoked(on, guest, Grant::NONE);

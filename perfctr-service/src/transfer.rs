@@ -69,6 +69,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// A step of the operator's, and what follows from it.
+    #[inline(always)]
     pub(crate) fn locked(
         &self,
         on: StrandId,
@@ -91,6 +92,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Does what is to be done, or leaves that to the one who is at it.
+    #[inline(always)]
     pub(crate) fn work(&self, on: StrandId) {
         self.changes.mark();
         // Each turn but the first is for a mark that another strand has left, of which each leaves one at a time.
@@ -110,6 +112,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Takes from a guest that has started again whatever it could use.
+    #[inline(always)]
     pub(crate) fn take_up_resets(&self) {
         // Each guest can be there once, and one that a strand has died in once more.
         for _ in 0..=GuestId::COUNT {
@@ -127,6 +130,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
+    #[inline(always)]
     pub(crate) fn lose(&self, on: StrandId, guest: GuestId, grant: Grant) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
@@ -150,6 +154,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// The holder of `global` has lost it.
+    #[inline(always)]
     fn leave(&self, guest: GuestId) {
         let nodes = self.guest(guest).nodes();
         let units = Unit::all().filter(|unit| {
@@ -166,23 +171,27 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.changes.leave();
     }
 
+    #[inline(always)]
     fn ask_all(&self, guest: GuestId, clear: u32) {
         for strand in self.guest(guest).strands().iter() {
             self.ask(strand, clear);
         }
     }
 
+    #[inline(always)]
     fn ask(&self, strand: StrandId, clear: u32) {
         self.request(strand).ask(clear);
         self.registers.cross_call(strand);
     }
 
+    #[inline(always)]
     fn is_awaited(&self, guest: GuestId) -> bool {
         let mut strands = self.guest(guest).strands().iter();
         strands.any(|strand| self.request(strand).is_awaited())
     }
 
     /// If a guest leaves and none of its strands is awaited: clears what it has left behind, as far as this strand can.
+    #[inline(always)]
     fn clear_up(&self, on: StrandId) {
         let Some(guest) = self.changes.leaving() else {
             return;
@@ -225,6 +234,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Clears a unit, or takes it out of service. `false` if it is busy and a cross-call will come.
+    #[inline(always)]
     fn clear_or_give_up(&self, on: StrandId, unit: Unit) -> bool {
         match self.clear(on, unit) {
             Ok(()) => {
@@ -249,6 +259,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// Gives guests the rights that nothing stands in the way of.
+    #[inline(always)]
     fn complete(&self, on: StrandId) {
         for guest in all_guests().take(self.guest_count) {
             let state = self.guest(guest);

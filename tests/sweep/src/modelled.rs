@@ -37,6 +37,7 @@ impl<E: Embedder> Modelled<'_, E> {
     }
 
     /// Ends all accesses to hubs, and begins one to each that is busy.
+    #[inline(always)]
     fn occupy_hubs(&self) {
         let devices = self.devices();
         let now = devices.now() + LONG;
@@ -53,6 +54,7 @@ impl<E: Embedder> Modelled<'_, E> {
     }
 
     /// All strands take the cross-calls that wait for them: one round for what they hold, and one for L2 control.
+    #[inline(always)]
     fn answer_cross_calls(&self) {
         for _ in 0..ROUNDS {
             for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
@@ -63,6 +65,7 @@ impl<E: Embedder> Modelled<'_, E> {
         }
     }
 
+    #[inline(always)]
     fn return_to_service(&self, unit: Unit) {
         let on = match unit {
             Unit::L2(node) => node,
@@ -75,6 +78,7 @@ impl<E: Embedder> Modelled<'_, E> {
         self.answer_cross_calls();
     }
 
+    #[inline(always)]
     fn repair(&mut self) {
         for unit in Unit::all() {
             self.devices().set_faulty(faulty(unit), false);
@@ -83,6 +87,7 @@ impl<E: Embedder> Modelled<'_, E> {
         self.occupy_hubs();
     }
 
+    #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
         let devices = self.devices();
         // What faults or is busy is not put; the sweep does not.
@@ -134,6 +139,7 @@ impl<E: Embedder> System for Modelled<'_, E> {
         registers.to_array()
     }
 
+    #[inline(always)]
     fn change(&mut self, change: Change) {
         match change {
             Change::Reset(guest) => {
