@@ -215,7 +215,7 @@ pub fn run(report: &mut Report) {
     traps::install();
     registers(&mut report.check("%pcr and %pic by rd and wr, which trap"));
     two_counters(
-        &mut report.check("samples in the overflow handler: address, time, event, period"),
+        &mut report.check("samples in the overflow handler have address, time, event and period"),
     );
     at_once(&mut report.check("two counters that overflow at once take one trap and two samples"));
     goes_on(&mut report.check("what an overflow trap interrupts goes on as it was"));
