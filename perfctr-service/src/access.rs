@@ -86,11 +86,6 @@ impl Access {
         Self((grant.bits() as u64) << GRANT_SHIFT)
     }
 
-    /// How often something has changed.
-    pub(crate) const fn changes(self) -> u64 {
-        self.0 >> 32
-    }
-
     #[must_use]
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)

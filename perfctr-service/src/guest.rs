@@ -105,8 +105,8 @@ impl Guest {
             let new = self.with_common(old.with_place(version), machine, out);
             match self.exchange(old, new) {
                 Ok(()) => return,
-                // Without a change in between: another strand has negotiated, as if right behind this one.
-                Err(now) if now.changes() == old.changes() => return,
+                // Another strand has negotiated, as if right behind this one; or the guest is being reset.
+                Err(now) if now.place() != old.place() => return,
                 Err(_) => {}
             }
         }
