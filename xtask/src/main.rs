@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    Mismatch, bench, call, clocks, fuzz, header, md, mutants, profile, qemu, record, regs, sim,
-    test, trace,
+    Mismatch, bench, call, clocks, coverage, fuzz, header, md, mutants, profile, qemu, record,
+    regs, sim, test, trace,
 };
 use xtask::interrupt::{self, Interrupted};
 
@@ -38,6 +38,7 @@ enum Command {
     Test(test::Args),
     Bench(bench::Args),
     Clocks(clocks::Args),
+    Coverage(coverage::Args),
     Qemu(qemu::Args),
     Fuzz(fuzz::Args),
     Header(header::Args),
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Clocks(args) => clocks::run(args),
+        Command::Coverage(args) => coverage::run(args),
         Command::Qemu(args) => qemu::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Header(args) => header::run(args),

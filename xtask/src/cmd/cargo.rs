@@ -1,12 +1,14 @@
-//! Cargo, at work on this workspace.
+//! Cargo and what belongs to it, at work on this workspace.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
+
+use crate::tools;
 
 /// The root of the workspace.
 #[must_use]
@@ -21,6 +23,72 @@ pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.current_dir(root());
     command
+}
+
+/// What the compiler of this workspace says of itself.
+///
+/// # Errors
+/// It cannot be run.
+pub fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
+    let program = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
+    let output = Command::new(program)
+        .current_dir(root())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .context("rustc cannot be run")?;
+    ensure!(
+        output.status.success(),
+        "rustc failed with {}",
+        output.status
+    );
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Lets rustup, if it is there, add a component to the toolchain of this workspace; `say` is called before. Whether it did.
+#[must_use]
+pub fn add_component(component: &str, say: impl FnOnce()) -> bool {
+    let Some(rustup) = tools::find("rustup") else {
+        return false;
+    };
+    say();
+    Command::new(rustup)
+        .current_dir(root())
+        .args(["component", "add", component])
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// A program of crates.io in this version, built once and kept in the target directory.
+///
+/// # Errors
+/// It cannot be built; says what to type.
+pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    let place = format!("target/tools/{name}-{version}");
+    let program = root().join(&place).join("bin").join(name);
+    if program.exists() {
+        return Ok(program);
+    }
+    let package = format!("{name}@{version}");
+    let install = ["install", "--locked", "--root", &place, &package];
+    eprintln!(
+        "{name} {version} is not there; cargo {} ...",
+        install.join(" ")
+    );
+    let status = cargo()
+        .args(install)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status();
+    if !status.is_ok_and(|status| status.success()) || !program.exists() {
+        bail!(
+            "{name} {version} cannot be built; try: cargo {}",
+            install.join(" ")
+        );
+    }
+    Ok(program)
 }
 
 /// What cargo says of a file that it has built.

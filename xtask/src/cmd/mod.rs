@@ -6,6 +6,7 @@ pub mod bench;
 pub mod call;
 pub mod cargo;
 pub mod clocks;
+pub mod coverage;
 pub mod fuzz;
 pub mod header;
 pub mod machine;

@@ -11,9 +11,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
-use crate::cmd::cargo::cargo;
+use crate::cmd::cargo::{add_component, cargo};
 use crate::qemu::big_endian;
-use crate::tools;
 use crate::trace::{Kind, TraceReader};
 
 /// Check and test everything, as CI does
@@ -160,17 +159,13 @@ fn component(subcommand: &str, component: &str) -> anyhow::Result<()> {
     if works() {
         return Ok(());
     }
-    if let Some(rustup) = tools::find("rustup") {
+    let said = || {
         say(format_args!(
             "cargo {subcommand} is missing; installing the component {component} ..."
         ));
-        let status = Command::new(rustup)
-            .args(["component", "add", component])
-            .stdin(Stdio::null())
-            .status();
-        if status.is_ok_and(|status| status.success()) && works() {
-            return Ok(());
-        }
+    };
+    if add_component(component, said) && works() {
+        return Ok(());
     }
     bail!("cargo {subcommand} is missing; install it with: rustup component add {component}")
 }

@@ -18,7 +18,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     let cargo = tool(
         "cargo",
         format!(
-            "echo \"cargo $* [$RUSTDOCFLAGS]\" >> {log}\n\
+            "echo \"cargo $* [$RUSTDOCFLAGS$RUSTFLAGS]\" >> {log}\n\
              case \"$*\" in {fails}) [ -e {home}/mended ] || exit 101;; esac\n\
              case $1 in build) echo '{{\"executable\":\"{home}/call-cost\"}}';; esac"
         ),
@@ -39,7 +39,8 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     command
         .env("CARGO", cargo)
         .env("PATH", place.path())
-        .env_remove("RUSTDOCFLAGS");
+        .env_remove("RUSTDOCFLAGS")
+        .env_remove("RUSTFLAGS");
     let ended = end(command, b"");
     let log = fs::read_to_string(place.path().join("log")).unwrap();
     let asked = |line: &&str| !line.contains("--version");
@@ -97,7 +98,7 @@ fn every_step_is_taken() {
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
-        "cargo test --quiet --release --package=tests --test=loom --target-dir=target/loom []",
+        "cargo test --quiet --release --package=tests --test=loom --target-dir=target/loom [--cfg loom]",
     ];
     assert_eq!(log[..5], fixed);
     for (build, program) in log[5..7].iter().zip(["call-cost", "sample-cost"]) {
@@ -143,7 +144,11 @@ fn the_first_failure_ends_it() {
             "doc*",
             "cargo doc --workspace --no-deps --all-features, without warnings",
         ),
-        ("test*", "cargo test --workspace"),
+        ("'test --w'*", "cargo test --workspace"),
+        (
+            "*loom*",
+            "models of what strands do at the same time, checked by loom",
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -1,0 +1,256 @@
+//! `coverage`: how much of the library crates the tests reach.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::cmd::cargo::{self, root};
+use crate::interrupt;
+use crate::output::OutputFile;
+use crate::table::{Align, Table};
+use crate::tools;
+
+/// Print line and branch coverage of the library crates
+///
+/// All tests of the workspace are run, instrumented by cargo-llvm-cov, which is built first if need be. What is measured is
+/// what this host compiles: not the code for SPARC V9, and not the C interface, which is tested from C.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
+pub struct Args {
+    /// Write the numbers to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
+
+/// What only programs in C call, whose counts are not seen.
+const FROM_C: &str = "src/capi";
+
+/// The version that the numbers are from.
+const VERSION: &str = "0.9.1";
+
+/// Measures, as `args` say.
+///
+/// # Errors
+/// A test fails, something that is needed is missing and cannot be installed, or the file cannot be written.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    interrupt::catch()?;
+    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let export = measure()?;
+    let coverage = Coverage::new(&export, root());
+    write!(io::stdout().lock(), "{}", coverage.table())?;
+    if let (Some(mut file), Some(path)) = (file, &args.json) {
+        let written = || format!("{}: cannot be written", path.display());
+        serde_json::to_writer_pretty(&mut file, &coverage).with_context(written)?;
+        writeln!(file).with_context(written)?;
+        file.complete()?;
+    }
+    Ok(())
+}
+
+/// Runs the tests; what they print goes to standard error.
+fn measure() -> anyhow::Result<Export> {
+    let program = cargo::tool("cargo-llvm-cov", VERSION)?;
+    // Programs built of other sources would be measured too.
+    let cleaned = Command::new(&program)
+        .current_dir(root())
+        .args(["llvm-cov", "clean", "--workspace"])
+        .stdin(Stdio::null())
+        .status()
+        .context("cargo-llvm-cov cannot be run")?;
+    ensure!(
+        cleaned.success(),
+        "cargo llvm-cov clean failed with {cleaned}"
+    );
+    let mut command = Command::new(program);
+    command
+        .current_dir(root())
+        .args(["llvm-cov", "test", "--workspace"])
+        .args(["--branch", "--json", "--summary-only"])
+        .args(["--exclude-from-report", "xtask"])
+        .args(["--exclude-from-report", "tests"])
+        .args(["--exclude-from-report", "sweep"])
+        .envs(llvm()?)
+        // Branches are counted by an option that is not stable yet.
+        .env("RUSTC_BOOTSTRAP", "1")
+        // Some tests go through millions of calls.
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let report = root().join("target/coverage.json");
+    let status = command
+        .arg("--output-path")
+        .arg(&report)
+        .stdout(io::stderr())
+        .status()
+        .context("cargo-llvm-cov cannot be run")?;
+    ensure!(status.success(), "cargo llvm-cov failed with {status}");
+    let text = std::fs::read(&report).with_context(|| format!("{}", report.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
+}
+
+/// Where the tools of the compiler's own LLVM are, if cargo-llvm-cov does not know by itself: rustup brings them, else
+/// Debian's of the same version do.
+fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
+    let say = || eprintln!("installing the component llvm-tools of the Rust toolchain ...");
+    if own.exists() || cargo::add_component("llvm-tools", say) && own.exists() {
+        return Ok(Vec::new());
+    }
+    let about = cargo::rustc(&["-vV"])?;
+    let version = about
+        .lines()
+        .find_map(|line| line.strip_prefix("LLVM version: "))
+        .and_then(|version| version.split('.').next())
+        .context("rustc -vV names no version of LLVM")?;
+    let tool = |name: &str| {
+        tools::require(&format!("{name}-{version}"), &format!("llvm-{version}"))
+            .context("the toolchain has no llvm-tools (rustup component add llvm-tools)")
+    };
+    Ok(vec![
+        ("LLVM_COV", tool("llvm-cov")?),
+        ("LLVM_PROFDATA", tool("llvm-profdata")?),
+    ])
+}
+
+/// What `llvm-cov export` says.
+#[derive(Deserialize)]
+struct Export {
+    data: Vec<ExportData>,
+}
+
+#[derive(Deserialize)]
+struct ExportData {
+    files: Vec<ExportFile>,
+}
+
+#[derive(Deserialize)]
+struct ExportFile {
+    filename: PathBuf,
+    summary: Summary,
+}
+
+/// Of a file, or of several together.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+struct Summary {
+    lines: Share,
+    branches: Share,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+struct Share {
+    covered: u64,
+    count: u64,
+}
+
+impl Share {
+    fn add(&mut self, other: Self) {
+        self.covered += other.covered;
+        self.count += other.count;
+    }
+
+    fn cells(self) -> [String; 2] {
+        let Self { covered, count } = self;
+        if count == 0 {
+            return [String::new(), String::new()];
+        }
+        let percent = 100.0 * covered as f64 / count as f64;
+        [format!("{covered}/{count}"), format!("{percent:.1} %")]
+    }
+}
+
+/// By crate: all of it, and its files.
+#[derive(Debug, Serialize)]
+struct Coverage(BTreeMap<&'static str, OfCrate>);
+
+#[derive(Debug, Default, Serialize)]
+struct OfCrate {
+    all: Summary,
+    files: BTreeMap<String, Summary>,
+}
+
+impl Coverage {
+    fn new(export: &Export, root: &Path) -> Self {
+        let mut crates: BTreeMap<_, OfCrate> = BTreeMap::new();
+        for file in export.data.iter().flat_map(|data| &data.files) {
+            for name in CRATES {
+                let Ok(path) = file.filename.strip_prefix(root.join(name)) else {
+                    continue;
+                };
+                if path.starts_with(FROM_C) {
+                    continue;
+                }
+                let of_crate = crates.entry(name).or_default();
+                of_crate.all.lines.add(file.summary.lines);
+                of_crate.all.branches.add(file.summary.branches);
+                of_crate
+                    .files
+                    .insert(path.display().to_string(), file.summary);
+            }
+        }
+        Self(crates)
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("file", Align::Left),
+            ("lines", Align::Right),
+            ("", Align::Right),
+            ("branches", Align::Right),
+            ("", Align::Right),
+        ]);
+        let mut row = |name: String, summary: Summary| {
+            let cells = [summary.lines.cells(), summary.branches.cells()];
+            table.row([name].into_iter().chain(cells.into_iter().flatten()));
+        };
+        let mut all = Summary::default();
+        for (name, of_crate) in &self.0 {
+            row((*name).to_owned(), of_crate.all);
+            for (file, summary) in &of_crate.files {
+                row(format!("  {file}"), *summary);
+            }
+            all.lines.add(of_crate.all.lines);
+            all.branches.add(of_crate.all.branches);
+        }
+        row("all four".to_owned(), all);
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_are_summed_up() {
+        let export = r#"{"data": [{"files": [
+            {"filename": "/w/hv-core/src/a.rs", "summary": {
+                "lines": {"count": 8, "covered": 6, "percent": 75.0}, "branches": {"count": 0, "covered": 0}}},
+            {"filename": "/w/hv-core/src/b.rs", "summary": {
+                "lines": {"count": 92, "covered": 92}, "branches": {"count": 4, "covered": 3}}},
+            {"filename": "/w/hv-core/src/capi/c.rs", "summary": {
+                "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}},
+            {"filename": "/w/hv-core-other/src/b.rs", "summary": {
+                "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}}
+        ]}]}"#;
+        let coverage = Coverage::new(&serde_json::from_str(export).unwrap(), Path::new("/w"));
+        assert_eq!(
+            coverage.table().to_string(),
+            "file         lines           branches\n\
+             hv-core     98/100   98.0 %       3/4  75.0 %\n  \
+             src/a.rs     6/8   75.0 %\n  \
+             src/b.rs   92/92  100.0 %       3/4  75.0 %\n\
+             all four    98/100   98.0 %       3/4  75.0 %\n"
+        );
+        let json = serde_json::to_value(&coverage).unwrap();
+        assert_eq!(json["hv-core"]["all"]["lines"]["covered"], 98);
+        assert_eq!(json["hv-core"]["files"]["src/b.rs"]["branches"]["count"], 4);
+    }
+}
