@@ -90,8 +90,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             });
         }
         grants.check().map_err(ChangeError::Config)?;
-        self.locked(on, || {
-            self.take_up_resets();
+        self.locked(on, |asked| {
+            self.take_up_resets(asked);
             for guest in all_guests().take(self.guest_count) {
                 let grant = grants.get(guest);
                 if grant != self.guest(guest).granted() {
@@ -100,7 +100,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
             // All losses before the first gain: if this strand dies here, no right is granted twice.
             for guest in all_guests().take(self.guest_count) {
-                self.lose(on, guest, grants.get(guest));
+                self.lose(on, guest, grants.get(guest), asked);
             }
             for guest in all_guests().take(self.guest_count) {
                 self.guest(guest).set_granted(grants.get(guest));
@@ -115,10 +115,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     ///
     /// Nothing waits for ever unless one of these has died; then that has to be [said](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
-        let awaited: StrandSet = (0..STRANDS)
-            .filter_map(StrandId::new)
-            .filter(|strand| self.request(*strand).is_awaited())
-            .collect();
+        let awaited = self.awaited();
         let changes = &self.changes;
         let incomplete = || {
             changes.leaving().is_some()
@@ -128,6 +125,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                     .any(|guest| self.held(guest) != self.guest(guest).granted())
         };
         (!awaited.is_empty() || incomplete()).then_some(awaited)
+    }
+
+    /// The strands that are asked for something and have not answered. Nobody waits for the dead.
+    fn awaited(&self) -> StrandSet {
+        (0..STRANDS)
+            .filter_map(StrandId::new)
+            .filter(|strand| self.request(*strand).is_awaited())
+            .collect()
     }
 
     /// A strand takes a cross-call that this service has sent. To be called on that strand, between two of its calls and
@@ -148,7 +153,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 break;
             }
         }
-        self.work(strand);
+        self.work(strand, StrandSet::EMPTY);
         self.note_progress(strand);
     }
 
@@ -176,7 +181,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         request.excuse();
         self.registers.cross_call(strand);
         self.changes.strand_died(strand);
-        self.work(on);
+        // It may have been about to call those that it had asked.
+        let awaited = self.awaited();
+        self.work(on, awaited);
         self.note_progress(on);
     }
 
@@ -184,7 +191,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
-        self.locked(on, || {
+        self.locked(on, |_| {
             // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
             if self.units.unclean.has(unit) && self.changes.leaving().is_none() {
                 if let Unit::L2(node) = unit
@@ -216,7 +223,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.guest(guest).reset(&self.units.out);
         self.note_revoked(on, guest, Grant::NONE);
         self.changes.reset(guest);
-        self.work(on);
+        self.work(on, StrandSet::EMPTY);
         self.note_begun(on);
     }
 }

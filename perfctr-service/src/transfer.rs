@@ -37,6 +37,10 @@
 //! Steps 3 and 4, and the operator's own, are made by one strand at a time, which holds a lock. Who does not get it
 //! leaves a mark, and the one who has it looks again. Each step can be made twice, so one that a strand has died in is made
 //! again.
+//!
+//! Cross-calls go out when the strand that asks is through with the lock, the mark included. Otherwise a strand that is asked
+//! to clear what only it can, and is quick, finds the lock taken by the one who asked, who sees its mark, looks and asks
+//! again, and so on for ever.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -46,7 +50,7 @@ use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::guest::Guest;
 use crate::operator::ChangeError;
-use crate::policy::{Grant, StrandRight};
+use crate::policy::{Grant, StrandRight, StrandSet};
 use crate::request::{HT, PCR, Request};
 use crate::service::PerfCounterService;
 use crate::trace::Why;
@@ -54,6 +58,9 @@ use crate::units::Unit;
 
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
+
+/// How often a strand takes the lock again because another has left a mark, before it goes on at a cross-call to itself.
+const TURNS: usize = 8;
 
 pub(crate) fn all_guests() -> impl Iterator<Item = GuestId> {
     (0..GuestId::COUNT).filter_map(GuestId::new)
@@ -68,12 +75,12 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         &self.strands[strand.index()].request
     }
 
-    /// A step of the operator's, and what follows from it.
+    /// A step of the operator's, and what follows from it. The step notes whom it asks for something.
     #[inline(always)]
     pub(crate) fn locked(
         &self,
         on: StrandId,
-        step: impl FnOnce() -> Result<(), ChangeError>,
+        step: impl FnOnce(&mut StrandSet) -> Result<(), ChangeError>,
     ) -> Result<(), ChangeError> {
         let taken = (0..CHANGE_LOCK_TRIES).any(|_| {
             let taken = self.changes.take(on);
@@ -85,35 +92,40 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         if !taken {
             return Err(ChangeError::Busy);
         }
-        let result = step();
+        let mut asked = StrandSet::EMPTY;
+        let result = step(&mut asked);
         self.changes.release();
-        self.work(on);
+        self.work(on, asked);
         result
     }
 
-    /// Does what is to be done, or leaves that to the one who is at it.
+    /// Does what is to be done, or leaves that to the one who is at it. Then calls the strands that are asked for something,
+    /// by this or before.
     #[inline(always)]
-    pub(crate) fn work(&self, on: StrandId) {
+    pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
         self.changes.mark();
-        // Each turn but the first is for a mark that another strand has left, of which each leaves one at a time.
-        for _ in 0..=StrandId::COUNT {
-            if !self.changes.take(on) {
-                return;
+        let mut turns = 0;
+        while self.changes.is_marked() && self.changes.take(on) {
+            turns += 1;
+            if turns > TURNS {
+                self.changes.release();
+                self.ask(on, 0, &mut asked);
+                break;
             }
             self.changes.look();
-            self.take_up_resets();
-            self.clear_up(on);
+            self.take_up_resets(&mut asked);
+            self.clear_up(on, &mut asked);
             self.complete(on);
             self.changes.release();
-            if !self.changes.is_marked() {
-                return;
-            }
+        }
+        for strand in asked.iter() {
+            self.registers.cross_call(strand);
         }
     }
 
     /// Takes from a guest that has started again whatever it could use.
     #[inline(always)]
-    pub(crate) fn take_up_resets(&self) {
+    pub(crate) fn take_up_resets(&self, asked: &mut StrandSet) {
         // Each guest can be there once, and one that a strand has died in once more.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.changes.next_reset() else {
@@ -124,14 +136,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             if self.changes.user() == Some(guest) {
                 self.leave(guest);
             }
-            self.ask_all(guest, PCR);
+            self.ask_all(guest, PCR, asked);
             self.changes.end_reset();
         }
     }
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
     #[inline(always)]
-    pub(crate) fn lose(&self, on: StrandId, guest: GuestId, grant: Grant) {
+    pub(crate) fn lose(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
         if new == old {
@@ -147,7 +159,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             (old, new) if old != new => PCR,
             _ => 0,
         };
-        self.ask_all(guest, clear);
+        self.ask_all(guest, clear, asked);
         // Last: if this strand dies before, the whole step is made again.
         state.set_granted(new);
         state.refresh(self.machine, &self.units.out);
@@ -172,16 +184,16 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     #[inline(always)]
-    fn ask_all(&self, guest: GuestId, clear: u32) {
+    fn ask_all(&self, guest: GuestId, clear: u32, asked: &mut StrandSet) {
         for strand in self.guest(guest).strands().iter() {
-            self.ask(strand, clear);
+            self.ask(strand, clear, asked);
         }
     }
 
     #[inline(always)]
-    fn ask(&self, strand: StrandId, clear: u32) {
+    fn ask(&self, strand: StrandId, clear: u32, asked: &mut StrandSet) {
         self.request(strand).ask(clear);
-        self.registers.cross_call(strand);
+        asked.insert(strand);
     }
 
     #[inline(always)]
@@ -192,7 +204,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// If a guest leaves and none of its strands is awaited: clears what it has left behind, as far as this strand can.
     #[inline(always)]
-    fn clear_up(&self, on: StrandId) {
+    fn clear_up(&self, on: StrandId, asked: &mut StrandSet) {
         let Some(guest) = self.changes.leaving() else {
             return;
         };
@@ -212,7 +224,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                     };
                     match there.find(able) {
                         Some(strand) => {
-                            self.ask(strand, 0);
+                            self.ask(strand, 0, asked);
                             false
                         }
                         None => {
@@ -225,7 +237,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                         }
                     }
                 }
-                _ => self.clear_or_give_up(on, unit),
+                _ => self.clear_or_give_up(on, unit, asked),
             };
         }
         if done {
@@ -235,7 +247,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// Clears a unit, or takes it out of service. `false` if it is busy and a cross-call will come.
     #[inline(always)]
-    fn clear_or_give_up(&self, on: StrandId, unit: Unit) -> bool {
+    fn clear_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.clear(on, unit) {
             Ok(()) => {
                 self.units.unclean.remove(unit);
@@ -251,7 +263,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 let _ = self.found_busy(on, unit);
                 let given_up = self.units.out.has(unit);
                 if !given_up {
-                    self.ask(on, 0);
+                    self.ask(on, 0, asked);
                 }
                 given_up
             }

@@ -30,6 +30,7 @@ pub struct MachineUnderTest<'a> {
     hypervisor: Box<Hypervisor<(Service<'a>,), Console>>,
     board: &'a Board,
     guest_of: Vec<Option<GuestId>>,
+    operator: StrandId,
 }
 
 /// A machine as the service is told of it.
@@ -103,7 +104,15 @@ impl<'a> MachineUnderTest<'a> {
             hypervisor: Box::new(Hypervisor::new((service,), Console::default())),
             board,
             guest_of,
+            operator: strand(0),
         }
+    }
+
+    /// The machine whose operator's steps are executed on this strand, not on strand 0.
+    #[must_use]
+    pub fn with_operator(mut self, number: u16) -> Self {
+        self.operator = strand(number);
+        self
     }
 
     /// The board.
@@ -158,7 +167,7 @@ impl<'a> MachineUnderTest<'a> {
 
     /// Resets a guest. Its strands have still to answer.
     pub fn begin_reset(&self, number: usize) {
-        self.hypervisor.reset_guest(guest_id(number), strand(0));
+        self.hypervisor.reset_guest(guest_id(number), self.operator);
     }
 
     /// Grants the guests this, if it is a valid configuration. Strands have still to answer.
@@ -168,7 +177,7 @@ impl<'a> MachineUnderTest<'a> {
             all.set(guest_id(number), grant(*given))
                 .expect("so many guests");
         }
-        self.service().reconfigure(strand(0), &all).map(|_| ())
+        self.service().reconfigure(self.operator, &all).map(|_| ())
     }
 
     /// A strand takes the cross-call that waits for it, if there is one; whether there was.

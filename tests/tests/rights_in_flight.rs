@@ -1,6 +1,7 @@
 //! Rights that change hands while calls are in flight: nothing that a loser does late is left, and an answer counts for what
 //! it was given to.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
@@ -143,4 +144,77 @@ fn an_answer_to_an_older_change_does_not_count() {
         answering.join().unwrap();
     });
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
+}
+
+/// Strands that answer a cross-call before whoever sent it goes on.
+struct Prompt {
+    board: &'static Board,
+    service: OnceLock<&'static PerfCounterService<&'static Board, &'static Prompt>>,
+}
+
+impl StrandRegisters for Prompt {
+    fn node(&self, strand: StrandId) -> Node {
+        self.board.node(strand)
+    }
+
+    fn pcr(&self, strand: StrandId) -> u64 {
+        self.board.pcr(strand)
+    }
+
+    fn set_pcr(&self, strand: StrandId, value: u64) {
+        self.board.set_pcr(strand, value);
+    }
+
+    fn set_pic(&self, strand: StrandId, value: u64) {
+        self.board.set_pic(strand, value);
+    }
+
+    fn ticks(&self, strand: StrandId) -> u64 {
+        self.board.ticks(strand)
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        let service = self.service.get().expect("a service that is made");
+        service.cross_called(strand);
+    }
+}
+
+/// L2 control of node 1 is cleared by strand 64 only. It finds the lock of changes free when it answers, however quick it is.
+#[test]
+fn who_is_asked_to_clear_finds_the_lock_free() {
+    let board: &'static Board = Box::leak(Box::new(Board::new(oracle::Machine::Batoka, 2, &[])));
+    let registers: &'static Prompt = Box::leak(Box::new(Prompt {
+        board,
+        service: OnceLock::new(),
+    }));
+    let config = |strands: [u16; 2], global| GuestConfig {
+        strands: strands.map(strand).into_iter().collect(),
+        grant: Grant {
+            strand: StrandRight::None,
+            global,
+        },
+        compatible: false,
+    };
+    let machine = Machine::new(Model::Batoka, 2).unwrap();
+    let guests = [config([0, 64], true), config([1, 65], false)];
+    let service = PerfCounterService::new(machine, board, registers, &guests).unwrap();
+    let service = Box::leak(Box::new(service));
+    assert!(registers.service.set(service).is_ok());
+    for holder in [1, 0, 1] {
+        for node in [0, 1] {
+            // PERF_CONFIG is bits 37:36.
+            board.put(Cell::L2 { node, bank: 3 }, 2 << 36);
+        }
+        let mut grants = Grants::none(2);
+        let global = Grant {
+            strand: StrandRight::None,
+            global: true,
+        };
+        grants.set(guest_id(holder), global).unwrap();
+        assert_eq!(service.reconfigure(strand(2), &grants), Ok(None));
+        assert_eq!(service.held(guest_id(holder)), global);
+        for node in [0, 1] {
+            assert_eq!(board.holds(Cell::L2 { node, bank: 3 }), 0, "node {node}");
+        }
+    }
 }
