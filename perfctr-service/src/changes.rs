@@ -6,6 +6,9 @@ use hv_core::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::units::Unit;
 
+/// How often a strand looks what there is to do, if others leave marks all the time.
+const TURNS: usize = 8;
+
 /// What is known of changes. All but `again` and `resets` belongs to whoever has the lock.
 #[derive(Debug)]
 pub(crate) struct Changes {
@@ -103,18 +106,25 @@ impl Changes {
         self.resetting.store(0, Ordering::SeqCst);
     }
 
-    /// There is something to do.
-    pub(crate) fn mark(&self) {
+    /// There is something to do: takes the lock and does it, and again if another strand has left a mark meanwhile. If another
+    /// has the lock, leaves a mark. `false` if marks keep coming: somebody has to look once more, later.
+    #[inline(always)]
+    pub(crate) fn turns(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.again.swap(true, Ordering::SeqCst);
-    }
-
-    /// All that was marked until now will be looked at.
-    pub(crate) fn look(&self) {
-        self.again.swap(false, Ordering::SeqCst);
+        for _ in 0..TURNS {
+            if !self.is_marked() || !self.take(on) {
+                return true;
+            }
+            // All that was marked until now is looked at.
+            self.again.swap(false, Ordering::SeqCst);
+            step();
+            self.release();
+        }
+        !self.is_marked()
     }
 
     /// Whether there is something to do that nobody has looked at.
-    pub(crate) fn is_marked(&self) -> bool {
+    fn is_marked(&self) -> bool {
         self.again.fetch_or(false, Ordering::SeqCst)
     }
 
@@ -158,4 +168,35 @@ const fn token(strand: StrandId) -> u32 {
 
 fn guest_of(word: &AtomicU32) -> Option<GuestId> {
     GuestId::new(word.load(Ordering::SeqCst).checked_sub(1)? as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` strands leave a mark, one in each turn; how many turns there are, and whether that was the end.
+    fn turns(count: usize) -> (usize, bool) {
+        let changes = Changes::new(None);
+        let [first, other] = [3, 4].map(|number| StrandId::new(number).unwrap());
+        let mut done = 0;
+        let ended = changes.turns(first, || {
+            done += 1;
+            if done <= count {
+                let left = changes.turns(other, || panic!("two strands have the lock"));
+                assert!(left, "it has left a mark");
+            }
+        });
+        assert!(changes.take(other), "the lock is free");
+        assert_eq!(changes.is_marked(), !ended);
+        (done, ended)
+    }
+
+    #[test]
+    fn every_mark_is_looked_at_or_said_to_be_left() {
+        assert_eq!(turns(0), (1, true));
+        assert_eq!(turns(1), (2, true));
+        assert_eq!(turns(7), (8, true));
+        assert_eq!(turns(8), (8, false));
+        assert_eq!(turns(100), (8, false));
+    }
 }

@@ -59,9 +59,6 @@ use crate::units::Unit;
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
-/// How often a strand takes the lock again because another has left a mark, before it goes on at a cross-call to itself.
-const TURNS: usize = 8;
-
 pub(crate) fn all_guests() -> impl Iterator<Item = GuestId> {
     (0..GuestId::COUNT).filter_map(GuestId::new)
 }
@@ -103,20 +100,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// by this or before.
     #[inline(always)]
     pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
-        self.changes.mark();
-        let mut turns = 0;
-        while self.changes.is_marked() && self.changes.take(on) {
-            turns += 1;
-            if turns > TURNS {
-                self.changes.release();
-                self.ask(on, 0, &mut asked);
-                break;
-            }
-            self.changes.look();
+        let ended = self.changes.turns(on, || {
             self.take_up_resets(&mut asked);
             self.clear_up(on, &mut asked);
             self.complete(on);
-            self.changes.release();
+        });
+        if !ended {
+            self.ask(on, 0, &mut asked);
         }
         for strand in asked.iter() {
             self.registers.cross_call(strand);
