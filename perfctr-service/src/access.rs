@@ -152,3 +152,54 @@ impl Grant {
         Self::from_bits(self.bits() & other.bits())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits that [`Access`] documents. No two of these share one.
+    #[test]
+    fn layout() {
+        assert_eq!(Access::COMMON.bits(), 0x007f_ffff);
+        assert_eq!(Access::of_grant(Grant::ALL).bits(), 0x0700_0000);
+        assert_eq!(Access::PLACE.bits(), 0xf800_0000);
+        assert_eq!(Access::CHANGE.bits(), 0x0000_0001_0000_0000);
+        assert_eq!(Access::NOTHING.with_ht().bits(), 0x0040_0000);
+        for (id, bits) in [
+            (0, 1),
+            (1, 0),
+            (2, 1 << 2),
+            (17, 1 << 17),
+            (18, 1 << 18),
+            (35, 1 << 18),
+            (36, 1 << 19),
+            (71, 1 << 20),
+            (89, 1 << 21),
+        ] {
+            let register = PerfReg::new(id).unwrap();
+            let with = |word: Access| word.with(register).bits();
+            assert_eq!(with(Access::NOTHING), bits, "{id}");
+            assert_eq!(with(Access::COMMON), 0x007f_ffff, "{id}");
+        }
+        let place = Access::from_bits(u64::MAX).with_place(Place::new(2));
+        assert_eq!(place.bits(), 0xffff_ffff_17ff_ffff);
+        assert_eq!(place.place(), Place::new(2));
+    }
+
+    #[test]
+    fn one_bit_and_no_other() {
+        for bit in 0..64 {
+            let only = Access::from_bits(1 << bit);
+            let but = Access::from_bits(!(1 << bit));
+            assert_eq!((only.ht(), but.ht()), (bit == 22, bit != 22), "{bit}");
+            for id in 0..SINGLE_REGISTERS {
+                let seen = (only.register(id), but.register(id));
+                assert_eq!(seen, (bit == id, bit != id), "{bit} {id}");
+            }
+            for (hub, own) in Hub::ALL.iter().zip(18..) {
+                let seen = (only.hub(*hub), but.hub(*hub));
+                assert_eq!(seen, (bit == own, bit != own), "{bit} {hub:?}");
+            }
+        }
+    }
+}

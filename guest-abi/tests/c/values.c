@@ -95,6 +95,7 @@ static void counts(void)
     SAME(sun4v_dram_count(&dram, 1), 3);
     SAME(sun4v_dram_count(&dram, 0x80000001), 3);
     SAME(sun4v_dram_count(&dram, 0), UINT64_C(0x80000002));
+    SAME(sun4v_dram_count(&dram, 5), UINT64_C(0x80000007));
     SAME(sun4v_strand_count(&strand, 1), (UINT64_C(1) << 40) + 2);
     SAME(strand.last, 1);
     SAME(sun4v_dram_count(NULL, 1), 0);

@@ -206,6 +206,24 @@ fn a_bad_reference_is_told_by_the_judge() {
     }
 }
 
+/// It is read 10 ms after the chosen source, which counts for neither.
+#[test]
+fn a_judge_that_is_slow_to_read_can_tell() {
+    let world = World::default();
+    let counters = counters::<3>(&world);
+    let keeper = keeper(counters.each_ref());
+    let mut watchdog = watchdog();
+    watchdog.check(&keeper, strand(0));
+    counters[1].set_drift(500_000_000);
+    counters[2].cost.set(20 * MILLISECOND);
+    world.pass(HALF);
+    let fault = Fault::Fast;
+    assert_eq!(
+        watchdog.check(&keeper, strand(0)),
+        Finding::BadReference { source: 1, fault }
+    );
+}
+
 #[test]
 fn a_judge_that_cannot_tell_acquits_nobody() {
     let world = World::default();
