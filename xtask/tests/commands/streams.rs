@@ -94,3 +94,20 @@ fn a_reader_that_goes_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
+
+/// Whatever the output is made with.
+#[test]
+fn a_list_that_nobody_reads_is_no_error() {
+    for format in ["table", "csv", "json"] {
+        let mut child = command(&["regs", "--format", format])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{format}");
+        assert_eq!(ended.status.code(), Some(0), "{format}");
+    }
+}
