@@ -356,11 +356,20 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// Inlined: on SPARC calls nest in few register windows.
     #[inline(always)]
     fn failed(&self, register: PerfReg, error: AccessError) -> Refusal {
-        match error {
-            AccessError::Fault => {
+        match (error, register.kind()) {
+            (AccessError::Busy, Kind::Hub { hub, .. }) => {
+                if let Some(progress) = self.service.progress.of(Unit::Hub(hub)) {
+                    progress.given_back(self.strand);
+                }
+                self.gate(hub).give_back(self.strand);
+                self.note_conflict(hub, Conflict::Busy);
+                self.service.found_busy(self.strand, Unit::Hub(hub))
+            }
+            // What is no hub is never busy for a good reason.
+            (_, kind) => {
                 let unit = Unit::of(register, self.node);
                 let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
-                if let Kind::Hub { hub, .. } = register.kind() {
+                if let Kind::Hub { hub, .. } = kind {
                     self.gate(hub).release(self.strand);
                 }
                 // Last, so that nobody is refused while a slow logger writes.
@@ -368,17 +377,6 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
                     log::error!("{unit} faulted and is out of service");
                 }
                 Refusal::NotSupported
-            }
-            AccessError::Busy => {
-                let Kind::Hub { hub, .. } = register.kind() else {
-                    return Refusal::WouldBlock;
-                };
-                if let Some(progress) = self.service.progress.of(Unit::Hub(hub)) {
-                    progress.given_back(self.strand);
-                }
-                self.gate(hub).give_back(self.strand);
-                self.note_conflict(hub, Conflict::Busy);
-                self.service.found_busy(self.strand, Unit::Hub(hub))
             }
         }
     }

@@ -9,11 +9,13 @@ use crate::units::Unit;
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
 
-/// What is known of changes. All but `again` and `resets` belongs to whoever has the lock.
+/// What is known of changes. All but `again`, `resets` and `noted` belongs to whoever has the lock.
 #[derive(Debug)]
 pub(crate) struct Changes {
     /// The strand that makes steps, plus one; 0 for nobody.
     lock: AtomicU32,
+    /// How often the lock has been taken.
+    taken: AtomicU32,
     /// There is something to do since the one who has the lock last looked. Only ever exchanged: loom knows no order of
     /// sequentially consistent stores and loads.
     again: AtomicBool,
@@ -25,6 +27,8 @@ pub(crate) struct Changes {
     user: AtomicU32,
     /// That guest has lost it.
     leaving: AtomicBool,
+    /// What that guest has left behind is being listed.
+    listing: AtomicBool,
     /// How many of a unit's registers are clear already.
     cleared: [AtomicU8; Unit::COUNT],
     /// There is an event of a change that is begun, and none of its end.
@@ -36,11 +40,13 @@ impl Changes {
     pub(crate) fn new(user: Option<usize>) -> Self {
         Self {
             lock: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             again: AtomicBool::new(false),
             resets: Default::default(),
             resetting: AtomicU32::new(0),
             user: AtomicU32::new(user.map_or(0, |number| number as u32 + 1)),
             leaving: AtomicBool::new(false),
+            listing: AtomicBool::new(false),
             cleared: Default::default(),
             noted: AtomicBool::new(false),
         }
@@ -53,9 +59,20 @@ impl Changes {
 
     /// Takes the lock if it is free.
     pub(crate) fn take(&self, on: StrandId) -> bool {
-        self.lock
+        let taken = self
+            .lock
             .compare_exchange(0, token(on), Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
+            .is_ok();
+        if taken {
+            self.taken.fetch_add(1, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    /// If nobody has the lock: how often it has been taken. As long as that is the same nothing is begun but resets.
+    pub(crate) fn at_rest(&self) -> Option<u32> {
+        let taken = self.taken.load(Ordering::SeqCst);
+        (self.lock.load(Ordering::SeqCst) == 0).then_some(taken)
     }
 
     /// Gives the lock back.
@@ -70,11 +87,17 @@ impl Changes {
             .compare_exchange(token(strand), 0, Ordering::SeqCst, Ordering::Relaxed);
     }
 
-    /// A guest has started again.
+    /// A guest starts again.
     pub(crate) fn reset(&self, guest: GuestId) {
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_or(1 << (guest.index() % 64), Ordering::SeqCst);
         }
+    }
+
+    /// Whether a guest starts again and that has not been taken up.
+    pub(crate) fn is_reset(&self, guest: GuestId) -> bool {
+        let word = self.resets.get(guest.index() / 64);
+        word.is_some_and(|word| word.load(Ordering::SeqCst) >> (guest.index() % 64) & 1 != 0)
     }
 
     /// A guest whose reset has not been taken up, or not to the end.
@@ -110,7 +133,7 @@ impl Changes {
     /// has the lock, leaves a mark. `false` if marks keep coming: somebody has to look once more, later.
     #[inline(always)]
     pub(crate) fn turns(&self, on: StrandId, mut step: impl FnMut()) -> bool {
-        self.again.swap(true, Ordering::SeqCst);
+        self.mark();
         for _ in 0..TURNS {
             if !self.is_marked() || !self.take(on) {
                 return true;
@@ -121,6 +144,11 @@ impl Changes {
             self.release();
         }
         !self.is_marked()
+    }
+
+    /// There is something to do.
+    pub(crate) fn mark(&self) {
+        self.again.swap(true, Ordering::SeqCst);
     }
 
     /// Whether there is something to do that nobody has looked at.
@@ -139,9 +167,20 @@ impl Changes {
         self.user.store(guest.index() as u32 + 1, Ordering::SeqCst);
     }
 
-    /// The user has lost it.
+    /// The user has lost it: what it leaves behind is listed next.
+    pub(crate) fn list(&self) {
+        self.listing.store(true, Ordering::SeqCst);
+    }
+
+    /// What it leaves behind is listed.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::SeqCst);
+        self.listing.store(false, Ordering::SeqCst);
+    }
+
+    /// A user whose list may not be whole, since the strand that made it has died.
+    pub(crate) fn half_listed(&self) -> Option<GuestId> {
+        self.user().filter(|_| self.listing.load(Ordering::SeqCst))
     }
 
     /// What the user has left behind is cleared.

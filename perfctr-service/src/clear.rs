@@ -1,11 +1,12 @@
 //! Units that are cleared for their next user, and units that go out of service.
 
-use guest_abi::StrandId;
+use guest_abi::{Node, StrandId};
 use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::access::Access;
+use crate::l2::HeldL2;
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::trace::Why;
@@ -19,12 +20,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
-            let lock = self.l2.get(node.index());
-            let held = lock.and_then(|lock| lock.take(on));
-            let held = held.ok_or(AccessError::Busy)?;
-            held.set(&self.bus, on, 0)?;
-            self.access_ended(unit);
-            return Ok(());
+            let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
+            return self.clear_l2(on, node, &held);
         }
         let cleared = self.changes.cleared(unit);
         let done = usize::from(cleared.load(Ordering::Relaxed));
@@ -32,7 +29,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         for register in unit.registers().skip(done) {
             let row = self.rows(on).get(register.index());
             let row = row.ok_or(AccessError::Fault)?;
-            if let Err(error) = self.bus.write(on, row.address, 0) {
+            if let Err(mut error) = self.bus.write(on, row.address, 0) {
+                if !matches!(unit, Unit::Hub(_)) {
+                    // What is no hub is never busy for a good reason.
+                    error = AccessError::Fault;
+                }
                 if error == AccessError::Fault {
                     // Whoever mends it may leave anything in it.
                     cleared.store(0, Ordering::Relaxed);
@@ -48,6 +49,25 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             gate.renew();
         }
         cleared.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the lock of a node's L2 control; `None` if it cannot be had.
+    #[inline(always)]
+    pub(crate) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
+        self.l2.get(node.index())?.take(on)
+    }
+
+    /// Clears L2 control on a strand of its node, which has the lock.
+    #[inline(always)]
+    pub(crate) fn clear_l2(
+        &self,
+        on: StrandId,
+        node: Node,
+        held: &HeldL2<'_>,
+    ) -> Result<(), AccessError> {
+        held.set(&self.bus, on, 0).map_err(|_| AccessError::Fault)?;
+        self.access_ended(Unit::L2(node));
         Ok(())
     }
 

@@ -144,11 +144,21 @@ impl Guest {
         self.withdraw(lost.or(Access::COMMON));
     }
 
-    /// Gives it these rights.
-    pub(crate) fn raise(&self, grant: Grant) {
-        self.change();
-        self.access
-            .fetch_or(Access::of_grant(grant).bits(), Ordering::SeqCst);
+    /// Gives it these rights, if it may have them still when it gets them; whether it has got them. Whoever takes rights away
+    /// changes what `may` depends on first.
+    pub(crate) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
+        for _ in 0..TRIES {
+            let old = self.load();
+            if !may() {
+                return false;
+            }
+            let new = old.or(Access::of_grant(grant));
+            let changed = new.bits().wrapping_add(Access::CHANGE.bits());
+            if self.exchange(old, Access::from_bits(changed)).is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// The guest starts again: it has negotiated nothing and holds no right. Hubs are all or nothing: an illumos kernel

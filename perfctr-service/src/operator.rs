@@ -10,7 +10,7 @@ use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::grants::Grants;
 use crate::policy::{ConfigError, Grant, StrandSet};
-use crate::request::{HT, PCR};
+use crate::request::{HT, PCR, Request};
 use crate::service::{PerfCounterService, STRANDS};
 use crate::trace::Why;
 use crate::transfer::all_guests;
@@ -19,7 +19,10 @@ use crate::units::Unit;
 /// How often a strand looks whether a newer cross-call has come while it was at work on one.
 const ANSWER_TRIES: usize = 4;
 
-/// Why a step of the operator's did not happen. Nothing has changed.
+/// How often a strand looks whether no change is pending, while others make steps.
+const PENDING_TRIES: usize = 4;
+
+/// Why a step of the operator's did not happen. No right and no unit's service has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The configuration is not valid.
@@ -35,8 +38,8 @@ pub enum ChangeError {
     Busy,
     /// The unit is cleared on a strand of its own node only.
     OtherNode(Unit),
-    /// The unit cannot be cleared, and stays out of service. If it is busy, it is to be tried again: what is clear already
-    /// counts.
+    /// The unit cannot be cleared, and stays out of service. If it is busy, or a strand has not ended its access to it, it is
+    /// to be tried again: what is clear already counts.
     NotClean(Unit, AccessError),
 }
 
@@ -111,27 +114,44 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         Ok(self.pending())
     }
 
-    /// The strands that a pending change waits for: they have not taken their cross-call yet. `None` if no change is pending.
+    /// The strands that a pending change waits for: they have not taken their cross-call yet. There may be none, while a
+    /// strand is at work on the change. `None` if there was a moment during this call when no change was pending.
     ///
-    /// Nothing waits for ever unless one of these has died; then that has to be [said](Self::strand_died).
+    /// Nothing waits for ever unless one of these has died, or a strand that was in a method of this service; then that has
+    /// to be [said](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
-        let awaited = self.awaited();
-        let changes = &self.changes;
-        let incomplete = || {
-            changes.leaving().is_some()
-                || changes.next_reset().is_some()
-                || all_guests()
-                    .take(self.guest_count)
-                    .any(|guest| self.held(guest) != self.guest(guest).granted())
-        };
-        (!awaited.is_empty() || incomplete()).then_some(awaited)
+        for _ in 0..PENDING_TRIES {
+            let before = self.changes.at_rest();
+            let awaited = self.awaited();
+            if !awaited.is_empty() || self.is_incomplete() {
+                return Some(awaited);
+            }
+            // Else a strand that was seen to have answered may have been asked again before the last one had.
+            if before.is_some() && before == self.changes.at_rest() {
+                return None;
+            }
+        }
+        Some(StrandSet::EMPTY)
+    }
+
+    /// Whether there is something to do beside what strands are asked for.
+    fn is_incomplete(&self) -> bool {
+        self.changes.leaving().is_some()
+            || self.changes.next_reset().is_some()
+            || all_guests()
+                .take(self.guest_count)
+                .any(|guest| self.held(guest) != self.guest(guest).granted())
     }
 
     /// The strands that are asked for something and have not answered. Nobody waits for the dead.
     fn awaited(&self) -> StrandSet {
+        self.strands_whose(Request::is_awaited)
+    }
+
+    fn strands_whose(&self, request: impl Fn(&Request) -> bool) -> StrandSet {
         (0..STRANDS)
             .filter_map(StrandId::new)
-            .filter(|strand| self.request(*strand).is_awaited())
+            .filter(|strand| request(self.request(*strand)))
             .collect()
     }
 
@@ -159,7 +179,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// A strand has died, and will not go on in the call that it may have been in. What it held is free: hubs, locks. An L2
     /// control that it was at work on is out of service, since its banks may differ. No change waits for the strand any more;
-    /// if it comes back, it takes its cross-call before anything else.
+    /// if it comes back, which must not be before this returns, it takes its cross-call before anything else.
+    ///
+    /// A step of the operator's that it died in, and a reset of a guest, are to be made again.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
         for (gate, unit) in self.hubs.iter().zip(Hub::ALL) {
             if gate.strand_died(strand) {
@@ -177,13 +199,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 self.access_ended(unit);
             }
         }
-        let request = self.request(strand);
-        request.excuse();
-        self.registers.cross_call(strand);
+        self.request(strand).excuse();
         self.changes.strand_died(strand);
-        // It may have been about to call those that it had asked.
-        let awaited = self.awaited();
-        self.work(on, awaited);
+        // It may have been about to call those that it had asked, or another that had died.
+        let asked = self.strands_whose(Request::is_asked);
+        self.work(on, asked);
         self.note_progress(on);
     }
 
@@ -191,15 +211,26 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
-        self.locked(on, |_| {
+        let result = self.locked(on, |_| {
+            // A strand that is at work on L2 control, or has died at that, makes it unclean before it gives the lock back.
+            let held = match unit {
+                Unit::L2(node) => {
+                    let held = self.take_l2(on, node);
+                    let busy = ChangeError::NotClean(unit, AccessError::Busy);
+                    Some((node, held.ok_or(busy)?))
+                }
+                _ => None,
+            };
             // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
             if self.units.unclean.has(unit) && self.changes.leaving().is_none() {
-                if let Unit::L2(node) = unit
-                    && node != self.node(on)
-                {
-                    return Err(ChangeError::OtherNode(unit));
-                }
-                if let Err(error) = self.clear(on, unit) {
+                let cleared = match &held {
+                    Some((node, _)) if *node != self.node(on) => {
+                        return Err(ChangeError::OtherNode(unit));
+                    }
+                    Some((node, held)) => self.clear_l2(on, *node, held),
+                    None => self.clear(on, unit),
+                };
+                if let Err(error) = cleared {
                     if error == AccessError::Fault {
                         self.units.count_fault(unit);
                     }
@@ -214,12 +245,16 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 guest.refresh(self.machine, &self.units.out);
             }
             Ok(())
-        })
+        });
+        self.note_progress(on);
+        result
     }
 
     /// The guest starts again.
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
+        // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
+        self.changes.reset(guest);
         self.guest(guest).reset(&self.units.out);
         self.note_revoked(on, guest, Grant::NONE);
         self.changes.reset(guest);

@@ -17,6 +17,9 @@ use crate::trace::{
 };
 use crate::units::Unit;
 
+/// How often a strand looks whether a change has ended, while others begin changes.
+const NOTE_TRIES: usize = 4;
+
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// A get that was started then ends now.
     #[inline(always)]
@@ -169,21 +172,36 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         if !self.trace.is_on() {
             return;
         }
-        self.changes.set_noted(true);
-        match self.pending() {
-            Some(awaited) => self.note(on, || ChangePending {
+        if let Some(awaited) = self.pending() {
+            self.note(on, || ChangePending {
                 awaited: awaited.iter().count() as u16,
                 strand: on.number().into(),
-            }),
-            None => self.note_progress(on),
+            });
         }
+        // Only now, so that nobody records its end before.
+        self.changes.set_noted(true);
+        self.note_progress(on);
     }
 
     /// A step was made: a change that was pending may be complete.
     pub(crate) fn note_progress(&self, on: StrandId) {
-        if self.trace.is_on() && self.pending().is_none() && self.changes.set_noted(false) {
-            let strand = on.number().into();
-            self.note(on, || ChangeComplete { strand });
+        if !self.trace.is_on() {
+            return;
+        }
+        for _ in 0..NOTE_TRIES {
+            if self.pending().is_some() || !self.changes.set_noted(false) {
+                return;
+            }
+            // The time comes first: another change may begin right after the look.
+            let time = self.trace.time(on);
+            if self.pending().is_none() {
+                if let Some(time) = time {
+                    let strand = on.number().into();
+                    self.trace.record(on, time, ChangeComplete { strand });
+                }
+                return;
+            }
+            self.changes.set_noted(true);
         }
     }
 }

@@ -40,6 +40,11 @@ impl Request {
             .is_ok()
     }
 
+    /// Whether it has not answered, dead or not.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.read() & ASKED != 0
+    }
+
     /// Whether its answer is waited for.
     pub(crate) fn is_awaited(&self) -> bool {
         self.read() & (ASKED | EXCUSED) == ASKED

@@ -13,7 +13,8 @@
 //! neither of them has to wait for is theirs all the time. Nothing here waits. A newer change takes the place of a pending
 //! one: rights that were on their way to a guest may go to another, or back, but never without having been cleared.
 //!
-//! A right that nobody had is granted at once, without clearing: what it covers was cleared when it was last lost. At the start
+//! A right that nobody had is granted without clearing: what it covers was cleared when it was last lost. That is at once,
+//! unless a strand of the guest itself has been asked for something and has not answered. At the start
 //! of the service all registers are 0, as they are at power-on; who starts the service otherwise clears them first.
 //!
 //! # How
@@ -22,21 +23,22 @@
 //!
 //! 1. The right is taken from the words. Calls that begin from now on do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is in no call that has seen the old
-//!    word. It clears its own %pcr and %pic, which nobody else can, and answers.
+//!    word. It clears its own %pcr and %pic if they are to be cleared, which nobody else can, and answers.
 //! 3. When all have answered, or are dead, the units are cleared ([`Unit`]) by the strand that is there. L2 control is reached
 //!    on its own node only, so a strand of the loser on each node gets another cross-call for it. A chip that is busy is tried
 //!    again at a cross-call that the strand sends to itself.
 //! 4. The words of the next holder get the right.
 //!
 //! A strand that is [said to be dead](PerfCounterService::strand_died) is not waited for, because it will not go on in the call
-//! that it was in. Its cross-call stays: if it comes back, it clears itself before anything else.
+//! that it was in. Its cross-call stays: if it comes back, it clears itself before anything else. It must not come back before
+//! that has been said, to the end.
 //!
 //! A unit that cannot be cleared is out of service and *unclean*: when the operator returns it to service it is cleared
 //! first. So is a unit that is out of service already.
 //!
 //! Steps 3 and 4, and the operator's own, are made by one strand at a time, which holds a lock. Who does not get it
-//! leaves a mark, and the one who has it looks again. Each step can be made twice, so one that a strand has died in is made
-//! again.
+//! leaves a mark, and the one who has it looks again. Each of these steps can be made twice, so one that a strand has died in
+//! is made again. Not so the operator's own: when a strand has died in one, it has to be told again.
 //!
 //! Cross-calls go out when the strand that asks is through with the lock, the mark included. Otherwise a strand that is asked
 //! to clear what only it can, and is quick, finds the lock taken by the one who asked, who sees its mark, looks and asks
@@ -101,6 +103,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.changes.turns(on, || {
+            if let Some(guest) = self.changes.half_listed() {
+                self.leave(guest);
+            }
             self.take_up_resets(&mut asked);
             self.clear_up(on, &mut asked);
             self.complete(on);
@@ -158,6 +163,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// The holder of `global` has lost it.
     #[inline(always)]
     fn leave(&self, guest: GuestId) {
+        self.changes.list();
         let nodes = self.guest(guest).nodes();
         let units = Unit::all().filter(|unit| {
             unit.is_in(self.machine)
@@ -252,7 +258,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             Err(AccessError::Busy) => {
                 let _ = self.found_busy(on, unit);
                 let given_up = self.units.out.has(unit);
-                if !given_up {
+                if given_up {
+                    // Whoever mends it may leave anything in it.
+                    self.changes.cleared(unit).store(0, Ordering::Relaxed);
+                } else {
                     self.ask(on, 0, asked);
                 }
                 given_up
@@ -266,7 +275,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         for guest in all_guests().take(self.guest_count) {
             let state = self.guest(guest);
             let (held, granted) = (state.access().grant(), state.granted());
-            if self.is_awaited(guest) {
+            if self.is_awaited(guest) || self.changes.is_reset(guest) {
                 continue;
             }
             let user = self.changes.user();
@@ -280,7 +289,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             if free.global {
                 self.changes.enter(guest);
             }
-            state.raise(free);
+            // A reset that crosses this is flagged before it takes anything away.
+            if !state.raise(free, || !self.changes.is_reset(guest)) {
+                self.changes.mark();
+                continue;
+            }
             self.note_held(on, guest, free);
             state.refresh(self.machine, &self.units.out);
         }

@@ -11,7 +11,8 @@ use crate::address::PhysicalAddress;
 pub enum AccessError {
     /// The device does not answer, or answers with an error. It will not get better by itself.
     Fault,
-    /// The device is at work on another access. Nothing happened; a later try can succeed.
+    /// The device, a hub, is at work on another access. Nothing happened; a later try can succeed. Who gets this from another
+    /// device may take it for a fault.
     Busy,
 }
 

@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use guest_abi::{Hub, Node};
-use perfctr_service::Unit;
+use perfctr_service::{ChangeError, Unit};
+use platform::AccessError;
 use tests::board::Board;
 use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::{Cell, Grant, Guest, Machine};
@@ -107,8 +108,13 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
         writing.reached();
 
         assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is not to be had");
-        died(machine, 3);
         let unit = Unit::L2(Node::Node0);
+        assert_eq!(
+            machine.service().return_to_service(strand(1), unit),
+            Err(ChangeError::NotClean(unit, AccessError::Busy)),
+            "it is not known yet how this ends"
+        );
+        died(machine, 3);
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
         assert_eq!(machine.get(0, 1), (13, 0x0bad));

@@ -90,13 +90,14 @@ pub const SUITES: [Suite; 6] = [
 const FROM_C: [&str; 2] = ["a_program_in_c", "a_program_without_libc"];
 
 /// Threads that call while others negotiate, mend units or move rights, some hundred times over.
-const STRESS: [&str; 6] = [
+const STRESS: [&str; 7] = [
     "a_version_is_never_a_mixture",
     "ht_does_not_depend_on_the_version",
     "no_call_is_served_beyond_the_version_in_force",
     "two_strands_negotiate",
     "another_unit_is_mended",
     "nobody_reads_what_another_guest_has_written",
+    "a_change_that_is_pending_all_the_time_is_seen_to_be",
 ];
 
 impl Suite {
@@ -159,6 +160,7 @@ mod tests {
             "guest-abi/tests/c/main.rs",
             "tests/tests/negotiation_threads.rs",
             "tests/tests/operator_threads.rs",
+            "tests/tests/rights_stopped.rs",
             "tests/tests/rights_threads.rs",
         ]
         .map(read)
