@@ -8,7 +8,9 @@ use guest_abi::{HvError, Node, Registers, StrandId};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
-use perfctr_service::{ChangeError, Grant, Grants, GuestConfig, PerfCounterService, Unit};
+use perfctr_service::{
+    ChangeError, Grant, Grants, GuestConfig, PerfCounterService, StrandRight, Unit,
+};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 
 use crate::{Part, explore, meet};
@@ -221,7 +223,7 @@ impl Modelled {
     }
 
     pub(crate) fn reset_guest(&self) {
-        self.hypervisor.reset_guest(GUEST, strand_id(3));
+        self.hypervisor.reset_guest(GUEST, strand_id(1));
     }
 
     /// A strand is between two calls, and takes its cross-call if there is one.
@@ -235,8 +237,24 @@ impl Modelled {
     pub(crate) fn give_global(&self, to: GuestId) {
         let mut grants = Grants::none(2);
         grants.set(to, Grant::ALL).unwrap();
+        self.reconfigure(&grants);
+    }
+
+    /// The operator grants the other guest register 0. The guest keeps all that it has.
+    pub(crate) fn give_strand_to_other(&self) {
+        let mut grants = self.service().grants();
+        let strand = StrandRight::Strand;
+        let grant = Grant {
+            strand,
+            global: false,
+        };
+        grants.set(OTHER, grant).unwrap();
+        self.reconfigure(&grants);
+    }
+
+    fn reconfigure(&self, grants: &Grants) {
         // Strand 0 may be at work on the change before.
-        while let Err(error) = self.service().reconfigure(strand_id(3), &grants) {
+        while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();
         }

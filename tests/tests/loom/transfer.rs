@@ -86,10 +86,10 @@ fn the_next_holder_calls() {
     );
 }
 
-/// The guest that has it starts again while the operator gives it to the other. At most 1 preemption.
+/// The guest that has it starts again while the operator gives it to the other. At most 3 preemptions.
 #[test]
 fn the_loser_starts_again() {
-    explore(1, 20, || {
+    explore(3, 20, || {
         let machine = Rc::new(Modelled::two_guests());
         assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
@@ -101,11 +101,32 @@ fn the_loser_starts_again() {
     });
 }
 
+/// A guest starts again while the operator gives something else to the other. It does not hold what it had before that is
+/// clear, though the operator's strand gives guests what they are granted. At most 3 preemptions.
+#[test]
+fn who_starts_again_finds_zeros() {
+    explore(3, 100, || {
+        let machine = Rc::new(Modelled::two_guests());
+        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
+        meet(
+            &machine,
+            [Modelled::give_strand_to_other, |machine| {
+                machine.reset_guest();
+                assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+                assert!(matches!(machine.value(LOSER, DRAM), None | Some(0)));
+            }],
+        );
+        machine.all_answer();
+        assert_eq!(machine.value(LOSER, DRAM), Some(0));
+    });
+}
+
 /// The loser's strand takes its cross-call while the operator changes his mind: whoever has it in the end has it alone, and
-/// found zeros. At most 3 preemptions.
+/// found zeros. At most 4 preemptions.
 #[test]
 fn there_and_back() {
-    explore(3, 100, || {
+    explore(4, 100, || {
         let machine = Rc::new(Modelled::two_guests());
         assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
