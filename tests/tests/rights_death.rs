@@ -129,6 +129,25 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
     }
 }
 
+/// A strand is at work on L2 control, and another of its node dies.
+#[test]
+fn who_lives_keeps_l2_control() {
+    let machine = machine([GLOBAL, NONE]);
+    let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
+    thread::scope(|scope| {
+        let call = scope.spawn(|| machine.set(0, 1, 2));
+        stop.reached();
+        died(machine, 1);
+        let in_service = machine.service().unit(Unit::L2(Node::Node0)).in_service;
+        let meanwhile = machine.get(3, 1);
+        stop.go_on();
+        assert_eq!(call.join().unwrap(), 0);
+        assert!(in_service);
+        assert_eq!(meanwhile, (9, 0x0bad), "it is at work still");
+    });
+    assert_eq!(machine.get(0, 1), (0, 2));
+}
+
 #[test]
 fn a_change_does_not_wait_for_the_dead() {
     let machine = machine([Grant::GLOBAL_STRAND, NONE]);

@@ -303,41 +303,90 @@ fn who_is_asked_is_called_whoever_died_meanwhile() {
     assert_eq!(system.get(1, 1, 2), Ok(0));
 }
 
-/// It was half cleared. Whoever mends it leaves something.
-#[test]
-fn a_hub_that_stays_busy_is_cleared_from_the_beginning() {
-    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
+/// A guest that leaves ZAM1 half cleared: 36 to 39 of 36 to 53, and then the chip does this. The next holder is on strand 2.
+fn half_cleared<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnderTest<'a> {
     let guests = [
         oracle::Guest::new([0], oracle::Grant::GLOBAL),
         oracle::Guest::new([2], oracle::Grant::NONE),
     ];
     let machine = MachineUnderTest::new(board, &[], &guests).with_operator(9);
-    assert_eq!(machine.negotiate(2, 1, 1), 0);
+    for strand in [0, 2] {
+        assert_eq!(machine.negotiate(strand, 1, 1), 0);
+    }
+    for id in 36..90 {
+        assert_eq!(machine.set(0, id, 0x77), 0, "PerfReg {id}");
+    }
     let to_guest_1 = [oracle::Grant::NONE, oracle::Grant::GLOBAL];
     assert_eq!(machine.reconfigure(&to_guest_1), Ok(()));
-    // ZAM3 has 72 to 89.
-    let stop = board.stop_at(Cell::Register(75));
+    let stop = board.stop_at(Cell::Register(39));
     thread::scope(|scope| {
         let clears = scope.spawn(|| machine.answer(0));
         stop.reached();
-        board.set_hub(3, HubCondition::Busy);
+        happens(board);
         stop.go_on();
         assert!(clears.join().unwrap());
     });
+    assert_eq!(board.holds(Cell::Register(38)), 0);
+    assert_ne!(board.holds(Cell::Register(40)), 0);
+    machine
+}
+
+const ZAM1: Unit = Unit::Hub(Hub::Zam1);
+
+#[test]
+fn a_hub_that_was_busy_is_cleared_from_where_it_was() {
+    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
+    let machine = half_cleared(board, |board| board.set_hub(1, HubCondition::Busy));
+    // The others are clear already.
+    assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
+    assert_eq!(machine.get(2, 54).0, 10, "not all is clear");
+    board.set_hub(1, HubCondition::Free);
+    // Nobody writes it now: what is seen of this is that the first registers are left alone.
+    board.put(Cell::Register(36), 0x1234);
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(machine.get(2, 36), (0, 0x1234));
+    for id in 37..90 {
+        assert_eq!(machine.get(2, id), (0, 0), "PerfReg {id}");
+    }
+}
+
+/// Whoever mends it leaves something in what was clear already.
+fn mended(board: &Board, machine: &MachineUnderTest<'_>) {
+    machine.all_answer();
+    assert_eq!(machine.awaited(), None);
+    let state = machine.service().unit(ZAM1);
+    assert!(!state.in_service && !state.clean);
+    assert_eq!(machine.get(2, 54), (0, 0), "others are in service");
+    board.mend();
+    board.put(Cell::Register(36), 0x1234);
+    assert_eq!(machine.service().return_to_service(strand(9), ZAM1), Ok(()));
+    assert!(machine.service().unit(ZAM1).clean);
+    for id in 36..90 {
+        assert_eq!(machine.get(2, id), (0, 0), "PerfReg {id}");
+    }
+}
+
+#[test]
+fn a_hub_that_stays_busy_is_cleared_from_the_beginning() {
+    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
+    let machine = half_cleared(board, |board| board.set_hub(1, HubCondition::Busy));
     for ticks in [1, 1 + BUSY_LIMIT_TICKS] {
         board.set_ticks(0, ticks);
         assert!(machine.answer(0));
     }
-    machine.all_answer();
-    assert_eq!(machine.awaited(), None);
-    let zam3 = Unit::Hub(Hub::Zam3);
-    let state = machine.service().unit(zam3);
-    assert!(!state.in_service && !state.clean && state.stuck == 1);
-    board.mend();
-    board.put(Cell::Register(72), 0x1234);
-    assert_eq!(machine.service().return_to_service(strand(9), zam3), Ok(()));
-    assert!(machine.service().unit(zam3).clean);
-    assert_eq!(machine.get(2, 72), (0, 0));
+    assert_eq!(machine.service().unit(ZAM1).stuck, 1);
+    mended(board, &machine);
+}
+
+#[test]
+fn a_hub_that_faults_is_cleared_from_the_beginning() {
+    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
+    let machine = half_cleared(board, |board| {
+        board.break_cell(Cell::Register(40), oracle::Fault::Always);
+    });
+    assert_eq!(machine.service().unit(ZAM1).faults, 1);
+    mended(board, &machine);
 }
 
 /// A device that says it is busy.
