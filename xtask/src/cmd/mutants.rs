@@ -26,7 +26,7 @@ use crate::table::{Align, Table};
 /// Takes a sample of the mutants that cargo-mutants knows of guest-abi, hv-core, perfctr-service and the reader of machine
 /// descriptions, the same for the same seed, and runs the fast tests of the workspace on each. The exit status is 1 if
 /// fewer than 95% of those that can be compiled are caught, or if one is missed that tests/mutants.toml does not explain.
-/// Works in a copy under target/mutants. 400 mutants take about an hour on two cores.
+/// Works in a copy under target/mutants. 400 mutants take about half an hour on two cores.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask mutants\n  \
                   cargo xtask mutants --seed 7 --count 50 --file hv-core/src/trace --json mutants.json")]
