@@ -230,6 +230,23 @@ mod tests {
         (done, ended)
     }
 
+    /// Of any guest: also if the strand that has taken it up dies.
+    #[test]
+    fn a_reset_that_is_taken_up_is_known_until_its_end() {
+        for number in [0, 1, 63, 64, 255] {
+            let changes = Changes::new(None);
+            let guest = GuestId::new(number).unwrap();
+            changes.reset(guest);
+            assert!(changes.is_reset(guest));
+            assert_eq!(changes.next_reset(), Some(guest));
+            changes.begin_reset(guest);
+            assert!(!changes.is_reset(guest));
+            assert_eq!(changes.next_reset(), Some(guest));
+            changes.end_reset();
+            assert_eq!(changes.next_reset(), None);
+        }
+    }
+
     #[test]
     fn every_mark_is_looked_at_or_said_to_be_left() {
         assert_eq!(turns(0), (1, true));

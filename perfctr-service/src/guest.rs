@@ -241,6 +241,26 @@ mod tests {
     const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
     const ROUNDS: usize = 3_000;
 
+    /// Bits 63-32 count, so that whoever has looked before does not add what has been taken since.
+    #[test]
+    fn what_is_taken_away_is_counted() {
+        let machine = Machine::new(Model::Maramba, 1).unwrap();
+        let guest = Guest::new(GuestConfig {
+            strands: StrandId::new(0).into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        });
+        guest.negotiate(V1_1, machine, &UnitSet::default());
+        let before = guest.access().bits();
+        guest.withdraw(Access::NOTHING);
+        assert_eq!(guest.access().bits(), before + (1 << 32));
+        guest.withdraw(Access::of_unit(UNIT));
+        let now = guest.access().bits();
+        assert_eq!(now >> 32, (before >> 32) + 2);
+        // PerfRegs 2 and 3.
+        assert_eq!(now as u32, before as u32 & !0b1100);
+    }
+
     /// A strand negotiates while a unit goes out of service and returns, again and again. A version that is negotiated is
     /// in force, and no right to the unit comes back before the unit does.
     #[test]
