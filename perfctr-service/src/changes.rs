@@ -247,6 +247,26 @@ mod tests {
         }
     }
 
+    /// If the strand that makes it dies, another makes it again.
+    #[test]
+    fn a_list_that_is_begun_is_known_until_it_is_whole() {
+        let changes = Changes::new(Some(0));
+        let user = GuestId::new(0).unwrap();
+        assert_eq!((changes.half_listed(), changes.leaving()), (None, None));
+        changes.list();
+        assert_eq!(
+            (changes.half_listed(), changes.leaving()),
+            (Some(user), None)
+        );
+        changes.leave();
+        assert_eq!(
+            (changes.half_listed(), changes.leaving()),
+            (None, Some(user))
+        );
+        changes.left();
+        assert_eq!((changes.half_listed(), changes.leaving()), (None, None));
+    }
+
     #[test]
     fn every_mark_is_looked_at_or_said_to_be_left() {
         assert_eq!(turns(0), (1, true));
