@@ -1,8 +1,4 @@
-//! What the hypercalls `VFALLS_GET_PERFREG` and `VFALLS_SET_PERFREG` mean: the register table, who may use what, who
-//! has a hub next, and the accesses themselves (API group 0x205, FWARC/2007/529).
-//!
-//! [`PerfCounterService`] is an [`hv_core::Service`]. A hypervisor gives it the two hardware traits of [`platform`]
-//! and the guests of the machine, and puts it into its [`hv_core::Hypervisor`].
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 
