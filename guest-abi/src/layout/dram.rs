@@ -2,7 +2,7 @@
 
 use bitfield_struct::bitfield;
 
-use super::{EventSelect, ReservedEvent};
+use super::ones;
 use crate::event::DramEvent;
 use crate::register::Counter;
 
@@ -20,32 +20,8 @@ pub struct DramPcr {
     __: u64,
 }
 
-impl EventSelect for DramPcr {
-    type Event = DramEvent;
-
-    const WRITABLE: u64 = 0xff;
-
-    fn field(counter: Counter) -> u64 {
-        match counter {
-            Counter::Pic0 => 0xf0,
-            Counter::Pic1 => 0x0f,
-        }
-    }
-
-    fn with_event(self, counter: Counter, event: DramEvent) -> Self {
-        match counter {
-            Counter::Pic0 => self.with_select0(event.code()),
-            Counter::Pic1 => self.with_select1(event.code()),
-        }
-    }
-
-    fn event(self, counter: Counter) -> Result<DramEvent, ReservedEvent> {
-        let code = match counter {
-            Counter::Pic0 => self.select0(),
-            Counter::Pic1 => self.select1(),
-        };
-        DramEvent::from_code(code).ok_or(ReservedEvent(code.into()))
-    }
+super::event_select! {
+    DramPcr counts DramEvent;
 }
 
 /// DRAM PIC: both 31-bit counters of a channel in one register.
@@ -64,10 +40,11 @@ pub struct DramPic {
 
 impl DramPic {
     /// The bits that exist.
-    pub const WRITABLE: u64 = 0x7fff_ffff_7fff_ffff;
+    pub const WRITABLE: u64 =
+        ones(Self::PIC0_OFFSET, Self::PIC0_BITS) | ones(Self::PIC1_OFFSET, Self::PIC1_BITS);
 
     /// How many bits a counter has.
-    pub const WIDTH: u32 = 31;
+    pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
     /// One of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {

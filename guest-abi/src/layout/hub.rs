@@ -2,9 +2,7 @@
 
 use bitfield_struct::bitfield;
 
-use super::{EventSelect, ReservedEvent};
 use crate::event::{AsuEvent, GpdEvent, LpuEvent};
-use crate::register::Counter;
 
 /// LPU PCR: two 8-bit event selects.
 #[bitfield(u64)]
@@ -50,40 +48,8 @@ pub struct AsuPcr {
     __: u64,
 }
 
-macro_rules! event_select {
-    ($($pcr:ident counts $event:ident, selects $field0:literal and $field1:literal;)*) => { $(
-        impl EventSelect for $pcr {
-            type Event = $event;
-
-            const WRITABLE: u64 = $field0 | $field1;
-
-            fn field(counter: Counter) -> u64 {
-                match counter {
-                    Counter::Pic0 => $field0,
-                    Counter::Pic1 => $field1,
-                }
-            }
-
-            fn with_event(self, counter: Counter, event: $event) -> Self {
-                match counter {
-                    Counter::Pic0 => self.with_select0(event.code()),
-                    Counter::Pic1 => self.with_select1(event.code()),
-                }
-            }
-
-            fn event(self, counter: Counter) -> Result<$event, ReservedEvent> {
-                let code = match counter {
-                    Counter::Pic0 => self.select0(),
-                    Counter::Pic1 => self.select1(),
-                };
-                $event::from_code(code).ok_or(ReservedEvent(code.into()))
-            }
-        }
-    )* };
-}
-
-event_select! {
-    LpuPcr counts LpuEvent, selects 0x00ff and 0xff00;
-    GpdPcr counts GpdEvent, selects 0x00f and 0xf00;
-    AsuPcr counts AsuEvent, selects 0x00f and 0xf00;
+super::event_select! {
+    LpuPcr counts LpuEvent;
+    GpdPcr counts GpdEvent;
+    AsuPcr counts AsuEvent;
 }

@@ -50,3 +50,47 @@ impl core::fmt::Display for ReservedEvent {
 }
 
 impl core::error::Error for ReservedEvent {}
+
+/// A control register that is two selects, `select0` and `select1`, and nothing else.
+macro_rules! event_select {
+    ($($pcr:ident counts $event:ident;)*) => { $(
+        impl $crate::layout::EventSelect for $pcr {
+            type Event = $event;
+
+            const WRITABLE: u64 = Self::FIELD0 | Self::FIELD1;
+
+            fn field(counter: $crate::register::Counter) -> u64 {
+                match counter {
+                    $crate::register::Counter::Pic0 => Self::FIELD0,
+                    $crate::register::Counter::Pic1 => Self::FIELD1,
+                }
+            }
+
+            fn with_event(self, counter: $crate::register::Counter, event: $event) -> Self {
+                match counter {
+                    $crate::register::Counter::Pic0 => self.with_select0(event.code()),
+                    $crate::register::Counter::Pic1 => self.with_select1(event.code()),
+                }
+            }
+
+            fn event(self, counter: $crate::register::Counter) -> Result<$event, $crate::layout::ReservedEvent> {
+                let code = match counter {
+                    $crate::register::Counter::Pic0 => self.select0(),
+                    $crate::register::Counter::Pic1 => self.select1(),
+                };
+                $event::from_code(code).ok_or($crate::layout::ReservedEvent(code.into()))
+            }
+        }
+
+        impl $pcr {
+            const FIELD0: u64 = $crate::layout::ones(Self::SELECT0_OFFSET, Self::SELECT0_BITS);
+            const FIELD1: u64 = $crate::layout::ones(Self::SELECT1_OFFSET, Self::SELECT1_BITS);
+        }
+    )* };
+}
+use event_select;
+
+/// Returns a field of ones.
+const fn ones(offset: usize, bits: usize) -> u64 {
+    ((1 << bits) - 1) << offset
+}

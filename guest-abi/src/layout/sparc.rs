@@ -2,10 +2,9 @@
 
 use bitfield_struct::bitfield;
 
-use super::{EventSelect, ReservedEvent};
+use super::{EventSelect, ReservedEvent, ones};
 use crate::event::SparcEvent;
-use crate::register::Counter;
-use crate::sampling::{CounterSet, Program, SparcMode};
+use crate::register::{Counter, CounterSet};
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
 #[bitfield(u64)]
@@ -84,7 +83,7 @@ impl From<SparcEvent> for SparcSelect {
 
 impl SparcPcr {
     /// The HT bit, bit 3.
-    pub const HT: u64 = 1 << 3;
+    pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
     /// What a counter is set to count, whether the event tables name it or not.
     pub const fn select(self, counter: Counter) -> SparcSelect {
@@ -105,7 +104,7 @@ impl SparcPcr {
     }
 }
 
-/// What sampling makes of the register.
+/// Overflows.
 impl SparcPcr {
     /// The counters that have overflowed: OV.
     pub const fn overflows(self) -> CounterSet {
@@ -138,19 +137,6 @@ impl SparcPcr {
         self.overflows().intersection(self.traps())
     }
 
-    /// What to write to count as the program says, and to keep the OV bits, even of a counter that overflows meanwhile.
-    #[must_use]
-    pub fn programmed(self, program: &Program<SparcSelect, SparcMode>) -> Self {
-        let select = |counter| program.events.event(counter).unwrap_or_default();
-        self.acknowledging(CounterSet::NONE)
-            .with_select(Counter::Pic0, select(Counter::Pic0))
-            .with_select(Counter::Pic1, select(Counter::Pic1))
-            .with_user(program.modes.contains(SparcMode::User))
-            .with_system(program.modes.contains(SparcMode::Privileged))
-            .with_hypervisor(program.modes.contains(SparcMode::Hyperprivileged))
-            .with_traps(program.interrupts)
-    }
-
     /// What to write to count nothing, and to keep the OV bits, even of a counter that overflows meanwhile.
     #[must_use]
     pub const fn stopped(self) -> Self {
@@ -176,8 +162,8 @@ impl EventSelect for SparcPcr {
 
     fn field(counter: Counter) -> u64 {
         match counter {
-            Counter::Pic0 => 0xfff << 6,
-            Counter::Pic1 => 0xfff << 19,
+            Counter::Pic0 => ones(Self::MASK0_OFFSET, Self::MASK0_BITS + Self::CLASS0_BITS),
+            Counter::Pic1 => ones(Self::MASK1_OFFSET, Self::MASK1_BITS + Self::CLASS1_BITS),
         }
     }
 
@@ -212,7 +198,7 @@ impl SparcPic {
     }
 
     /// How many bits a counter has.
-    pub const WIDTH: u32 = 32;
+    pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
     /// One of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {

@@ -1,52 +1,25 @@
 //! The 90 performance registers (FWARC/2007/529 section 3.1).
 
+mod counters;
 mod name;
 mod place;
+mod table;
 mod unit;
 
 use core::fmt;
 use core::str::FromStr;
 
+use table::TABLE;
+
+pub use counters::CounterSet;
 pub use name::UnknownName;
 pub use place::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
+pub use table::{Kind, RegisterInfo};
 pub use unit::{AsuUnit, DramUnit, GpdUnit, LpuUnit, Pics, Unit, UnitKind};
 
 /// A PerfReg number that is known to be one of the 90.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfReg(u8);
-
-/// What a performance register is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The SPARC performance control register of the calling strand.
-    Strand,
-    /// PERF_CONFIG of the L2 control registers of the caller's node.
-    L2,
-    /// A register of a DRAM channel.
-    Dram {
-        /// The node that the channel is on.
-        node: Node,
-        /// The channel.
-        mcu: Mcu,
-        /// Control or counters.
-        role: McuRole,
-    },
-    /// A register of a Zambezi hub.
-    Hub {
-        /// The hub.
-        hub: Hub,
-        /// The part of the hub.
-        unit: HubUnit,
-        /// Control, or which counter.
-        role: HubRole,
-    },
-}
-
-const FIRST_DRAM: u8 = 2;
-const FIRST_HUB: u8 = 18;
-const DRAM_PER_NODE: u8 = 4;
-const REGISTERS_PER_HUB: u8 = 18;
-const REGISTERS_PER_UNIT: u8 = 3;
 
 impl PerfReg {
     /// How many there are: numbers 0 to 89.
@@ -67,19 +40,14 @@ impl PerfReg {
         }
     }
 
-    /// A register of a DRAM channel: 2 to 17.
+    /// Returns a register of a DRAM channel: 2 to 17.
     pub const fn dram(node: Node, mcu: Mcu, role: McuRole) -> Self {
-        Self(FIRST_DRAM + DRAM_PER_NODE * node as u8 + 2 * mcu as u8 + role as u8)
+        Kind::Dram { node, mcu, role }.register()
     }
 
-    /// A register of a Zambezi hub: 18 to 89.
+    /// Returns a register of a Zambezi hub: 18 to 89.
     pub const fn hub(hub: Hub, unit: HubUnit, role: HubRole) -> Self {
-        Self(
-            FIRST_HUB
-                + REGISTERS_PER_HUB * hub as u8
-                + REGISTERS_PER_UNIT * unit as u8
-                + role as u8,
-        )
+        Kind::Hub { hub, unit, role }.register()
     }
 
     /// The PerfReg number, 0 to 89.
@@ -92,36 +60,20 @@ impl PerfReg {
         self.0 as usize
     }
 
-    /// What the register is.
-    pub const fn kind(self) -> Kind {
-        match self.0 {
-            0 => Kind::Strand,
-            1 => Kind::L2,
-            id if id < FIRST_HUB => {
-                let offset = id - FIRST_DRAM;
-                Kind::Dram {
-                    node: Node::at(offset / DRAM_PER_NODE),
-                    mcu: if (offset / 2).is_multiple_of(2) {
-                        Mcu::Mcu0
-                    } else {
-                        Mcu::Mcu1
-                    },
-                    role: if offset.is_multiple_of(2) {
-                        McuRole::Pcr
-                    } else {
-                        McuRole::Pic
-                    },
-                }
-            }
-            id => {
-                let offset = id - FIRST_HUB;
-                Kind::Hub {
-                    hub: Hub::at(offset / REGISTERS_PER_HUB),
-                    unit: HubUnit::at(offset % REGISTERS_PER_HUB / REGISTERS_PER_UNIT),
-                    role: HubRole::at(offset % REGISTERS_PER_UNIT),
-                }
-            }
+    /// Returns what the specification says of the register.
+    pub const fn info(self) -> &'static RegisterInfo {
+        // Always below COUNT: `new` lets no other id in. The compiler does not know, and must not add a panic.
+        let index = self.index();
+        if index < Self::COUNT {
+            &TABLE[index]
+        } else {
+            &TABLE[0]
         }
+    }
+
+    /// Returns what the register is.
+    pub const fn kind(self) -> Kind {
+        self.info().kind
     }
 
     /// The unit that it belongs to; `None` for registers 0 and 1.
@@ -140,12 +92,12 @@ impl PerfReg {
 
     /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub const fn name(self) -> &'static str {
-        name::of(self)
+        self.info().name
     }
 
     /// The register of that name, if there is one. Capitals and small letters are alike.
-    pub const fn from_name(name: &str) -> Option<Self> {
-        name::find(name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::all().find(|register| register.name().eq_ignore_ascii_case(name))
     }
 }
 

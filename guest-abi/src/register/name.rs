@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use super::{Kind, PerfReg};
-
 /// A text that is not the name of a performance register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownName;
@@ -18,76 +16,47 @@ impl core::error::Error for UnknownName {}
 
 const LONGEST: usize = "ZAM0_LPU_A_PIC0".len();
 
+/// A name: parts with `_` between them.
 #[derive(Clone, Copy)]
-struct Name {
+pub(super) struct Name {
     bytes: [u8; LONGEST],
     length: usize,
 }
 
 impl Name {
-    const EMPTY: Self = Self {
+    pub(super) const EMPTY: Self = Self {
         bytes: [0; LONGEST],
         length: 0,
     };
 
+    /// Joins the parts that are not empty.
+    pub(super) const fn of(parts: [&str; 3]) -> Self {
+        let [first, second, third] = parts;
+        Self::EMPTY.and(first).and(second).and(third)
+    }
+
     const fn and(mut self, part: &str) -> Self {
-        let mut i = 0;
-        while i < part.len() {
-            self.bytes[self.length] = part.as_bytes()[i];
-            self.length += 1;
-            i += 1;
+        if self.length > 0 && !part.is_empty() {
+            self = self.push(b'_');
+        }
+        let mut at = 0;
+        while at < part.len() {
+            self = self.push(part.as_bytes()[at]);
+            at += 1;
         }
         self
     }
 
-    const fn build(register: PerfReg) -> Self {
-        match register.kind() {
-            Kind::Strand => Self::EMPTY.and("SPARC_PCR"),
-            Kind::L2 => Self::EMPTY.and("L2_PERF_CONFIG"),
-            Kind::Dram { node, mcu, role } => Self::EMPTY
-                .and(node.text())
-                .and("_")
-                .and(mcu.text())
-                .and("_")
-                .and(role.text()),
-            Kind::Hub { hub, unit, role } => Self::EMPTY
-                .and(hub.text())
-                .and("_")
-                .and(unit.text())
-                .and("_")
-                .and(role.text()),
+    const fn push(mut self, byte: u8) -> Self {
+        self.bytes[self.length] = byte;
+        self.length += 1;
+        self
+    }
+
+    pub(super) const fn text(&self) -> &str {
+        match core::str::from_utf8(self.bytes.split_at(self.length).0) {
+            Ok(text) => text,
+            Err(_) => "",
         }
     }
-}
-
-static NAMES: [Name; PerfReg::COUNT] = BUILT;
-
-const BUILT: [Name; PerfReg::COUNT] = {
-    let mut names = [Name::EMPTY; PerfReg::COUNT];
-    let mut id = 0;
-    while id < PerfReg::COUNT {
-        names[id] = Name::build(PerfReg(id as u8));
-        id += 1;
-    }
-    names
-};
-
-pub(super) const fn of(register: PerfReg) -> &'static str {
-    let name = &NAMES[register.index()];
-    match core::str::from_utf8(name.bytes.split_at(name.length).0) {
-        Ok(text) => text,
-        Err(_) => "",
-    }
-}
-
-pub(super) const fn find(text: &str) -> Option<PerfReg> {
-    let mut id = 0;
-    while id < PerfReg::COUNT {
-        let register = PerfReg(id as u8);
-        if of(register).eq_ignore_ascii_case(text) {
-            return Some(register);
-        }
-        id += 1;
-    }
-    None
 }

@@ -113,41 +113,6 @@ places! {
     }
 }
 
-impl Node {
-    pub(super) const fn at(number: u8) -> Self {
-        match number {
-            0 => Self::Node0,
-            1 => Self::Node1,
-            2 => Self::Node2,
-            _ => Self::Node3,
-        }
-    }
-}
-
-impl Hub {
-    pub(super) const fn at(number: u8) -> Self {
-        match number {
-            0 => Self::Zam0,
-            1 => Self::Zam1,
-            2 => Self::Zam2,
-            _ => Self::Zam3,
-        }
-    }
-}
-
-impl HubUnit {
-    pub(super) const fn at(number: u8) -> Self {
-        match number {
-            0 => Self::LpuA,
-            1 => Self::LpuB,
-            2 => Self::LpuC,
-            3 => Self::LpuD,
-            4 => Self::Gpd,
-            _ => Self::Asu,
-        }
-    }
-}
-
 impl Port {
     /// The link port unit of this port.
     pub const fn unit(self) -> HubUnit {
@@ -156,16 +121,6 @@ impl Port {
             Self::B => HubUnit::LpuB,
             Self::C => HubUnit::LpuC,
             Self::D => HubUnit::LpuD,
-        }
-    }
-}
-
-impl HubRole {
-    pub(super) const fn at(number: u8) -> Self {
-        match number {
-            0 => Self::Pcr,
-            1 => Self::Pic0,
-            _ => Self::Pic1,
         }
     }
 }

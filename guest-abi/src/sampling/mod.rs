@@ -7,26 +7,27 @@
 //!   and lets more events take turns than there are counters.
 
 mod estimate;
+mod mode;
 mod pace;
 mod profiler;
 mod program;
 mod random;
 mod ring;
 mod sample;
-mod set;
 mod slot;
 mod sparc;
 mod strand;
 mod throttle;
 mod unit;
 
+pub use crate::register::CounterSet;
 pub use estimate::Estimate;
+pub use mode::{ModeSet, UnitMode};
 pub use pace::Pace;
 pub use profiler::{NoRoom, Profiler, Request};
 pub use program::{Assignment, Period, Program};
 pub use ring::Ring;
 pub use sample::{Cause, Interrupted, Sample};
-pub use set::{CounterSet, ModeSet, UnitMode};
 pub use slot::EventReport;
 pub use sparc::SparcMode;
 pub use strand::OwnCounters;

@@ -2,14 +2,14 @@
 
 use core::fmt;
 
+use super::mode::ModeSet;
 use super::pace::Pace;
 use super::program::{Assignment, Program};
 use super::ring::Ring;
 use super::sample::{Cause, Interrupted, Sample};
-use super::set::{CounterSet, ModeSet};
 use super::slot::{EventReport, Overflow, Slot};
 use super::unit::{CounterUnit, UnitEvent};
-use crate::register::Counter;
+use crate::register::{Counter, CounterSet};
 
 /// An event to be counted, and perhaps sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

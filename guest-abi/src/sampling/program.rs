@@ -2,9 +2,9 @@
 
 use core::num::NonZeroU32;
 
-use super::set::{CounterSet, ModeSet, UnitMode};
+use super::mode::{ModeSet, UnitMode};
 use super::unit::{CounterUnit, UnitEvent};
-use crate::register::Counter;
+use crate::register::{Counter, CounterSet};
 
 /// Which event each counter counts, if any: events that it can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What an interrupt tells, and what is kept of it.
 
-use super::set::CounterSet;
+use crate::register::CounterSet;
 use crate::strand::StrandId;
 
 /// Where an interrupt came.

@@ -1,9 +1,10 @@
 //! The strand's own counters (FWARC/2007/529 section 2.1).
 
-use super::set::{CounterSet, UnitMode};
+use super::mode::UnitMode;
+use super::program::Program;
 use super::unit::UnitEvent;
-use crate::layout::SparcSelect;
-use crate::register::Counter;
+use crate::layout::{SparcPcr, SparcSelect};
+use crate::register::{Counter, CounterSet};
 
 /// The privilege that a strand runs with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,5 +33,21 @@ impl UnitEvent for SparcSelect {
 
     fn on(self, _: Counter) -> bool {
         true
+    }
+}
+
+impl Program<SparcSelect, SparcMode> {
+    /// Returns what to write to a %pcr that holds `before`, to count as the program says. The OV bits stay as they are,
+    /// even that of a counter that overflows meanwhile.
+    pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
+        let select = |counter| self.events.event(counter).unwrap_or_default();
+        before
+            .acknowledging(CounterSet::NONE)
+            .with_select(Counter::Pic0, select(Counter::Pic0))
+            .with_select(Counter::Pic1, select(Counter::Pic1))
+            .with_user(self.modes.contains(SparcMode::User))
+            .with_system(self.modes.contains(SparcMode::Privileged))
+            .with_hypervisor(self.modes.contains(SparcMode::Hyperprivileged))
+            .with_traps(self.interrupts)
     }
 }

@@ -1,13 +1,12 @@
 //! The counters of the strand that this runs on, as a unit that can sample.
 
 use super::program::Program;
-use super::set::CounterSet;
 use super::sparc::SparcMode;
 use super::unit::CounterUnit;
 use crate::event::SparcEvent;
 use crate::guest::{Hypercall, PerfCounters, StrandCounters};
 use crate::layout::{SparcPcr, SparcSelect};
-use crate::register::Counter;
+use crate::register::{Counter, CounterSet};
 use crate::status::HvError;
 
 /// %pcr and %pic of the strand that this runs on: by direct writes, and through the service where HT is concerned.
@@ -49,7 +48,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     }
 
     fn start(&mut self, program: &Program<SparcSelect, SparcMode>) -> Result<(), HvError> {
-        let pcr = self.counters.pcr().programmed(program);
+        let pcr = program.applied_to(self.counters.pcr());
         self.set_pcr(pcr).inspect_err(|_| self.stop())
     }
 

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
+use super::mode::UnitMode;
 use super::program::{Period, Program};
-use super::set::{CounterSet, UnitMode};
-use crate::register::Counter;
+use crate::register::{Counter, CounterSet};
 
 /// An event that a unit can count.
 pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {

@@ -1,6 +1,6 @@
-//! The ids and names of the 90 registers.
+//! The ids, names, masks and versions of the 90 registers.
 
-use guest_abi::PerfReg;
+use guest_abi::{PerfReg, Version};
 use proptest::prelude::*;
 
 /// The names in the order of the ids (FWARC/2007/529 section 3.1).
@@ -32,6 +32,34 @@ fn all_90() {
         assert_eq!(register.to_string(), *name);
         assert_eq!(format!("{register:?}"), format!("{id} ({name})"));
         assert_eq!(PerfReg::from_name(name), Some(register));
+    }
+}
+
+/// The bits that a guest can write, of each control register and counter of sections 2.1 to 2.6.
+#[test]
+fn masks() {
+    for register in PerfReg::all() {
+        let name = register.name();
+        let expected = match name {
+            "SPARC_PCR" => 0xc000_0000_ffff_ffff,
+            "L2_PERF_CONFIG" => 0x3,
+            _ if name.ends_with("_PIC") => 0x7fff_ffff_7fff_ffff,
+            _ if name.ends_with("_PIC0") || name.ends_with("_PIC1") => u64::MAX,
+            _ if name.contains("_MCU") => 0xff,
+            _ if name.contains("_LPU_") => 0xffff,
+            _ if name.contains("_GPD_") || name.contains("_ASU_") => 0xf0f,
+            _ => panic!("{name} is no name of the table"),
+        };
+        assert_eq!(register.info().write_mask, expected, "{name}");
+    }
+}
+
+#[test]
+fn versions() {
+    for register in PerfReg::all() {
+        let since = if register.id() < 18 { (1, 0) } else { (1, 1) };
+        let Version { major, minor } = register.info().since;
+        assert_eq!((major, minor), since, "{register}");
     }
 }
 

@@ -146,7 +146,7 @@ fn programs_of_the_pcr() {
         let ov0_and_priv = 1 << 18 | 1;
         let before = SparcPcr::from_bits(0x7ff8_002e | ov0_and_priv);
         let programmed = 3 << 62 | ov0_and_priv | 0x208 << 6 | 1 << 4 | bits;
-        assert_eq!(before.programmed(&program), SparcPcr::from_bits(programmed));
+        assert_eq!(program.applied_to(before), SparcPcr::from_bits(programmed));
         let stopped = 3 << 62 | 0x7ff8_0020 | ov0_and_priv;
         assert_eq!(before.stopped(), SparcPcr::from_bits(stopped));
     }

@@ -94,7 +94,7 @@ impl<S: DerefMut<Target = StrandUnit>> CounterUnit for SparcUnit<S> {
     }
 
     fn start(&mut self, program: &Program<SparcSelect, SparcMode>) -> Result<(), NoHtRight> {
-        let pcr = self.pcr().programmed(program);
+        let pcr = program.applied_to(self.pcr());
         self.set_pcr(pcr).inspect_err(|_| self.stop())
     }
 
