@@ -5,7 +5,7 @@ use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::{Negotiated, negotiate};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, GuestId, Place, Reply, Seat, Services};
+use crate::{Caller, Context, GuestId, NegotiatedVersion, Reply, Services};
 
 /// The hypervisor image around the services: consoles, and hypercalls of its own.
 pub trait Embedder {
@@ -87,7 +87,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         Strand {
             hypervisor: self,
             caller,
-            seats: self.services.seats(caller),
+            contexts: self.services.contexts(caller),
         }
     }
 
@@ -95,8 +95,8 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     /// the guest's own strands are not in its code.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let base = &self.base[guest.index()];
-        base.sun4v.set(Place::NONE);
-        base.core.set(Place::NONE);
+        base.sun4v.set(NegotiatedVersion::NONE);
+        base.core.set(NegotiatedVersion::NONE);
         if let Some(time) = self.trace.time(on) {
             let event = GuestReset {
                 guest: guest.number().into(),
@@ -118,21 +118,21 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             return Err(HvError::NotSupported);
         }
         let versions = self.versions(group)?;
-        let place = negotiate(versions, wanted)?;
+        let negotiated = negotiate(versions, wanted)?;
         match self.base(guest, group) {
-            Some(base) => base.set(place),
-            None => self.services.negotiate(guest, group, place),
+            Some(base) => base.set(negotiated),
+            None => self.services.negotiate(guest, group, negotiated),
         }
-        Ok(place.version(versions).minor)
+        Ok(negotiated.version(versions).minor)
     }
 
     fn version(&self, guest: GuestId, group: ApiGroup) -> Result<Version, HvError> {
         let versions = self.versions(group)?;
-        let place = match self.base(guest, group) {
+        let negotiated = match self.base(guest, group) {
             Some(base) => base.get(),
             None => self.services.negotiated(guest, group),
         };
-        Ok(place.version(versions))
+        Ok(negotiated.version(versions))
     }
 
     fn versions(&self, group: ApiGroup) -> Result<&'static [Version], HvError> {
@@ -156,7 +156,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
-    seats: S::Seats<'a>,
+    contexts: S::Contexts<'a>,
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
@@ -165,25 +165,25 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         self.caller
     }
 
-    /// The strand's seats at the services.
-    pub fn seats(&self) -> &S::Seats<'a> {
-        &self.seats
+    /// The strand's contexts at the services.
+    pub fn contexts(&self) -> &S::Contexts<'a> {
+        &self.contexts
     }
 
     /// Serves trap 0x80.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
-        match self.seats.common(registers.o5, registers) {
+        match self.contexts.fast_path(registers.o5, registers) {
             Some(result) => answer(result, registers),
-            None => self.uncommon_trap(registers),
+            None => self.slow_trap(registers),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn uncommon_trap(&self, registers: &mut Registers) {
+    fn slow_trap(&self, registers: &mut Registers) {
         let function = registers.o5;
-        let result = match self.seats.fast(function, registers) {
+        let result = match self.contexts.slow_path(function, registers) {
             Some(result) => result,
             None => self.unclaimed(function, registers),
         };

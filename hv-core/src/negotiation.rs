@@ -4,25 +4,26 @@ use guest_abi::{HvError, Version};
 
 use crate::sync::{AtomicU8, Ordering};
 
-/// The place of a version in its group's list, counted from 1; 0 stands for "not negotiated".
+/// A version of a group that a guest has negotiated: its position in the group's list of versions, counted from 1. 0 stands
+/// for "not negotiated".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(u8);
+pub struct NegotiatedVersion(u8);
 
-impl Place {
+impl NegotiatedVersion {
     /// Not negotiated.
     pub const NONE: Self = Self(0);
 
-    /// The place with this number.
+    /// The version at this position, counted from 1.
     pub const fn new(number: u8) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Its position in the list, counted from 1.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The version at this place of the list; 0.0 for "not negotiated".
+    /// The version itself, from the group's list; 0.0 for "not negotiated".
     pub fn version(self, versions: &[Version]) -> Version {
         match usize::from(self.0).checked_sub(1) {
             Some(index) => versions.get(index).copied().unwrap_or(Version::NONE),
@@ -31,20 +32,23 @@ impl Place {
     }
 }
 
-/// The place that a guest gets when it asks for a version: that one, or the highest minor number of the major number if
+/// Returns the version that a guest gets when it asks for one: that one, or the highest minor number of the major number if
 /// it is lower. Major 0 gives the group up. A major number that is not in the list is ENOTSUPPORTED.
 ///
 /// `versions` is the group's list, at most 255, lowest first, with no minor number left out.
-pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<Place, HvError> {
+pub(crate) fn negotiate(
+    versions: &[Version],
+    wanted: Version,
+) -> Result<NegotiatedVersion, HvError> {
     if wanted.major == 0 {
-        return Ok(Place::NONE);
+        return Ok(NegotiatedVersion::NONE);
     }
     let fits = |version: &Version| version.major == wanted.major && version.minor <= wanted.minor;
     versions
         .iter()
         .rposition(fits)
         .and_then(|index| u8::try_from(index + 1).ok())
-        .map(Place)
+        .map(NegotiatedVersion)
         .ok_or(HvError::NotSupported)
 }
 
@@ -54,14 +58,14 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<Place, 
 pub(crate) struct Negotiated(AtomicU8);
 
 impl Negotiated {
-    /// What is negotiated.
-    pub(crate) fn get(&self) -> Place {
-        Place(self.0.load(Ordering::Relaxed))
+    /// Returns what is negotiated.
+    pub(crate) fn get(&self) -> NegotiatedVersion {
+        NegotiatedVersion(self.0.load(Ordering::Relaxed))
     }
 
     /// Negotiates, or forgets.
-    pub(crate) fn set(&self, place: Place) {
-        self.0.store(place.0, Ordering::Relaxed);
+    pub(crate) fn set(&self, version: NegotiatedVersion) {
+        self.0.store(version.0, Ordering::Relaxed);
     }
 }
 
@@ -74,7 +78,7 @@ mod tests {
     #[test]
     fn the_table_of_the_specification() {
         let got = |major, minor| {
-            negotiate(VERSIONS, Version::new(major, minor)).map(|place| place.version(VERSIONS))
+            negotiate(VERSIONS, Version::new(major, minor)).map(|got| got.version(VERSIONS))
         };
         assert_eq!(got(1, 0), Ok(Version::V1_0));
         assert_eq!(got(1, 1), Ok(Version::V1_1));
@@ -89,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn a_place_outside_the_list_is_no_version() {
-        assert_eq!(Place::new(4).version(VERSIONS), Version::NONE);
-        assert_eq!(Negotiated::default().get(), Place::NONE);
+    fn a_position_outside_the_list_is_no_version() {
+        assert_eq!(NegotiatedVersion::new(4).version(VERSIONS), Version::NONE);
+        assert_eq!(Negotiated::default().get(), NegotiatedVersion::NONE);
     }
 }

@@ -2,7 +2,7 @@
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
-use crate::{Caller, GuestId, Place};
+use crate::{Caller, GuestId, NegotiatedVersion};
 
 /// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +24,18 @@ pub trait Service {
     const VERSIONS: &'static [Version];
 
     /// What the service looks up once for a strand, so that it need not do so in every call.
-    type Seat<'a>: Seat
+    type Context<'a>: Context
     where
         Self: 'a;
 
-    /// The seat of a strand.
-    fn seat(&self, caller: Caller) -> Self::Seat<'_>;
+    /// The context of a strand.
+    fn context(&self, caller: Caller) -> Self::Context<'_>;
 
     /// What a guest has negotiated.
-    fn negotiated(&self, guest: GuestId) -> Place;
+    fn negotiated(&self, guest: GuestId) -> NegotiatedVersion;
 
     /// A guest has negotiated. Other strands may be in calls, or negotiating, at the same time.
-    fn negotiate(&self, guest: GuestId, place: Place);
+    fn negotiate(&self, guest: GuestId, version: NegotiatedVersion);
 
     /// The guest starts again: nothing is negotiated. `on` is the strand that executes this; the guest's own strands are
     /// not in its code.
@@ -43,38 +43,38 @@ pub trait Service {
 }
 
 /// One strand's way into a service.
-pub trait Seat {
+pub trait Context {
     /// Serves a FAST call of the most frequent and simplest kind, if this is one. `None`: nothing was done, and
-    /// [`fast`](Self::fast) is asked.
+    /// [`slow_path`](Self::slow_path) is asked.
     #[inline(always)]
-    fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         let _ = (function, registers);
         None
     }
 
     /// Serves a FAST call. `None` if the function is not of this group; EBADTRAP if the guest has not negotiated it.
-    fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>>;
+    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>>;
 }
 
 /// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. The first that has a group or a
 /// function is the one that is asked.
 pub trait Services {
-    /// The seats of a strand at all of them.
-    type Seats<'a>: Seat
+    /// The contexts of a strand at all of them.
+    type Contexts<'a>: Context
     where
         Self: 'a;
 
-    /// The seats of a strand at all of them.
-    fn seats(&self, caller: Caller) -> Self::Seats<'_>;
+    /// The contexts of a strand at all of them.
+    fn contexts(&self, caller: Caller) -> Self::Contexts<'_>;
 
     /// The versions of a group; `None` if no service has it.
     fn versions(&self, group: ApiGroup) -> Option<&'static [Version]>;
 
     /// What a guest has negotiated of a group that one of them has.
-    fn negotiated(&self, guest: GuestId, group: ApiGroup) -> Place;
+    fn negotiated(&self, guest: GuestId, group: ApiGroup) -> NegotiatedVersion;
 
     /// A guest has negotiated a group that one of them has.
-    fn negotiate(&self, guest: GuestId, group: ApiGroup, place: Place);
+    fn negotiate(&self, guest: GuestId, group: ApiGroup, version: NegotiatedVersion);
 
     /// The guest starts again.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
@@ -84,11 +84,11 @@ macro_rules! list_of_services {
     ($($name:ident)*) => {
         #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($name: Service),*> Services for ($($name,)*) {
-            type Seats<'a> = ($($name::Seat<'a>,)*) where Self: 'a;
+            type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
-            fn seats(&self, caller: Caller) -> Self::Seats<'_> {
+            fn contexts(&self, caller: Caller) -> Self::Contexts<'_> {
                 let ($($name,)*) = self;
-                ($($name.seat(caller),)*)
+                ($($name.context(caller),)*)
             }
 
             fn versions(&self, group: ApiGroup) -> Option<&'static [Version]> {
@@ -98,18 +98,18 @@ macro_rules! list_of_services {
                 None
             }
 
-            fn negotiated(&self, guest: GuestId, group: ApiGroup) -> Place {
+            fn negotiated(&self, guest: GuestId, group: ApiGroup) -> NegotiatedVersion {
                 let ($($name,)*) = self;
                 $(if group == $name::GROUP {
                     return $name.negotiated(guest);
                 })*
-                Place::NONE
+                NegotiatedVersion::NONE
             }
 
-            fn negotiate(&self, guest: GuestId, group: ApiGroup, place: Place) {
+            fn negotiate(&self, guest: GuestId, group: ApiGroup, version: NegotiatedVersion) {
                 let ($($name,)*) = self;
                 $(if group == $name::GROUP {
-                    return $name.negotiate(guest, place);
+                    return $name.negotiate(guest, version);
                 })*
             }
 
@@ -120,19 +120,19 @@ macro_rules! list_of_services {
         }
 
         #[allow(non_snake_case, unused_variables)]
-        impl<$($name: Seat),*> Seat for ($($name,)*) {
+        impl<$($name: Context),*> Context for ($($name,)*) {
             #[inline(always)]
-            fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+            fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
                 let ($($name,)*) = self;
-                $(if let Some(result) = $name.common(function, registers) {
+                $(if let Some(result) = $name.fast_path(function, registers) {
                     return Some(result);
                 })*
                 None
             }
 
-            fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+            fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
                 let ($($name,)*) = self;
-                $(if let Some(result) = $name.fast(function, registers) {
+                $(if let Some(result) = $name.slow_path(function, registers) {
                     return Some(result);
                 })*
                 None

@@ -4,45 +4,46 @@ use std::cell::Cell;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{
-    After, Caller, Embedder, GuestId, Hypervisor, Place, Reply, Seat, Service, Services, Strand,
+    After, Caller, Context, Embedder, GuestId, Hypervisor, NegotiatedVersion, Reply, Service,
+    Services, Strand,
 };
 
 /// A service whose one function answers `%o0 + ADD`, in versions 1.0 and 1.1. It keeps the state of guest 0 alone.
 #[derive(Default)]
-struct Adder<const GROUP: u64, const ADD: u64>(Cell<Place>);
+struct Adder<const GROUP: u64, const ADD: u64>(Cell<NegotiatedVersion>);
 
-struct AdderSeat<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
+struct AdderContext<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
 
 impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
     const GROUP: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
 
-    type Seat<'a> = AdderSeat<'a, GROUP, ADD>;
+    type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
-    fn seat(&self, _: Caller) -> AdderSeat<'_, GROUP, ADD> {
-        AdderSeat(self)
+    fn context(&self, _: Caller) -> AdderContext<'_, GROUP, ADD> {
+        AdderContext(self)
     }
 
-    fn negotiated(&self, _: GuestId) -> Place {
+    fn negotiated(&self, _: GuestId) -> NegotiatedVersion {
         self.0.get()
     }
 
-    fn negotiate(&self, _: GuestId, place: Place) {
+    fn negotiate(&self, _: GuestId, place: NegotiatedVersion) {
         self.0.set(place);
     }
 
     fn guest_reset(&self, _: GuestId, _: StrandId) {
-        self.0.set(Place::NONE);
+        self.0.set(NegotiatedVersion::NONE);
     }
 }
 
-impl<const GROUP: u64, const ADD: u64> Seat for AdderSeat<'_, GROUP, ADD> {
-    fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
+    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         if function != GROUP {
             return None;
         }
         Some(match self.0.0.get() {
-            Place::NONE => Err(HvError::BadTrap),
+            NegotiatedVersion::NONE => Err(HvError::BadTrap),
             _ => Ok(Reply::Value(registers.o0 + ADD)),
         })
     }

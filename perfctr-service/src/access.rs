@@ -1,17 +1,17 @@
 //! One word that says what a guest may do at this moment, and in which version.
 
 use guest_abi::{Hub, Kind, PerfReg};
-use hv_core::Place;
+use hv_core::NegotiatedVersion;
 
 use crate::guest::VERSIONS;
 use crate::policy::{Grant, StrandRight};
 use crate::units::Unit;
 
-/// What the common case of a call looks at: bits 0 and 2-17, these registers (register 1 is no common case); bits 18-21,
-/// the hubs; bit 22, HT in register 0. Bits 24-26: the rights that the guest holds. Bits 31-27: the place of the version
+/// What the fast path of a call looks at: bits 0 and 2-17, these registers (register 1 is no fast path); bits 18-21,
+/// the hubs; bit 22, HT in register 0. Bits 24-26: the rights that the guest holds. Bits 31-27: the version
 /// that is negotiated. Bits 63-32: how often something that the others depend on has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Access(u64);
+pub(crate) struct AccessWord(u64);
 
 /// The registers that have a bit of their own.
 pub(crate) const SINGLE_REGISTERS: u64 = 18;
@@ -20,21 +20,21 @@ pub(crate) const SINGLE_REGISTERS: u64 = 18;
 pub(crate) const HUB_REGISTERS: u64 = 18;
 
 const HT: u64 = 1 << 22;
-const COMMON: u64 = 2 * HT - 1;
+const FAST: u64 = 2 * HT - 1;
 const GRANT_SHIFT: u32 = 24;
-const PLACE_SHIFT: u32 = 27;
-const PLACE: u64 = 0x1f << PLACE_SHIFT;
+const VERSION_SHIFT: u32 = 27;
+const VERSION: u64 = 0x1f << VERSION_SHIFT;
 
 const _: () = assert!(VERSIONS.len() < 0x1f);
 
-impl Access {
+impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Bits that are for the common case only. Where one is missing, the call is decided by the rules themselves.
-    pub(crate) const COMMON: Self = Self(COMMON);
+    /// Bits that are for the fast path only. Where one is missing, the call is decided by the rules themselves.
+    pub(crate) const FAST: Self = Self(FAST);
 
     /// The version.
-    pub(crate) const PLACE: Self = Self(PLACE);
+    pub(crate) const VERSION: Self = Self(VERSION);
 
     /// What is added to a word when something has changed. The sum wraps, and touches no other bit.
     pub(crate) const CHANGE: Self = Self(1 << 32);
@@ -66,14 +66,14 @@ impl Access {
     }
 
     /// The version.
-    pub(crate) const fn place(self) -> Place {
-        Place::new(((self.0 & PLACE) >> PLACE_SHIFT) as u8)
+    pub(crate) const fn version(self) -> NegotiatedVersion {
+        NegotiatedVersion::new(((self.0 & VERSION) >> VERSION_SHIFT) as u8)
     }
 
     /// The word with another version.
     #[must_use]
-    pub(crate) const fn with_place(self, place: Place) -> Self {
-        Self(self.0 & !PLACE | (place.number() as u64) << PLACE_SHIFT & PLACE)
+    pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
+        Self(self.0 & !VERSION | (version.number() as u64) << VERSION_SHIFT & VERSION)
     }
 
     /// The rights that the guest holds.
@@ -157,14 +157,14 @@ impl Grant {
 mod tests {
     use super::*;
 
-    /// The bits that [`Access`] documents. No two of these share one.
+    /// The bits that [`AccessWord`] documents. No two of these share one.
     #[test]
     fn layout() {
-        assert_eq!(Access::COMMON.bits(), 0x007f_ffff);
-        assert_eq!(Access::of_grant(Grant::ALL).bits(), 0x0700_0000);
-        assert_eq!(Access::PLACE.bits(), 0xf800_0000);
-        assert_eq!(Access::CHANGE.bits(), 0x0000_0001_0000_0000);
-        assert_eq!(Access::NOTHING.with_ht().bits(), 0x0040_0000);
+        assert_eq!(AccessWord::FAST.bits(), 0x007f_ffff);
+        assert_eq!(AccessWord::of_grant(Grant::ALL).bits(), 0x0700_0000);
+        assert_eq!(AccessWord::VERSION.bits(), 0xf800_0000);
+        assert_eq!(AccessWord::CHANGE.bits(), 0x0000_0001_0000_0000);
+        assert_eq!(AccessWord::NOTHING.with_ht().bits(), 0x0040_0000);
         for (id, bits) in [
             (0, 1),
             (1, 0),
@@ -177,20 +177,20 @@ mod tests {
             (89, 1 << 21),
         ] {
             let register = PerfReg::new(id).unwrap();
-            let with = |word: Access| word.with(register).bits();
-            assert_eq!(with(Access::NOTHING), bits, "{id}");
-            assert_eq!(with(Access::COMMON), 0x007f_ffff, "{id}");
+            let with = |word: AccessWord| word.with(register).bits();
+            assert_eq!(with(AccessWord::NOTHING), bits, "{id}");
+            assert_eq!(with(AccessWord::FAST), 0x007f_ffff, "{id}");
         }
-        let place = Access::from_bits(u64::MAX).with_place(Place::new(2));
-        assert_eq!(place.bits(), 0xffff_ffff_17ff_ffff);
-        assert_eq!(place.place(), Place::new(2));
+        let word = AccessWord::from_bits(u64::MAX).with_version(NegotiatedVersion::new(2));
+        assert_eq!(word.bits(), 0xffff_ffff_17ff_ffff);
+        assert_eq!(word.version(), NegotiatedVersion::new(2));
     }
 
     #[test]
     fn one_bit_and_no_other() {
         for bit in 0..64 {
-            let only = Access::from_bits(1 << bit);
-            let but = Access::from_bits(!(1 << bit));
+            let only = AccessWord::from_bits(1 << bit);
+            let but = AccessWord::from_bits(!(1 << bit));
             assert_eq!((only.ht(), but.ht()), (bit == 22, bit != 22), "{bit}");
             for id in 0..SINGLE_REGISTERS {
                 let seen = (only.register(id), but.register(id));

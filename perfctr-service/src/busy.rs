@@ -7,9 +7,9 @@
 //!
 //! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
-//! **What ends an access.** The common cases of calls do not come here, and need not: a strand that is refused by a hub is
-//! remembered, and while a strand is remembered nobody has the hub by a common case. The one access that may have been in
-//! flight by a common case is [noted](Progress::taken), and counted when the hub is next found free.
+//! **What ends an access.** The fast paths of calls do not come here, and need not: a strand that is refused by a hub is
+//! remembered, and while a strand is remembered nobody has the hub by a fast path. The one access that may have been in
+//! flight by a fast path is [noted](Progress::taken), and counted when the hub is next found free.
 
 use guest_abi::{Hub, Node, StrandId};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};

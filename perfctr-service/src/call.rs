@@ -1,12 +1,12 @@
 //! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [common case](PerfCounterSeat::get_common) is short: one look at what the guest may do, the access, one count. It
-//! does the whole call or nothing, and needs no stack unless the device fails. Every other call goes to [`exact`](PerfCounterSeat::exact), which
+//! The [fast path](PerfCounterContext::get_fast) is short: one look at what the guest may do, the access, one count. It
+//! does the whole call or nothing, and needs no stack unless the device fails. Every other call goes to [`slow_path`](PerfCounterContext::slow_path), which
 //! makes each check in the order of the contract and so works out the reason of a refusal.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::{Hub, HvError, Kind, PerfReg};
-use hv_core::Place;
+use hv_core::NegotiatedVersion;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
@@ -14,7 +14,7 @@ use crate::access::{HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::arbitration::{HubGate, Refused};
 use crate::l2::HeldL2;
 use crate::policy::StrandRight;
-use crate::service::PerfCounterSeat;
+use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{Row, write_mask};
 use crate::trace::Conflict;
@@ -46,20 +46,20 @@ trait Access: Copy {
     /// Register 0.
     fn pcr<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
     ) -> Self::Value;
 
     /// Register 1.
     fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<Self::Value, AccessError>;
 
     /// A register that has an address.
     fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         address: PhysicalAddress,
         mask: u64,
     ) -> Result<Self::Value, AccessError>;
@@ -67,7 +67,7 @@ trait Access: Copy {
     /// Records the call, which ends now.
     fn record<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         id: u64,
         result: &Result<Self::Value, Refusal>,
         started: u64,
@@ -87,36 +87,39 @@ impl Access for Get {
     }
 
     #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, seat: &PerfCounterSeat<'_, B, R, T>) -> u64 {
-        seat.service.registers.pcr(seat.strand)
+    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(
+        self,
+        context: &PerfCounterContext<'_, B, R, T>,
+    ) -> u64 {
+        context.service.registers.pcr(context.strand)
     }
 
     fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<u64, AccessError> {
-        held.get(&seat.service.bus, seat.strand)
+        held.get(&context.service.bus, context.strand)
     }
 
     #[inline(always)]
     fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         address: PhysicalAddress,
         _: u64,
     ) -> Result<u64, AccessError> {
-        seat.service.bus.read(seat.strand, address)
+        context.service.bus.read(context.strand, address)
     }
 
     fn record<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         id: u64,
         result: &Result<u64, Refusal>,
         started: u64,
     ) {
-        seat.record_get(id, *result, started);
+        context.record_get(id, *result, started);
     }
 }
 
@@ -133,42 +136,46 @@ impl Access for Set {
     }
 
     #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, seat: &PerfCounterSeat<'_, B, R, T>) {
-        seat.service
+    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, context: &PerfCounterContext<'_, B, R, T>) {
+        context
+            .service
             .registers
-            .set_pcr(seat.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
+            .set_pcr(context.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
     }
 
     fn l2<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         held: &HeldL2<'_>,
     ) -> Result<(), AccessError> {
-        held.set(&seat.service.bus, seat.strand, self.0)
+        held.set(&context.service.bus, context.strand, self.0)
     }
 
     #[inline(always)]
     fn device<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         address: PhysicalAddress,
         mask: u64,
     ) -> Result<(), AccessError> {
-        seat.service.bus.write(seat.strand, address, self.0 & mask)
+        context
+            .service
+            .bus
+            .write(context.strand, address, self.0 & mask)
     }
 
     fn record<B: Bus, R: StrandRegisters, T: Trace>(
         self,
-        seat: &PerfCounterSeat<'_, B, R, T>,
+        context: &PerfCounterContext<'_, B, R, T>,
         id: u64,
         result: &Result<(), Refusal>,
         started: u64,
     ) {
-        seat.record_set(id, self.0, *result, started);
+        context.record_set(id, self.0, *result, started);
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// Reads a register: `VFALLS_GET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_GET_PERFREG")]
     pub fn get(&self, id: u64) -> Result<u64, HvError> {
@@ -184,36 +191,36 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     /// [`get`](Self::get) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `get`
     /// has to.
     #[inline(always)]
-    pub fn get_common(&self, id: u64) -> Option<Result<u64, HvError>> {
-        self.common(id, Get)
+    pub fn get_fast(&self, id: u64) -> Option<Result<u64, HvError>> {
+        self.fast_path(id, Get)
     }
 
     /// [`set`](Self::set) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `set`
     /// has to.
     #[inline(always)]
-    pub fn set_common(&self, id: u64, value: u64) -> Option<Result<(), HvError>> {
-        self.common(id, Set(value))
+    pub fn set_fast(&self, id: u64, value: u64) -> Option<Result<(), HvError>> {
+        self.fast_path(id, Set(value))
     }
 
     #[inline(always)]
-    fn common<A: Access>(&self, id: u64, access: A) -> Option<Result<A::Value, HvError>> {
+    fn fast_path<A: Access>(&self, id: u64, access: A) -> Option<Result<A::Value, HvError>> {
         if id == 0 {
             return self
                 .may_use_pcr(A::OPERATION, access.sets_ht())
                 .then(|| Ok(access.pcr(self)));
         }
         let accessed = if id < SINGLE_REGISTERS {
-            self.dram_common(id, A::OPERATION, |index| self.device(index, access))?
+            self.dram_fast(id, A::OPERATION, |index| self.device(index, access))?
         } else {
-            self.hub_common(id, A::OPERATION, |index| self.device(index, access))?
+            self.hub_fast(id, A::OPERATION, |index| self.device(index, access))?
         };
-        Some(accessed.map_err(|error| self.failed_common(A::OPERATION, id, error).error()))
+        Some(accessed.map_err(|error| self.failed_fast(A::OPERATION, id, error).error()))
     }
 
-    /// The common case of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
-    /// so to [`failed_common`](Self::failed_common).
+    /// The fast path of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
+    /// so to [`failed_fast`](Self::failed_fast).
     #[inline(always)]
-    pub(crate) fn dram_common<V>(
+    pub(crate) fn dram_fast<V>(
         &self,
         id: u64,
         operation: Operation,
@@ -229,10 +236,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         Some(result)
     }
 
-    /// The common case of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
-    /// and it remains to say so to [`failed_common`](Self::failed_common).
+    /// The fast path of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
+    /// and it remains to say so to [`failed_fast`](Self::failed_fast).
     #[inline(always)]
-    pub(crate) fn hub_common<V>(
+    pub(crate) fn hub_fast<V>(
         &self,
         id: u64,
         operation: Operation,
@@ -250,7 +257,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         Some(result)
     }
 
-    /// The common case of register 0: if the guest may use it, counts the access, which the caller makes.
+    /// The fast path of register 0: if the guest may use it, counts the access, which the caller makes.
     #[inline(always)]
     pub(crate) fn may_use_pcr(&self, operation: Operation, sets_ht: bool) -> bool {
         let allowed = self.guest.access();
@@ -261,15 +268,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         may
     }
 
-    /// The access of a common case failed. Not for a common case that comes to nothing for any other reason.
+    /// The access of a fast path failed. Not for a fast path that comes to nothing for any other reason.
     #[cold]
     #[inline(never)]
-    pub(crate) fn failed_common(
-        &self,
-        operation: Operation,
-        id: u64,
-        error: AccessError,
-    ) -> Refusal {
+    pub(crate) fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
         let refusal = match PerfReg::new(id) {
             Some(register) => self.failed(register, error),
             None => Refusal::Invalid,
@@ -281,7 +283,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
 
     fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
         let started = self.service.trace.time(self.strand);
-        let result = self.exact(id, access);
+        let result = self.slow_path(id, access);
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
@@ -294,11 +296,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
     }
 
     /// The whole contract, check by check.
-    fn exact<A: Access>(&self, id: u64, access: A) -> Result<A::Value, Refusal> {
+    fn slow_path<A: Access>(&self, id: u64, access: A) -> Result<A::Value, Refusal> {
         let Self { service, guest, .. } = *self;
         let access_now = guest.access();
-        let (version, grant) = (access_now.place(), access_now.grant());
-        if version == Place::NONE {
+        let (version, grant) = (access_now.version(), access_now.grant());
+        if version == NegotiatedVersion::NONE {
             return Err(Refusal::BadTrap);
         }
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;

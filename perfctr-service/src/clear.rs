@@ -5,7 +5,7 @@ use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::access::Access;
+use crate::access::AccessWord;
 use crate::l2::HeldL2;
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
@@ -107,7 +107,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub(crate) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let news = self.units.out.add(unit);
-        let access = Access::of_unit(unit);
+        let access = AccessWord::of_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);
         }

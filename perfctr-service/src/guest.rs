@@ -1,11 +1,11 @@
 //! What the service knows of a guest.
 
 use guest_abi::{Kind, PerfReg, Version};
-use hv_core::Place;
+use hv_core::NegotiatedVersion;
 use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use platform::Machine;
 
-use crate::access::Access;
+use crate::access::AccessWord;
 use crate::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::units::UnitSet;
 
@@ -13,9 +13,9 @@ use crate::units::UnitSet;
 pub(crate) const VERSIONS: &[Version] = &[Version::V1_0, Version::V1_1];
 
 /// 1.0 has the SPARC, L2 and DRAM registers.
-const V1_0: Place = Place::new(1);
+const V1_0: NegotiatedVersion = NegotiatedVersion::new(1);
 /// 1.1 has the hubs too.
-const V1_1: Place = Place::new(2);
+const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
 
 /// How often a step that crosses a change of the guest's word is tried again. A change is a fault, which a unit has once
 /// before the operator comes, or a step of the operator's.
@@ -25,16 +25,16 @@ const TRIES: usize = 64;
 ///
 /// # Why no one gains what is being taken away
 /// All that a call looks at is one word. It is derived from other things: which units are out of service, whether hubs are
-/// hidden. Whoever takes something away changes that first, then [counts the change](Access::CHANGE) in the word, then
+/// hidden. Whoever takes something away changes that first, then [counts the change](AccessWord::CHANGE) in the word, then
 /// clears the bits. Whoever adds bits loads the word first, then looks at what they depend on, then exchanges the word if it
 /// is still the same. If a change crosses this, its count is in between, and the exchange fails.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    /// What it has negotiated, which rights it holds, and the [common case](Access::COMMON) of that.
+    /// What it has negotiated, which rights it holds, and the [fast path](AccessWord::FAST) of that.
     access: AtomicU64,
     /// It was reset while a hub was out of service, and sees none of them until its next reset.
     hubs_hidden: AtomicBool,
-    /// Its calls are recorded, and none is a common case, so that common cases need not ask whether they are to be recorded.
+    /// Its calls are recorded, and none is a fast path, so that fast paths need not ask whether they are to be recorded.
     traced: AtomicBool,
     /// It starts again, and does not have its rights back yet.
     starting: AtomicBool,
@@ -54,7 +54,7 @@ impl Guest {
             compatible,
         } = config;
         Self {
-            access: AtomicU64::new(Access::of_grant(grant).bits()),
+            access: AtomicU64::new(AccessWord::of_grant(grant).bits()),
             hubs_hidden: AtomicBool::new(false),
             traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
@@ -65,10 +65,10 @@ impl Guest {
         }
     }
 
-    /// What it may do now: the common case of every call. Nothing if it has not negotiated.
+    /// What it may do now: the fast path of every call. Nothing if it has not negotiated.
     #[inline(always)]
-    pub(crate) fn access(&self) -> Access {
-        Access::from_bits(self.access.load(Ordering::Relaxed))
+    pub(crate) fn access(&self) -> AccessWord {
+        AccessWord::from_bits(self.access.load(Ordering::Relaxed))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
@@ -88,37 +88,37 @@ impl Guest {
     }
 
     /// Whether a version has a register, for this guest.
-    pub(crate) fn version_has(&self, version: Place, register: PerfReg) -> bool {
+    pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => {
                 !self.hubs_hidden.load(Ordering::SeqCst)
                     && (version == V1_1 || version == V1_0 && self.compatible)
             }
-            _ => version != Place::NONE,
+            _ => version != NegotiatedVersion::NONE,
         }
     }
 
     /// The guest has negotiated this version.
-    pub(crate) fn negotiate(&self, version: Place, machine: Machine, out: &UnitSet) {
+    pub(crate) fn negotiate(&self, version: NegotiatedVersion, machine: Machine, out: &UnitSet) {
         for _ in 0..TRIES {
             let old = self.load();
-            let new = self.with_common(old.with_place(version), machine, out);
+            let new = self.with_fast(old.with_version(version), machine, out);
             match self.exchange(old, new) {
                 Ok(()) => return,
                 // Another strand has negotiated, as if right behind this one; or the guest is being reset.
-                Err(now) if now.place() != old.place() => return,
+                Err(now) if now.version() != old.version() => return,
                 Err(_) => {}
             }
         }
     }
 
-    /// Opens the common case of all that the guest may do. Where this does not succeed it costs time only.
+    /// Opens the fast path of all that the guest may do. Where this does not succeed it costs time only.
     pub(crate) fn refresh(&self, machine: Machine, out: &UnitSet) {
         for _ in 0..TRIES {
             let old = self.load();
-            let new = self.with_common(old, machine, out);
-            let changed = new.bits().wrapping_add(Access::CHANGE.bits());
-            if new == old || self.exchange(old, Access::from_bits(changed)).is_ok() {
+            let new = self.with_fast(old, machine, out);
+            let changed = new.bits().wrapping_add(AccessWord::CHANGE.bits());
+            if new == old || self.exchange(old, AccessWord::from_bits(changed)).is_ok() {
                 return;
             }
         }
@@ -128,20 +128,20 @@ impl Guest {
     pub(crate) fn set_traced(&self, traced: bool) {
         self.traced.store(traced, Ordering::SeqCst);
         if traced {
-            self.withdraw(Access::COMMON);
+            self.withdraw(AccessWord::FAST);
         }
     }
 
     /// Takes these bits away. What they depend on has been changed already.
-    pub(crate) fn withdraw(&self, bits: Access) {
+    pub(crate) fn withdraw(&self, bits: AccessWord) {
         self.change();
         self.access.fetch_and(!bits.bits(), Ordering::SeqCst);
     }
 
     /// Takes all rights away but these.
     pub(crate) fn keep(&self, grant: Grant) {
-        let lost = Access::of_grant(Grant::ALL).without(Access::of_grant(grant));
-        self.withdraw(lost.or(Access::COMMON));
+        let lost = AccessWord::of_grant(Grant::ALL).without(AccessWord::of_grant(grant));
+        self.withdraw(lost.or(AccessWord::FAST));
     }
 
     /// Gives it these rights, if it may have them still when it gets them; whether it has got them. Whoever takes rights away
@@ -152,9 +152,9 @@ impl Guest {
             if !may() {
                 return false;
             }
-            let new = old.or(Access::of_grant(grant));
-            let changed = new.bits().wrapping_add(Access::CHANGE.bits());
-            if self.exchange(old, Access::from_bits(changed)).is_ok() {
+            let new = old.or(AccessWord::of_grant(grant));
+            let changed = new.bits().wrapping_add(AccessWord::CHANGE.bits());
+            if self.exchange(old, AccessWord::from_bits(changed)).is_ok() {
                 return true;
             }
         }
@@ -166,7 +166,7 @@ impl Guest {
     pub(crate) fn reset(&self, out: &UnitSet) {
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
         self.start();
-        self.withdraw(Access::PLACE);
+        self.withdraw(AccessWord::VERSION);
     }
 
     /// It holds no right until all that it could use is clear.
@@ -181,47 +181,47 @@ impl Guest {
         let was_starting = self.starting.swap(false, Ordering::SeqCst);
         if was_starting && out.has_a_hub() {
             self.hubs_hidden.store(true, Ordering::SeqCst);
-            self.withdraw(Access::COMMON);
+            self.withdraw(AccessWord::FAST);
         }
         was_starting
     }
 
-    fn load(&self) -> Access {
-        Access::from_bits(self.access.load(Ordering::SeqCst))
+    fn load(&self) -> AccessWord {
+        AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    fn exchange(&self, old: Access, new: Access) -> Result<(), Access> {
+    fn exchange(&self, old: AccessWord, new: AccessWord) -> Result<(), AccessWord> {
         self.access
             .compare_exchange(old.bits(), new.bits(), Ordering::SeqCst, Ordering::SeqCst)
             .map(|_| ())
-            .map_err(Access::from_bits)
+            .map_err(AccessWord::from_bits)
     }
 
     fn change(&self) {
         self.access
-            .fetch_add(Access::CHANGE.bits(), Ordering::SeqCst);
+            .fetch_add(AccessWord::CHANGE.bits(), Ordering::SeqCst);
     }
 
-    /// The word with the common case of all that its version and its rights allow now.
-    fn with_common(&self, word: Access, machine: Machine, out: &UnitSet) -> Access {
+    /// The word with the fast path of all that its version and its rights allow now.
+    fn with_fast(&self, word: AccessWord, machine: Machine, out: &UnitSet) -> AccessWord {
         if self.traced.load(Ordering::SeqCst) {
-            return word.without(Access::COMMON);
+            return word.without(AccessWord::FAST);
         }
-        let (version, grant) = (word.place(), word.grant());
-        let registers = Access::registers()
+        let (version, grant) = (word.version(), word.grant());
+        let registers = AccessWord::registers()
             .filter(|register| {
                 machine.has_register(*register)
                     && self.version_has(version, *register)
                     && grant.covers(*register, self.nodes)
             })
-            .fold(Access::NOTHING, Access::with)
+            .fold(AccessWord::NOTHING, AccessWord::with)
             .without(out.access());
-        let ht = if version != Place::NONE && grant.strand == StrandRight::HtStrand {
+        let ht = if version != NegotiatedVersion::NONE && grant.strand == StrandRight::HtStrand {
             registers.with_ht()
         } else {
             registers
         };
-        word.without(Access::COMMON).or(ht)
+        word.without(AccessWord::FAST).or(ht)
     }
 }
 
@@ -252,9 +252,9 @@ mod tests {
         });
         guest.negotiate(V1_1, machine, &UnitSet::default());
         let before = guest.access().bits();
-        guest.withdraw(Access::NOTHING);
+        guest.withdraw(AccessWord::NOTHING);
         assert_eq!(guest.access().bits(), before + (1 << 32));
-        guest.withdraw(Access::of_unit(UNIT));
+        guest.withdraw(AccessWord::of_unit(UNIT));
         let now = guest.access().bits();
         assert_eq!(now >> 32, (before >> 32) + 2);
         // PerfRegs 2 and 3.
@@ -276,18 +276,18 @@ mod tests {
         thread::scope(|scope| {
             let negotiator = scope.spawn(|| {
                 while !done.load(Ordering::SeqCst) {
-                    for version in [V1_1, Place::NONE] {
+                    for version in [V1_1, NegotiatedVersion::NONE] {
                         guest.negotiate(version, machine, &out);
-                        assert_eq!(guest.access().place(), version);
+                        assert_eq!(guest.access().version(), version);
                     }
                 }
             });
             for _ in 0..ROUNDS {
                 out.add(UNIT);
-                guest.withdraw(Access::of_unit(UNIT));
+                guest.withdraw(AccessWord::of_unit(UNIT));
                 for _ in 0..20 {
                     let access = guest.access();
-                    let closed = access.without(Access::of_unit(UNIT)) == access;
+                    let closed = access.without(AccessWord::of_unit(UNIT)) == access;
                     if !closed {
                         done.store(true, Ordering::SeqCst);
                     }

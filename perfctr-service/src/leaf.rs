@@ -1,45 +1,45 @@
-//! The common cases once more, for a veneer that calls them without a stack.
+//! The fast paths once more, for a veneer that calls them without a stack.
 //!
 //! Device accesses are those [that may trap](Bus::read_or_trap), and register 0 is left to the veneer.
 
 use guest_abi::HvError;
 use guest_abi::layout::SparcPcr;
-use hv_core::Place;
+use hv_core::NegotiatedVersion;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::service::PerfCounterSeat;
+use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::Row;
 
 /// Bits that the number of a DRAM register has. With no others it is one that the tables have, which need not be checked.
 const DRAM: u64 = 31;
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
-    /// [`get_common`](Self::get_common) for a register from 1 to 17, which the veneer has looked at. (Of another number,
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
+    /// [`get_fast`](Self::get_fast) for a register from 1 to 17, which the veneer has looked at. (Of another number,
     /// its lower bits are taken.)
     #[inline(always)]
     pub fn leaf_get_dram(&self, id: u64) -> Option<u64> {
-        self.dram_common(id & DRAM, Operation::Get, |index| self.read_or_trap(index))?
+        self.dram_fast(id & DRAM, Operation::Get, |index| self.read_or_trap(index))?
             .ok()
     }
 
-    /// [`set_common`](Self::set_common) for a register from 1 to 17, as with [`leaf_get_dram`](Self::leaf_get_dram).
+    /// [`set_fast`](Self::set_fast) for a register from 1 to 17, as with [`leaf_get_dram`](Self::leaf_get_dram).
     #[inline(always)]
     pub fn leaf_set_dram(&self, id: u64, value: u64) -> Option<()> {
-        self.dram_common(id & DRAM, Operation::Set, |index| {
+        self.dram_fast(id & DRAM, Operation::Set, |index| {
             self.write_or_trap(index, value)
         })?
         .ok()
     }
 
-    /// [`get_common`](Self::get_common) for a register of a hub.
+    /// [`get_fast`](Self::get_fast) for a register of a hub.
     #[inline(always)]
     pub fn leaf_get_hub(&self, id: u64) -> Option<u64> {
         self.hub_or_release(id, Operation::Get, |index| self.read_or_trap(index))
     }
 
-    /// [`set_common`](Self::set_common) for a register of a hub.
+    /// [`set_fast`](Self::set_fast) for a register of a hub.
     #[inline(always)]
     pub fn leaf_set_hub(&self, id: u64, value: u64) -> Option<()> {
         self.hub_or_release(id, Operation::Set, |index| self.write_or_trap(index, value))
@@ -53,7 +53,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         operation: Operation,
         access: impl FnOnce(usize) -> Result<V, AccessError>,
     ) -> Option<V> {
-        let result = self.hub_common(id, operation, access)?;
+        let result = self.hub_fast(id, operation, access)?;
         if result.is_err() {
             self.leaf_faulted(id);
         }
@@ -97,8 +97,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
         if self.service.trace.is_on() {
             return None;
         }
-        let (class, refusal) = match (self.guest.access().place(), Class::of(id)) {
-            (Place::NONE, class) => (class, Refusal::BadTrap),
+        let (class, refusal) = match (self.guest.access().version(), Class::of(id)) {
+            (NegotiatedVersion::NONE, class) => (class, Refusal::BadTrap),
             (_, Class::Invalid) => (Class::Invalid, Refusal::Invalid),
             _ => return None,
         };

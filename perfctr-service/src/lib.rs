@@ -29,7 +29,7 @@ pub use grants::{Grants, Right, RightError};
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
 pub use operator::ChangeError;
 pub use policy::{ConfigError, Grant, GuestConfig, StrandRight, StrandSet};
-pub use service::{PerfCounterSeat, PerfCounterService};
+pub use service::{PerfCounterContext, PerfCounterService};
 pub use table::write_mask;
 pub use transfer::CHANGE_LOCK_TRIES;
 pub use units::{Unit, UnitState};

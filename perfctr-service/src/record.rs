@@ -9,7 +9,7 @@ use hv_core::trace::{Event, Trace, duration};
 use platform::{Bus, StrandRegisters};
 
 use crate::policy::Grant;
-use crate::service::{PerfCounterSeat, PerfCounterService};
+use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
 use crate::trace::{
     ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict, Revoked,
@@ -20,7 +20,7 @@ use crate::units::Unit;
 /// How often a strand looks whether a change has ended, while others begin changes.
 const NOTE_TRIES: usize = 4;
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterSeat<'_, B, R, T> {
+impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// A get that was started then ends now.
     #[inline(always)]
     pub(crate) fn record_get(&self, id: u64, result: Result<u64, Refusal>, started: u64) {

@@ -3,7 +3,7 @@
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
 use hv_core::trace::{Off, Trace};
-use hv_core::{Caller, GuestId, Place, Reply, Seat, Service};
+use hv_core::{Caller, Context, GuestId, NegotiatedVersion, Reply, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
 use crate::arbitration::{HubGate, Token};
@@ -162,14 +162,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
     const GROUP: ApiGroup = ApiGroup::VFALLS;
     const VERSIONS: &'static [Version] = VERSIONS;
 
-    type Seat<'a>
-        = PerfCounterSeat<'a, B, R, T>
+    type Context<'a>
+        = PerfCounterContext<'a, B, R, T>
     where
         Self: 'a;
 
-    fn seat(&self, caller: Caller) -> PerfCounterSeat<'_, B, R, T> {
+    fn context(&self, caller: Caller) -> PerfCounterContext<'_, B, R, T> {
         let strand = &self.strands[caller.strand.index()];
-        PerfCounterSeat {
+        PerfCounterContext {
             service: self,
             guest: &self.guests[caller.guest.index()],
             number: caller.guest.number(),
@@ -182,13 +182,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
         }
     }
 
-    fn negotiated(&self, guest: GuestId) -> Place {
-        self.guests[guest.index()].access().place()
+    fn negotiated(&self, guest: GuestId) -> NegotiatedVersion {
+        self.guests[guest.index()].access().version()
     }
 
-    fn negotiate(&self, guest: GuestId, place: Place) {
+    fn negotiate(&self, guest: GuestId, version: NegotiatedVersion) {
         self.guest(guest)
-            .negotiate(place, self.machine, &self.units.out);
+            .negotiate(version, self.machine, &self.units.out);
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {
@@ -198,7 +198,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
 
 /// One strand's way into the service: all that its calls need, looked up once.
 #[derive(Debug)]
-pub struct PerfCounterSeat<'a, B, R, T = Off> {
+pub struct PerfCounterContext<'a, B, R, T = Off> {
     pub(crate) service: &'a PerfCounterService<B, R, T>,
     pub(crate) guest: &'a Guest,
     /// The number of the guest.
@@ -211,21 +211,21 @@ pub struct PerfCounterSeat<'a, B, R, T = Off> {
     pub(crate) node: Node,
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> Seat for PerfCounterSeat<'_, B, R, T> {
+impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B, R, T> {
     #[inline(always)]
-    fn common(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         match function {
             VFALLS_GET_PERFREG => self
-                .get_common(registers.o0)
+                .get_fast(registers.o0)
                 .map(|result| result.map(Reply::Value)),
             VFALLS_SET_PERFREG => self
-                .set_common(registers.o0, registers.o1)
+                .set_fast(registers.o0, registers.o1)
                 .map(|result| result.map(|()| Reply::Done)),
             _ => None,
         }
     }
 
-    fn fast(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         match function {
             VFALLS_GET_PERFREG => Some(self.get(registers.o0).map(Reply::Value)),
             VFALLS_SET_PERFREG => Some(self.set(registers.o0, registers.o1).map(|()| Reply::Done)),

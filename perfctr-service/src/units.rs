@@ -5,7 +5,7 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU32, Ordering};
 use platform::Machine;
 
-use crate::access::Access;
+use crate::access::AccessWord;
 
 /// What a faulty device takes out of service, and what is cleared for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,12 +115,12 @@ impl UnitSet {
     }
 
     /// The rights to all of them.
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> AccessWord {
         let out = self.bits();
         Unit::all()
             .filter(|unit| out >> unit.number() & 1 != 0)
-            .fold(Access::NOTHING, |access, unit| {
-                access.or(Access::of_unit(unit))
+            .fold(AccessWord::NOTHING, |access, unit| {
+                access.or(AccessWord::of_unit(unit))
             })
     }
 

@@ -5,7 +5,7 @@ use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor};
 use perfctr_service::statistics::{Operation, Statistics};
-use perfctr_service::{PerfCounterSeat, PerfCounterService};
+use perfctr_service::{PerfCounterContext, PerfCounterService};
 use platform::StrandRegisters;
 use platform::models::Devices;
 use sweep::digest::{Digest, Watched};
@@ -34,27 +34,27 @@ struct Veneers<'a, 's> {
     served: &'s mut Served,
 }
 
-type Seat<'a> = PerfCounterSeat<'a, &'a Devices, &'a Devices>;
+type Context<'a> = PerfCounterContext<'a, &'a Devices, &'a Devices>;
 
 impl Veneers<'_, '_> {
     /// What a leaf function makes of a get: the value.
-    fn get(&self, seat: &Seat<'_>, strand: StrandId, id: u64) -> Option<u64> {
+    fn get(&self, context: &Context<'_>, strand: StrandId, id: u64) -> Option<u64> {
         match id {
-            0 => seat.leaf_get_pcr().then(|| self.devices.pcr(strand)),
-            1..=17 => seat.leaf_get_dram(id),
-            _ => seat.leaf_get_hub(id),
+            0 => context.leaf_get_pcr().then(|| self.devices.pcr(strand)),
+            1..=17 => context.leaf_get_dram(id),
+            _ => context.leaf_get_hub(id),
         }
     }
 
-    fn set(&self, seat: &Seat<'_>, strand: StrandId, id: u64, value: u64) -> Option<()> {
+    fn set(&self, context: &Context<'_>, strand: StrandId, id: u64, value: u64) -> Option<()> {
         match id {
             0 => {
-                let value = seat.leaf_set_pcr(value)?;
+                let value = context.leaf_set_pcr(value)?;
                 self.devices.set_pcr(strand, value);
                 Some(())
             }
-            1..=17 => seat.leaf_set_dram(id, value),
-            _ => seat.leaf_set_hub(id, value),
+            1..=17 => context.leaf_set_dram(id, value),
+            _ => context.leaf_set_hub(id, value),
         }
     }
 }
@@ -70,16 +70,16 @@ impl System for Veneers<'_, '_> {
         let caller = caller(&self.machine.configuration, strand).expect("a strand of a guest");
         let hypervisor = self.machine.hypervisor;
         let of_strand = hypervisor.strand(caller);
-        let seat = &of_strand.seats().0;
+        let context = &of_strand.contexts().0;
         let answered = match operation {
-            Operation::Get => self.get(seat, strand, id),
-            Operation::Set => self.set(seat, strand, id, value).map(|()| value),
+            Operation::Get => self.get(context, strand, id),
+            Operation::Set => self.set(context, strand, id, value).map(|()| value),
         };
         if let Some(value) = answered {
             self.served.done += 1;
             return [0, value, o2, o3, o4, function];
         }
-        if let Some(error) = seat.leaf_refusal(operation, id) {
+        if let Some(error) = context.leaf_refusal(operation, id) {
             self.served.refused += 1;
             return [error.number(), value, o2, o3, o4, function];
         }

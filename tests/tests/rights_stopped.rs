@@ -8,7 +8,7 @@ use std::thread;
 
 use guest_abi::{HvError, Node, StrandId};
 use hv_core::trace::{Event, Trace};
-use hv_core::{Caller, Place, Service};
+use hv_core::{Caller, NegotiatedVersion, Service};
 use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService, StrandRight};
 use platform::{Machine, Model, StrandRegisters};
 use tests::board::Board;
@@ -171,17 +171,20 @@ impl System {
     }
 
     fn negotiates(self, guest: usize) {
-        self.service.negotiate(guest_id(guest), Place::new(2));
+        self.service
+            .negotiate(guest_id(guest), NegotiatedVersion::new(2));
     }
 
     fn get(self, guest: usize, number: u16, id: u64) -> Result<u64, HvError> {
         let (guest, strand) = (guest_id(guest), strand(number));
-        self.service.seat(Caller { guest, strand }).get(id)
+        self.service.context(Caller { guest, strand }).get(id)
     }
 
     fn set(self, guest: usize, number: u16, id: u64, value: u64) -> Result<(), HvError> {
         let (guest, strand) = (guest_id(guest), strand(number));
-        self.service.seat(Caller { guest, strand }).set(id, value)
+        self.service
+            .context(Caller { guest, strand })
+            .set(id, value)
     }
 
     /// The operator, on a strand, grants a guest this, and the others what they have or, if it is `global`, not that.

@@ -121,7 +121,7 @@ fn a_unit_faults_while_it_returns() {
             assert_eq!(out, machine.devices().accesses() == 2);
             machine.devices().set_broken(false);
             assert_eq!(machine.get(0, DRAM), if out { ENOTSUPPORTED } else { EOK });
-            assert_eq!(machine.is_common(0, DRAM), !out);
+            assert_eq!(machine.is_fast(0, DRAM), !out);
         },
     );
 }

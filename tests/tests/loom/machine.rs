@@ -324,25 +324,25 @@ impl Modelled {
         self.trap(strand, false, 0x107, [id, value, 0, 0, 0])[0]
     }
 
-    /// Whether a get of this register is a common case, as it is for good when nothing is out of the ordinary.
-    pub(crate) fn is_common(&self, strand: usize, id: u64) -> bool {
+    /// Whether a get of this register is a fast path, as it is for good when nothing is out of the ordinary.
+    pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
         let strand = self.hypervisor.strand(Caller {
             guest: self.guest_of(strand),
             strand: strand_id(strand),
         });
-        let (seat,) = strand.seats();
-        seat.get_common(id).is_some()
+        let (context,) = strand.contexts();
+        context.get_fast(id).is_some()
     }
 
     /// What is left once all strands are done: all of the registers of the version, each at once.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         for strand in 0..2 {
-            assert!(self.is_common(strand, DRAM));
+            assert!(self.is_fast(strand, DRAM));
             if minor == 0 {
                 assert_eq!(self.get(strand, HUB), ENOTSUPPORTED);
             } else {
-                assert!(self.is_common(strand, HUB));
+                assert!(self.is_fast(strand, HUB));
             }
         }
     }

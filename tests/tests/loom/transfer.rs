@@ -51,7 +51,7 @@ fn settled(machine: &Modelled) {
     assert_eq!(machine.set(LOSER, 0, PCR_VALUE), ENOACCESS);
     assert_eq!(machine.devices().pcr(LOSER), 0);
     assert_eq!(machine.value(NEXT, DRAM), Some(0));
-    assert!(machine.is_common(NEXT, DRAM));
+    assert!(machine.is_fast(NEXT, DRAM));
 }
 
 fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {

@@ -10,7 +10,7 @@ use platform::sparc64::leaf::{Answer, DONE, REFUSED, Return};
 use crate::board::{Board, Registers};
 use crate::recorder::Recorder;
 
-type Seat = perfctr_service::PerfCounterSeat<'static, Board, Registers, Recorder>;
+type Seat = perfctr_service::PerfCounterContext<'static, Board, Registers, Recorder>;
 
 const DEVICES: bool = !cfg!(feature = "models");
 const REFUSALS: bool = !cfg!(feature = "control");

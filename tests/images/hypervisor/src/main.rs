@@ -78,7 +78,7 @@ extern "C" fn main() -> u64 {
     let hypervisor = HYPERVISOR.set(Hypervisor::with_trace((service,), Escaped, recorder));
     let strand = STRAND.set(hypervisor.strand(Caller { guest, strand }));
     // SAFETY: the leaf functions take the seat, and the linker script provides the stack.
-    unsafe { BLOCK.prepare(&strand.seats().0, (&raw const __stack_top) as u64) };
+    unsafe { BLOCK.prepare(&strand.contexts().0, (&raw const __stack_top) as u64) };
     parameters.entry
 }
 
@@ -102,7 +102,7 @@ extern "C" fn trap(block: &StrandBlock, call: u64) {
     match Call::from_number(call) {
         Call::Fast | Call::Refused => strand.fast_trap(registers),
         Call::Faulted => {
-            strand.seats().0.leaf_faulted(registers.o0);
+            strand.contexts().0.leaf_faulted(registers.o0);
             strand.fast_trap(registers);
         }
         Call::Core => {

@@ -1,7 +1,7 @@
 //! Calls that are answered by one look at a word, and those that are not: only how fast they are depends on it.
 
 use guest_abi::HvError;
-use hv_core::{Caller, Place, Service};
+use hv_core::{Caller, NegotiatedVersion, Service};
 use perfctr_service::{Grant, GuestConfig, PerfCounterService};
 use platform::{Machine, Model};
 use tests::board::Board;
@@ -23,19 +23,23 @@ fn whatever_a_guest_may_use_is_common() {
     };
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let service = PerfCounterService::new(machine, &board, &board, &[guest]).unwrap();
-    let seat = service.seat(Caller {
+    let context = service.context(Caller {
         guest: guest_id(0),
         strand: strand(5),
     });
     for id in 0..92 {
-        assert_eq!(seat.get_common(id), None, "PerfReg {id}, not negotiated");
-        assert_eq!(seat.set_common(id, 1), None, "PerfReg {id}, not negotiated");
+        assert_eq!(context.get_fast(id), None, "PerfReg {id}, not negotiated");
+        assert_eq!(
+            context.set_fast(id, 1),
+            None,
+            "PerfReg {id}, not negotiated"
+        );
     }
-    service.negotiate(guest_id(0), Place::new(2));
+    service.negotiate(guest_id(0), NegotiatedVersion::new(2));
     for id in ids() {
-        assert_eq!(seat.get_common(id), Some(Ok(0)), "PerfReg {id}");
-        assert_eq!(seat.set_common(id, 1), Some(Ok(())), "PerfReg {id}");
-        assert_eq!(seat.get_common(id), Some(Ok(1)), "PerfReg {id}");
+        assert_eq!(context.get_fast(id), Some(Ok(0)), "PerfReg {id}");
+        assert_eq!(context.set_fast(id, 1), Some(Ok(())), "PerfReg {id}");
+        assert_eq!(context.get_fast(id), Some(Ok(1)), "PerfReg {id}");
     }
     for id in [1]
         .into_iter()
@@ -43,11 +47,11 @@ fn whatever_a_guest_may_use_is_common() {
         .chain(90..200)
         .chain([u64::MAX])
     {
-        assert_eq!(seat.get_common(id), None, "PerfReg {id}");
-        assert_eq!(seat.set_common(id, 1), None, "PerfReg {id}");
+        assert_eq!(context.get_fast(id), None, "PerfReg {id}");
+        assert_eq!(context.set_fast(id, 1), None, "PerfReg {id}");
     }
     board.break_cell(oracle::Cell::Register(3), oracle::Fault::Always);
     let fault = Some(Err(HvError::NotSupported));
-    assert_eq!(seat.get_common(3), fault, "an access that was made");
-    assert_eq!(seat.get_common(3), None, "out of service");
+    assert_eq!(context.get_fast(3), fault, "an access that was made");
+    assert_eq!(context.get_fast(3), None, "out of service");
 }
