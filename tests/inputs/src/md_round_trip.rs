@@ -2,7 +2,7 @@
 //! after it was printed, and so is what it says of the machine and its guests.
 
 use platform::md::Md;
-use xtask::md::{Described, Description, Property, parse, print};
+use simulator::md::{Described, Description, Property, parse, print};
 
 /// What an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use xtask::trace::{BLOCK, BLOCK_SLACK, Kind, Reference, TraceError, TraceReader};
+use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, RecordingError, RecordingReader, Reference};
 
 /// What an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ pub fn check(bytes: &[u8]) -> Recording {
 }
 
 /// The references of a recording, up to [`MOST`].
-fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, TraceError> {
-    let mut reader = TraceReader::from_reader("recording", stream, None)?;
+fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
+    let mut reader = RecordingReader::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Vec::new());
     while all.len() < MOST && reader.next_block(&mut block)? {
         assert!(block.len() <= BLOCK + BLOCK_SLACK);
@@ -113,7 +113,7 @@ impl Read for Bytewise {
 
 /// Both readers have found the same: the references, or the line that is wrong. Where there is no reference at all, the
 /// first one says so, without a line.
-fn same(found: &Result<Vec<Reference>, TraceError>, expected: &Result<Vec<Reference>, u64>) {
+fn same(found: &Result<Vec<Reference>, RecordingError>, expected: &Result<Vec<Reference>, u64>) {
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
             let end = found.len().min(expected.len());

@@ -18,9 +18,9 @@ use crate::clocks::machine::Processors;
 use crate::clocks::measure::{self, Rounds};
 use crate::clocks::{HostClock, Name};
 use crate::interrupt::{self, Interrupted};
-use crate::nearest::unknown;
 use crate::output::OutputFile;
 use crate::table::{Align, Table};
+use simulator::nearest::unknown;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use platform::{Machine, Model};
 
-use crate::nearest::unknown;
+use simulator::nearest::unknown;
 
 /// The machine that a command is about.
 #[derive(clap::Args, Clone, Copy, Debug)]

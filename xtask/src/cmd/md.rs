@@ -10,20 +10,20 @@ use platform::Machine;
 use platform::md::Md;
 use serde::Serialize;
 
-use crate::md::{Described, Description, Guest, build, load, print, read};
 use crate::output::OutputFile;
-use crate::strands;
 use crate::table::{Align, Table};
+use simulator::md::{Described, Description, Guest, build, load, print, read};
+use simulator::strands;
 
 /// Build machine descriptions, print them, and see what the service makes of them
 ///
 /// A machine description (MD) is what sun4v firmware tells hypervisors and guests about a machine. Its source is TOML:
 /// a table for each node, with numbers, strings, data and arcs, which are arrays of labels. Sources of several machines
-/// are in xtask/machines.
+/// are in simulator/machines.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_subcommand = true,
-    after_help = "Examples:\n  cargo xtask md build xtask/machines/batoka-4.toml -o batoka.md\n  \
+    after_help = "Examples:\n  cargo xtask md build simulator/machines/batoka-4.toml -o batoka.md\n  \
                   cargo xtask md dump batoka.md\n  cargo xtask md check batoka.md"
 )]
 pub struct Args {
@@ -50,7 +50,7 @@ struct Dump {
 /// Build a binary machine description from its source
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Example:\n  cargo xtask md build xtask/machines/batoka-4.toml -o batoka.md"
+    after_help = "Example:\n  cargo xtask md build simulator/machines/batoka-4.toml -o batoka.md"
 )]
 struct Build {
     /// The source
@@ -65,7 +65,7 @@ struct Build {
 /// Say which machine, guests and rights a description describes, or what is wrong with it
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask md check batoka.md\n  \
-                        cargo xtask md check --json xtask/machines/maramba-2.toml")]
+                        cargo xtask md check --json simulator/machines/maramba-2.toml")]
 struct Check {
     /// The description: binary, or its source if the name ends in .toml
     #[arg(value_name = "FILE")]

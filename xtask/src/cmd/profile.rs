@@ -7,14 +7,15 @@ use anyhow::{Context, anyhow};
 use guest_abi::sampling::Period;
 
 use super::sim::progress_bar;
-use crate::nearest::unknown;
 use crate::output::OutputFile;
-use crate::profile::events::Rate;
-use crate::profile::report::{self, Report};
-use crate::profile::rows::Row;
-use crate::profile::symbols::Symbols;
-use crate::profile::{Job, Unit, flame};
-use crate::trace::{TraceReader, bundled};
+use crate::report::{flame, profile as report};
+use simulator::nearest::unknown;
+use simulator::profile::events::Rate;
+use simulator::profile::report::Report;
+use simulator::profile::rows::Row;
+use simulator::profile::symbols::Symbols;
+use simulator::profile::{Job, Unit};
+use simulator::recording::{RecordingReader, bundled};
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
 /// cause the events
@@ -124,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         program,
         rate,
         symbols: symbols.as_ref(),
-        bar: bar.clone(),
+        progress: &mut |bytes| bar.set_position(bytes),
     };
     let report = job.run(args.unit, &args.event)?;
     bar.finish_and_clear();
@@ -186,9 +187,9 @@ fn complete(
     file.complete()
 }
 
-fn open(args: &Args) -> anyhow::Result<TraceReader> {
+fn open(args: &Args) -> anyhow::Result<RecordingReader> {
     Ok(match &args.trace {
-        Some(path) => TraceReader::open(path)?,
+        Some(path) => RecordingReader::open(path)?,
         None => bundled(),
     })
 }

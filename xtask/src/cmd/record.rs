@@ -12,10 +12,10 @@ use flate2::write::GzEncoder;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::interrupt::{self, Interrupted};
-use crate::lackey::Lackey;
 use crate::output::OutputFile;
 use crate::tools;
-use crate::trace::{Kind, Reference, TraceWriter};
+use simulator::recording::lackey::Lackey;
+use simulator::recording::{Kind, RecordingWriter, Reference};
 
 /// Record the memory references of a program, with valgrind's lackey
 ///
@@ -70,8 +70,8 @@ struct Recorded {
 fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Recorded> {
     interrupt::catch()?;
     let written = || format!("{}: cannot be written", args.output.display());
-    let mut lackey = Lackey::start(valgrind, &args.command, args.limit)?;
-    let mut writer = TraceWriter::new(GzEncoder::new(
+    let mut lackey = Lackey::start(valgrind, &args.command, args.limit, interrupt::happened)?;
+    let mut writer = RecordingWriter::new(GzEncoder::new(
         Counted { output, bytes: 0 },
         Compression::fast(),
     ));
@@ -94,7 +94,7 @@ fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Re
 /// Writes all references of the program, and counts them.
 fn copy(
     lackey: &mut Lackey,
-    writer: &mut TraceWriter<impl Write>,
+    writer: &mut RecordingWriter<impl Write>,
     written: impl Fn() -> String,
 ) -> anyhow::Result<Counts> {
     let style = ProgressStyle::with_template("{spinner} {human_pos} references, {elapsed}")?;

@@ -10,8 +10,8 @@ use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
 use crate::cmd::machine::MachineArgs;
-use crate::nearest::unknown;
 use crate::table::{Align, Table};
+use simulator::nearest::unknown;
 
 /// List the performance registers, and which of them a machine has
 #[derive(clap::Args, Debug)]

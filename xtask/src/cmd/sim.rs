@@ -16,22 +16,23 @@ use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
 use crate::cmd::md::describe;
 use crate::cmd::trace_out::{EventArgs, Outputs};
-use crate::events::Recording;
-use crate::events::collect::Collector;
-use crate::memory::MemorySystem;
-use crate::nearest::unknown;
 use crate::output::OutputFile;
-use crate::sim::board::{Board, devices};
-use crate::sim::deal::{Dealer, MOST_TRACES};
-use crate::sim::events::{DEFAULT, Events};
-use crate::sim::guests::{self, Guest};
-use crate::sim::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
-use crate::sim::report::{self, Samples};
-use crate::sim::results::Results;
-use crate::sim::scenario::{Scenario, ScenarioResults, Stage, Unchecked, play};
-use crate::sim::time::{HZ, MachineTime};
-use crate::strands;
-use crate::trace::{TraceReader, bundled};
+use crate::report::scenario as scenario_report;
+use crate::report::sim::{self as report, Samples};
+use simulator::events::Recording;
+use simulator::events::collect::Collector;
+use simulator::machine::board::{Board, devices};
+use simulator::machine::clock::{HZ, MachineTime};
+use simulator::memory::MemorySystem;
+use simulator::nearest::unknown;
+use simulator::recording::{RecordingReader, bundled};
+use simulator::scheduler::{MOST_PROGRAMS, Scheduler};
+use simulator::sim::guests::{self, Guest};
+use simulator::sim::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
+use simulator::sim::results::Results;
+use simulator::sim::scenario::{Progress, Scenario, ScenarioResults, Stage, Unchecked, play};
+use simulator::sim::selection::{DEFAULT, Events};
+use simulator::strands;
 
 /// Boot a simulated machine, replay a program on it, and show what a guest measures beside what really happened
 ///
@@ -46,10 +47,10 @@ use crate::trace::{TraceReader, bundled};
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
                   cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
-                  cargo xtask sim --md xtask/machines/batoka-4-disabled.toml\n  \
+                  cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
                   cargo xtask sim --trace-out events && babeltrace2 events\n  \
                   zcat trace.gz | cargo xtask sim --trace - --json results.json\n  \
-                  cargo xtask sim --scenario xtask/scenarios/transfer.toml\n\n\
+                  cargo xtask sim --scenario simulator/scenarios/transfer.toml\n\n\
                   A scenario is a list of steps in the order of time:\n\n  \
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
@@ -124,7 +125,7 @@ fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
 /// What is simulated, checked.
 struct Setup {
     machine: Machine,
-    readers: Vec<TraceReader>,
+    readers: Vec<RecordingReader>,
     strands: Vec<StrandId>,
     events: Events,
     guests: Vec<Guest>,
@@ -208,8 +209,8 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
     }
     let measuring = guests::holder(&guests, &strands)?;
     ensure!(
-        args.trace.len() <= MOST_TRACES,
-        "{} traces, expected at most {MOST_TRACES}",
+        args.trace.len() <= MOST_PROGRAMS,
+        "{} traces, expected at most {MOST_PROGRAMS}",
         args.trace.len()
     );
     let standard_inputs = args
@@ -226,7 +227,7 @@ fn prepare(args: &Args) -> anyhow::Result<Setup> {
     } else {
         args.trace
             .iter()
-            .map(TraceReader::open)
+            .map(RecordingReader::open)
             .collect::<Result<_, _>>()?
     };
     let first_strands = (guests.iter()).filter_map(|guest| guest.config.strands.iter().next());
@@ -354,7 +355,7 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
         "program: {}",
         readers
             .iter()
-            .map(TraceReader::name)
+            .map(RecordingReader::name)
             .collect::<Vec<_>>()
             .join(", ")
     )?;
@@ -374,8 +375,28 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
             events,
         };
         let bar = progress_bar(&readers)?;
-        let dealer = Dealer::new(readers, &strands);
-        let results = play(&stage, &scenario, dealer, output, &bar)?;
+        let scheduler = Scheduler::new(readers, &strands);
+        let results = play(&stage, &scenario, scheduler, &mut |progress| {
+            match progress {
+                Progress::Read(bytes) => bar.set_position(bytes),
+                Progress::Step(step) => {
+                    bar.suspend(|| scenario_report::step(output, &scenario.name, step))?;
+                }
+                Progress::Phase(number, phase) => {
+                    bar.suspend(|| scenario_report::phase(output, number, phase))?;
+                }
+                Progress::NotReached(step, references) => {
+                    bar.finish_and_clear();
+                    eprintln!(
+                        "note: {}:{}: not reached, the program ends after {references} references",
+                        scenario.name, step.line
+                    );
+                }
+            }
+            Ok(())
+        })?;
+        bar.finish_and_clear();
+        scenario_report::end(output, &results)?;
         output.flush()?;
         return Ok((Outcome::Scenario(results), recorded()));
     }
@@ -398,21 +419,21 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
     }
 
     let bar = progress_bar(&readers)?;
-    let mut dealer = Dealer::new(readers, &strands);
+    let mut scheduler = Scheduler::new(readers, &strands);
     let mut samples = Samples::new(&guest.pairs);
     let mut references = 0;
     let (mut printed, mut read) = (0, 0);
     loop {
         let until =
             (args.interval - (references - printed)).min(LONGEST_UNREAD - (references - read));
-        let hand = dealer.next(usize::try_from(until).unwrap_or(usize::MAX))?;
-        let ended = hand.is_none();
-        if let Some(hand) = hand {
-            memory.replay(hand.strand, hand.offset, hand.references, &devices);
+        let share = scheduler.next(usize::try_from(until).unwrap_or(usize::MAX))?;
+        let ended = share.is_none();
+        if let Some(share) = share {
+            memory.replay(share.strand, share.offset, share.references, &devices);
             time.replayed(&memory);
-            references += hand.references.len() as u64;
+            references += share.references.len() as u64;
         }
-        bar.set_position(dealer.progress().read);
+        bar.set_position(scheduler.progress().read);
         let sample = references - printed == args.interval || ended && references > printed;
         if sample || references - read == LONGEST_UNREAD {
             guest.sample()?;
@@ -467,7 +488,7 @@ fn bystanders<'a>(
 }
 
 /// Shows on a terminal how far these traces have been read.
-pub(super) fn progress_bar(readers: &[TraceReader]) -> anyhow::Result<ProgressBar> {
+pub(super) fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }

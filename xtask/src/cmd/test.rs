@@ -13,7 +13,7 @@ use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
 use crate::cmd::cargo::{add_component, cargo};
 use crate::qemu::big_endian;
-use crate::trace::{Kind, TraceReader};
+use simulator::recording::{Kind, RecordingReader};
 
 /// Check and test everything, as CI does
 ///
@@ -232,7 +232,7 @@ fn recording() -> anyhow::Result<()> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Kind>> {
-    let mut reader = TraceReader::open(path)?;
+    let mut reader = RecordingReader::open(path)?;
     let (mut kinds, mut block) = (Vec::new(), Vec::new());
     while reader.next_block(&mut block)? {
         kinds.extend(block.iter().map(|reference| reference.kind));

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::ctf;
-use crate::events::summary::Summary;
 use crate::output::OutputFile;
+use crate::report::events::Text;
+use simulator::events::ctf;
+use simulator::events::summary::Summary;
 
 /// Summarise the events that sim wrote with --trace-out
 ///
@@ -36,7 +37,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
     let summary = Summary::new(&ctf::read(&args.directory)?);
-    write!(io::stdout().lock(), "{summary}")?;
+    write!(io::stdout().lock(), "{}", Text(&summary))?;
     if let (Some(mut file), Some(path)) = (file, &args.json) {
         let written = || format!("{}: cannot be written", path.display());
         serde_json::to_writer_pretty(&mut file, &summary).with_context(written)?;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::ctf::{self, Endian};
-use crate::events::collect::{Keep, LayoutName, Rings};
-use crate::events::{Recording, chrome};
-use crate::nearest::unknown;
 use crate::output::{OutputDirectory, OutputFile};
+use simulator::events::collect::{Keep, LayoutName, Rings};
+use simulator::events::ctf::{self, Endian};
+use simulator::events::{Recording, chrome};
+use simulator::nearest::unknown;
 
 /// Whether and how events are recorded.
 #[derive(clap::Args, Debug)]
@@ -125,7 +125,14 @@ impl Outputs {
             file.complete()?;
         }
         if let Some((directory, endian)) = self.directory {
-            ctf::write(recording, endian, &directory)?;
+            ctf::write(recording, endian, |name, bytes| {
+                std::fs::write(directory.place().join(name), bytes).with_context(|| {
+                    format!(
+                        "{}: cannot be written",
+                        directory.path().join(name).display()
+                    )
+                })
+            })?;
             directory.complete()?;
         }
         Ok(())

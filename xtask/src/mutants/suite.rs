@@ -73,7 +73,7 @@ pub const SUITES: [Suite; 6] = [
         name: "machine descriptions from source",
         of: &["platform/src/md", "perfctr-service/src/description"],
         not_of: &[],
-        packages: &["xtask"],
+        packages: &["simulator"],
         targets: &["--test=md"],
         slow: &[],
     },

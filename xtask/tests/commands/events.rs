@@ -256,7 +256,10 @@ fn chrome() {
 fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let directory = path(&place, "events");
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/transfer.toml");
+    let scenario = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../simulator/scenarios/transfer.toml"
+    );
     xtask(&["sim", "--scenario", scenario, "--trace-out", &directory]).well();
     // `global` goes from the one guest to the other, a hub faults and returns, a guest is reset.
     let expected = serde_json::json!({

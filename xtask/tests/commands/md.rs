@@ -8,7 +8,10 @@ use crate::program::{Place, xtask};
 use crate::sim::trace;
 
 fn source(name: &str) -> String {
-    format!("{}/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+    format!(
+        "{}/../simulator/machines/{name}.toml",
+        env!("CARGO_MANIFEST_DIR")
+    )
 }
 
 #[test]

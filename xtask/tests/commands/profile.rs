@@ -145,7 +145,10 @@ fn symbols_of_a_file() {
     ]
     .concat();
     let refs = place.file("refs.txt", refs);
-    let elf = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/workload.elf");
+    let elf = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../simulator/bundled/workload.elf"
+    );
     let (_, json) = profile(&place, &["--trace", &refs, "--symbols", elf, "-c", "10"]);
     let rows: Vec<_> = json["rows"]
         .as_array()
@@ -168,7 +171,10 @@ fn symbols_of_a_file() {
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
     let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
-    let elf = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/workload.elf");
+    let elf = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../simulator/bundled/workload.elf"
+    );
     let ended = xtask(&["profile", "--trace", &refs, "--symbols", elf, "-c", "10"]);
     assert_eq!(ended.status, 0);
     assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);

@@ -7,7 +7,10 @@ use serde_json::Value;
 use crate::program::{Place, xtask};
 use crate::sim::trace;
 
-const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/transfer.toml");
+const BUNDLED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../simulator/scenarios/transfer.toml"
+);
 
 /// Two guests on both nodes: the first measures, and executes the program on strands 0, 8, 64 and 72.
 const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\

@@ -8,8 +8,8 @@ use guest_abi::{Counter, HubRole, HubUnit, Kind, McuRole, PerfReg, StrandId};
 use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
 
-use crate::memory::MemorySystem;
-use crate::trace::{Reference, bundled};
+use simulator::memory::MemorySystem;
+use simulator::recording::{Reference, bundled};
 
 /// A strand replays so many references before the next one has its turn, as in `sim`.
 const TURN: usize = 1024;

@@ -5,7 +5,7 @@ use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
 
-use crate::strands;
+use simulator::strands;
 
 /// `STRANDS:GRANT[:compat]`.
 pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {

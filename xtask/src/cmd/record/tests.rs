@@ -8,7 +8,7 @@ use clap::Parser;
 
 use super::*;
 use crate::tools::tests::program;
-use crate::trace::TraceReader;
+use simulator::recording::RecordingReader;
 
 #[derive(clap::Parser)]
 struct Line {
@@ -59,7 +59,7 @@ impl Place {
 
     fn recorded(&self) -> Vec<Reference> {
         let (mut all, mut block) = (Vec::new(), Vec::new());
-        let mut reader = TraceReader::open(self.output()).unwrap();
+        let mut reader = RecordingReader::open(self.output()).unwrap();
         while reader.next_block(&mut block).unwrap() {
             all.append(&mut block);
         }

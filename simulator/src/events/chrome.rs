@@ -1,0 +1,229 @@
+//! The trace-event format of Chrome, which Perfetto opens.
+//!
+//! A process is a guest, a thread one of its strands, and a slice a call. Slices of a strand do not overlap: where times are
+//! not told to the tick, one begins when the one before ends. What is no call is an instant. Each value that a guest read from
+//! a PIC is a point of a counter track.
+
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, Write};
+
+use guest_abi::layout::DramPic;
+use guest_abi::{HubRole, Kind, McuRole, PerfReg};
+use hv_core::trace::{Field, Shown, take};
+
+use super::calls::{Call, Function};
+use super::{Entry, Event, Recorded, Recording, Stream};
+use crate::nearest::status_name;
+
+/// The number of the process for what belongs to no guest, and for the counters.
+const MACHINE: u32 = 1000;
+const COUNTERS: u32 = 1001;
+
+/// Nanoseconds, written as microseconds: exactly, and without floating point.
+struct Microseconds(u64);
+
+impl Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Writes a recording.
+///
+/// # Errors
+/// `output` cannot be written to.
+pub fn write(recording: &Recording, output: impl Write) -> io::Result<()> {
+    let mut chrome = Chrome {
+        recording,
+        output,
+        first: true,
+    };
+    write!(
+        chrome.output,
+        "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+    )?;
+    chrome.names()?;
+    for stream in &recording.streams {
+        chrome.stream(stream)?;
+    }
+    writeln!(chrome.output, "\n]}}")
+}
+
+struct Chrome<'a, W> {
+    recording: &'a Recording,
+    output: W,
+    first: bool,
+}
+
+impl<W: Write> Chrome<'_, W> {
+    /// One element of the array.
+    fn line(&mut self, line: fmt::Arguments<'_>) -> io::Result<()> {
+        let comma = if self.first { "" } else { "," };
+        self.first = false;
+        write!(self.output, "{comma}\n{line}")
+    }
+
+    fn names(&mut self) -> io::Result<()> {
+        let recording = self.recording;
+        let guests = recording.guests.iter().map(String::as_str);
+        let processes = (0..)
+            .zip(guests)
+            .chain([(MACHINE, "machine"), (COUNTERS, "counters")]);
+        for (pid, name) in processes {
+            let name = string(name);
+            self.line(format_args!(
+                r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":{name}}}}}"#
+            ))?;
+        }
+        for stream in &recording.streams {
+            let (tid, name) = (
+                stream.strand.number(),
+                string(&format!("strand {}", stream.strand)),
+            );
+            let mut guests: Vec<u32> = stream.events().map(process).collect();
+            guests.sort_unstable();
+            guests.dedup();
+            for pid in guests {
+                self.line(format_args!(
+                    r#"{{"ph":"M","name":"thread_name","pid":{pid},"tid":{tid},"args":{{"name":{name}}}}}"#
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: &Stream) -> io::Result<()> {
+        let tid = stream.strand.number();
+        // The end of the last slice, and of everything so far.
+        let (mut ended, mut now) = (0, 0);
+        for entry in &stream.entries {
+            let event = match entry {
+                Entry::Event(event) => event,
+                Entry::Lost(lost) => {
+                    let ts = Microseconds(now);
+                    self.line(format_args!(
+                        r#"{{"ph":"i","s":"t","name":"lost","ts":{ts},"pid":{MACHINE},"tid":{tid},"args":{{"events":{lost}}}}}"#
+                    ))?;
+                    continue;
+                }
+            };
+            now = self.nanoseconds(event.time);
+            let pid = process(event);
+            match event.event().as_ref().and_then(Call::of) {
+                Some(call) => {
+                    let started = event.time.saturating_sub(call.duration.into());
+                    let start = self.nanoseconds(started).clamp(ended.min(now), now);
+                    self.call(&call, [pid, tid.into()], [start, now])?;
+                    ended = now;
+                }
+                None => {
+                    let (ts, name) = (Microseconds(now), class_name(event));
+                    let arguments = arguments(event);
+                    self.line(format_args!(
+                        r#"{{"ph":"i","s":"t","name":"{name}","ts":{ts},"pid":{pid},"tid":{tid},"args":{{{arguments}}}}}"#
+                    ))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        call: &Call,
+        [pid, tid]: [u32; 2],
+        [start, end]: [u64; 2],
+    ) -> io::Result<()> {
+        let name = string(&format!(
+            "{} {}",
+            call.function.name(),
+            call.function.object()
+        ));
+        let (ts, dur) = (Microseconds(start), Microseconds(end - start));
+        let status = string(&status_name(call.status));
+        let mut arguments = format!(r#""status":{status},"ticks":{}"#, call.duration);
+        if let Some(value) = call.value {
+            // A number would lose bits: JSON's readers have 53.
+            let _ = write!(arguments, r#","value":"{value:#x}""#);
+        }
+        self.line(format_args!(
+            r#"{{"ph":"X","name":{name},"cat":"hcall","ts":{ts},"dur":{dur},"pid":{pid},"tid":{tid},"args":{{{arguments}}}}}"#
+        ))?;
+        let (Function::Get(id), guest_abi::status::EOK, Some(value)) =
+            (call.function, call.status, call.value)
+        else {
+            return Ok(());
+        };
+        let Some((register, counts)) = PerfReg::new(id).zip(counts(id, value)) else {
+            return Ok(());
+        };
+        let ts = Microseconds(end);
+        self.line(format_args!(
+            r#"{{"ph":"C","name":"{register}","ts":{ts},"pid":{COUNTERS},"args":{{{counts}}}}}"#
+        ))
+    }
+
+    /// Time since the trace began.
+    fn nanoseconds(&self, time: u64) -> u64 {
+        let ticks = u128::from(time.saturating_sub(self.recording.began));
+        u64::try_from(ticks * 1_000_000_000 / u128::from(self.recording.hz)).unwrap_or(u64::MAX)
+    }
+}
+
+/// What the counters of a PIC show; `None` for another register.
+fn counts(id: u64, value: u64) -> Option<String> {
+    match PerfReg::new(id)?.kind() {
+        Kind::Dram {
+            role: McuRole::Pic, ..
+        } => {
+            let pic = DramPic::from(value);
+            Some(format!(r#""pic0":{},"pic1":{}"#, pic.pic0(), pic.pic1()))
+        }
+        Kind::Hub {
+            role: HubRole::Pic0 | HubRole::Pic1,
+            ..
+        } => Some(format!(r#""count":{value}"#)),
+        _ => None,
+    }
+}
+
+/// The process of an event: its guest's, if it has one.
+fn process(event: &Recorded) -> u32 {
+    fields(event)
+        .find(|(field, _)| field.name == "guest")
+        .map_or(MACHINE, |(_, guest)| guest as u32)
+}
+
+fn class_name(event: &Recorded) -> &'static str {
+    Event::class(event.id).map_or("", |class| class.name)
+}
+
+/// The fields of an event, with their values.
+fn fields(event: &Recorded) -> impl Iterator<Item = (&'static Field, u64)> {
+    let fields = Event::class(event.id).map_or(&[][..], |class| class.fields);
+    let mut at = 0;
+    fields.iter().map(move |field| {
+        let value = take(&event.payload, at, field.bits);
+        at += field.bits;
+        (field, value)
+    })
+}
+
+fn arguments(event: &Recorded) -> String {
+    let arguments = fields(event).map(|(field, value)| {
+        let named = match field.shown {
+            Shown::Names(names) => names.iter().find(|(number, _)| *number == value),
+            _ => None,
+        };
+        match (named, field.shown) {
+            (Some((_, name)), _) => format!(r#""{}":"{name}""#, field.name),
+            (None, Shown::Hex) => format!(r#""{}":"{value:#x}""#, field.name),
+            (None, _) => format!(r#""{}":{value}"#, field.name),
+        }
+    });
+    arguments.collect::<Vec<_>>().join(",")
+}

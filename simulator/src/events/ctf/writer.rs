@@ -1,0 +1,119 @@
+//! Writing a trace.
+
+use hv_core::trace::take;
+
+use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
+use crate::events::{Entry, Event, Recorded, Recording, Stream};
+
+/// A packet ends when it has so many bytes.
+const LARGE: usize = 1 << 16;
+
+/// Makes a trace, and gives `put` the name and the content of each of its files.
+///
+/// # Errors
+/// What `put` fails with.
+pub fn write<E>(
+    recording: &Recording,
+    endian: Endian,
+    mut put: impl FnMut(&str, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    put(METADATA, metadata::write(recording, endian).as_bytes())?;
+    for stream in &recording.streams {
+        let bytes = packets(stream, recording.began, endian);
+        put(&file_name(stream.strand), &bytes)?;
+    }
+    Ok(())
+}
+
+/// A packet that is put together.
+struct Packet {
+    begin: u64,
+    end: u64,
+    events: Vec<u8>,
+}
+
+/// The file of a stream.
+struct File {
+    endian: Endian,
+    cpu_id: u64,
+    bytes: Vec<u8>,
+    packets: u64,
+    lost: u64,
+}
+
+/// A whole stream.
+fn packets(stream: &Stream, began: u64, endian: Endian) -> Vec<u8> {
+    let mut file = File {
+        endian,
+        cpu_id: stream.strand.index() as u64,
+        bytes: Vec::new(),
+        packets: 0,
+        lost: 0,
+    };
+    let empty = |time| Packet {
+        begin: time,
+        end: time,
+        events: Vec::new(),
+    };
+    let mut packet: Option<Packet> = None;
+    let mut now = began;
+    for entry in &stream.entries {
+        match entry {
+            Entry::Event(event) => {
+                now = event.time;
+                let packet = packet.get_or_insert_with(|| empty(now));
+                packet.end = now;
+                put_event(&mut packet.events, event, endian);
+            }
+            Entry::Lost(lost) => {
+                // What is lost is counted from the packet before, so there is one at the beginning too.
+                if packet.is_some() || file.packets == 0 {
+                    file.put(packet.take().unwrap_or_else(|| empty(now)));
+                }
+                file.lost += lost;
+            }
+        }
+        if let Some(full) = packet.take_if(|packet| packet.events.len() >= LARGE) {
+            file.put(full);
+        }
+    }
+    let open_end = matches!(stream.entries.last(), Some(Entry::Lost(_)));
+    if let Some(last) = packet.or_else(|| open_end.then(|| empty(now))) {
+        file.put(last);
+    }
+    file.bytes
+}
+
+impl File {
+    fn put(&mut self, packet: Packet) {
+        let bits = 8 * (PACKET_HEADER + packet.events.len()) as u64;
+        let header = [
+            (32, MAGIC),
+            (32, 0),
+            (64, packet.begin),
+            (64, packet.end),
+            (64, bits),
+            (64, bits),
+            (64, self.packets),
+            (64, self.lost),
+            (32, self.cpu_id),
+        ];
+        for (bits, value) in header {
+            self.endian.put(&mut self.bytes, bits, value);
+        }
+        self.bytes.extend(packet.events);
+        self.packets += 1;
+    }
+}
+
+fn put_event(bytes: &mut Vec<u8>, event: &Recorded, endian: Endian) {
+    let Recorded { time, id, payload } = event;
+    bytes.reserve(EVENT_HEADER + 4 * payload.len());
+    endian.put(bytes, 16, (*id).into());
+    endian.put(bytes, 64, *time);
+    let mut at = 0;
+    for field in Event::class(*id).map_or(&[][..], |class| class.fields) {
+        endian.put(bytes, field.bits, take(payload, at, field.bits));
+        at += field.bits;
+    }
+}

@@ -1,0 +1,263 @@
+//! What a recording shows at a glance.
+
+use std::collections::BTreeMap;
+
+use perfctr_service::statistics::Class;
+use perfctr_service::trace::ServiceEvent;
+use serde::Serialize;
+
+use super::calls::{Call, Function};
+use super::{Event, Recording, Stream};
+use crate::nearest::status_name;
+
+/// Parts that the time is divided into for the conflicts about hubs.
+const PARTS: u64 = 16;
+
+/// Everything, as `--json` writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Ticks of the clock in a second.
+    pub hz: u64,
+    /// Times are told to so many ticks.
+    pub resolution: u64,
+    /// The time of the first event, and of the last one, in ticks.
+    pub span: Option<[u64; 2]>,
+    /// Events that are there.
+    pub events: u64,
+    /// Events that are missing.
+    pub lost: u64,
+    /// Of them, those that no stream counts.
+    pub missed: u64,
+    /// Calls by guest, function and what they were for.
+    pub calls: Vec<Calls>,
+    /// How long calls took.
+    pub latencies: Vec<Latency>,
+    /// Calls that could not have their hub at once.
+    pub conflicts: Vec<Conflicts>,
+    /// What else happened, by name.
+    pub others: BTreeMap<&'static str, u64>,
+    /// The streams.
+    pub streams: Vec<StreamSummary>,
+}
+
+/// Calls of a guest for one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    /// The name of the guest.
+    pub guest: String,
+    /// get, set, set_version or fast.
+    pub call: &'static str,
+    /// The register, the group, the function.
+    pub object: String,
+    /// How many there were.
+    pub total: u64,
+    /// How many, by status.
+    pub by_status: BTreeMap<String, u64>,
+}
+
+/// How long calls of one kind took, in ticks. Of n durations in order, p per cent is the one numbered p n / 100, rounded
+/// up, from 1 on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// get, set, set_version or fast.
+    pub call: &'static str,
+    /// The class of the register, for get and set.
+    pub class: &'static str,
+    /// EOK or refused.
+    pub ended: &'static str,
+    /// How many there were.
+    pub calls: u64,
+    /// Half of them took no longer.
+    pub p50: u32,
+    /// Nine of ten took no longer.
+    pub p90: u32,
+    /// 99 of a hundred took no longer.
+    pub p99: u32,
+    /// The longest.
+    pub max: u32,
+}
+
+/// Conflicts about hubs in a part of the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Conflicts {
+    /// When it begins, in ticks; it ends where the next one begins, or with the last event.
+    pub from: u64,
+    /// How many, by hub.
+    pub hubs: [u64; 4],
+}
+
+/// What one ring gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamSummary {
+    /// Whose ring.
+    pub strand: usize,
+    /// Events that are there.
+    pub events: u64,
+    /// Events that are missing.
+    pub lost: u64,
+    /// Where they are missing: the time of the event before, in ticks, if there is one, and how many.
+    pub gaps: Vec<(Option<u64>, u64)>,
+}
+
+impl StreamSummary {
+    fn new(stream: &Stream) -> Self {
+        Self {
+            strand: stream.strand.index(),
+            events: stream.events().count() as u64,
+            lost: stream.lost(),
+            gaps: stream.gaps().collect(),
+        }
+    }
+}
+
+impl Summary {
+    /// The summary of a recording.
+    #[must_use]
+    pub fn new(recording: &Recording) -> Self {
+        let all = || recording.streams.iter().flat_map(Stream::events);
+        let times = || all().map(|event| event.time);
+        let span = times().min().zip(times().max());
+        let mut calls = BTreeMap::<_, BTreeMap<String, u64>>::new();
+        let mut durations = BTreeMap::<_, Vec<u32>>::new();
+        let mut conflicts = Vec::new();
+        let mut others = BTreeMap::new();
+        for recorded in all() {
+            let Some(event) = recorded.event() else {
+                continue;
+            };
+            if let Some(call) = Call::of(&event) {
+                let status = status_name(call.status);
+                let by_status = calls.entry((call.guest, call.function)).or_default();
+                *by_status.entry(status).or_default() += 1;
+                durations
+                    .entry(kind(&call))
+                    .or_default()
+                    .push(call.duration);
+            } else if let Event::Service(ServiceEvent::HubConflict(conflict)) = event {
+                conflicts.push((recorded.time, usize::from(conflict.hub)));
+            } else if let Some(class) = Event::class(recorded.id) {
+                *others.entry(class.name).or_default() += 1;
+            }
+        }
+        let latencies = durations
+            .into_iter()
+            .map(|((call, class, ended), durations)| latency(call, class, ended, durations));
+        let calls = calls
+            .into_iter()
+            .map(|((guest, function), by_status)| Calls {
+                guest: recording.guest(guest),
+                call: function.name(),
+                object: function.object(),
+                total: by_status.values().sum(),
+                by_status,
+            });
+        Self {
+            hz: recording.hz,
+            resolution: recording.resolution,
+            span: span.map(|(first, last)| [first, last]),
+            events: recording.events() as u64,
+            lost: recording.lost(),
+            missed: recording.missed,
+            calls: calls.collect(),
+            latencies: latencies.collect(),
+            conflicts: span.map_or_else(Vec::new, |span| by_time(span, &conflicts)),
+            others,
+            streams: recording.streams.iter().map(StreamSummary::new).collect(),
+        }
+    }
+}
+
+/// What the durations of a call are compared with.
+fn kind(call: &Call) -> (&'static str, &'static str, &'static str) {
+    let class = match call.function {
+        Function::Get(id) | Function::Set(id) => Class::of(id).name(),
+        Function::SetVersion(_) | Function::Fast(_) => "",
+    };
+    let ended = match call.status {
+        guest_abi::status::EOK => "EOK",
+        _ => "refused",
+    };
+    (call.function.name(), class, ended)
+}
+
+fn latency(
+    call: &'static str,
+    class: &'static str,
+    ended: &'static str,
+    mut durations: Vec<u32>,
+) -> Latency {
+    durations.sort_unstable();
+    let percent = |percent: usize| {
+        let rank = (durations.len() * percent).div_ceil(100);
+        durations.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    };
+    Latency {
+        call,
+        class,
+        ended,
+        calls: durations.len() as u64,
+        p50: percent(50),
+        p90: percent(90),
+        p99: percent(99),
+        max: percent(100),
+    }
+}
+
+/// Conflicts in equal parts of the time. None if there are no conflicts.
+fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
+    if conflicts.is_empty() {
+        return Vec::new();
+    }
+    let length = (last - first).div_ceil(PARTS).max(1);
+    let mut parts: Vec<Conflicts> = (0..PARTS)
+        .map_while(|part| first.checked_add(part * length))
+        .take_while(|from| *from <= last)
+        .map(|from| Conflicts { from, hubs: [0; 4] })
+        .collect();
+    for (time, hub) in conflicts {
+        let part = ((time - first) / length).min(parts.len() as u64 - 1);
+        if let Some(count) = parts[part as usize].hubs.get_mut(*hub) {
+            *count += 1;
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles() {
+        let of = |durations: &[u32]| {
+            let latency = latency("get", "dram", "EOK", durations.to_vec());
+            [latency.p50, latency.p90, latency.p99, latency.max]
+        };
+        assert_eq!(of(&[7]), [7; 4]);
+        assert_eq!(of(&[4, 3, 2, 1]), [2, 4, 4, 4]);
+        let hundred: Vec<u32> = (1..=100).rev().collect();
+        assert_eq!(of(&hundred), [50, 90, 99, 100]);
+        let thousand: Vec<u32> = (1..=1000).collect();
+        assert_eq!(of(&thousand), [500, 900, 990, 1000]);
+    }
+
+    #[test]
+    fn parts_of_the_time() {
+        let counted = |span, conflicts: &[(u64, usize)]| -> Vec<(u64, [u64; 4])> {
+            let parts = by_time(span, conflicts);
+            parts.iter().map(|part| (part.from, part.hubs)).collect()
+        };
+        assert_eq!(counted((5, 5), &[]), []);
+        assert_eq!(counted((5, 5), &[(5, 3)]), [(5, [0, 0, 0, 1])]);
+        let sixteen = counted(
+            (100, 260),
+            &[(100, 0), (109, 0), (110, 1), (259, 2), (260, 2)],
+        );
+        assert_eq!(sixteen.len(), 16);
+        assert_eq!(sixteen[0], (100, [2, 0, 0, 0]));
+        assert_eq!(sixteen[1], (110, [0, 1, 0, 0]));
+        assert_eq!(sixteen[15], (250, [0, 0, 2, 0]));
+        let end = counted((u64::MAX - 1, u64::MAX), &[(u64::MAX, 1), (u64::MAX, 9)]);
+        assert_eq!(end, [(u64::MAX - 1, [0; 4]), (u64::MAX, [0, 1, 0, 0])]);
+    }
+}

@@ -1,0 +1,172 @@
+//! The simulated machine with its hypervisor, and how guests trap into it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use guest_abi::guest::StrandCounters;
+use guest_abi::layout::{SparcPcr, SparcPic};
+use guest_abi::{HvError, Hypercall, Registers, StrandId, Trap};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor, Strand};
+use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
+use platform::Machine;
+use platform::models::Devices;
+
+use crate::events::collect::{Collector, Keep};
+use crate::machine::clock::MachineTime;
+
+/// How many cycles a hypercall takes, as far as the hubs can tell.
+pub const HYPERCALL_CYCLES: u64 = 60;
+
+/// What records the events of the simulation.
+pub type Collected<'a> = Collector<'a, &'a MachineTime<'a>>;
+
+/// The service of the simulation.
+pub type Service<'a> = PerfCounterService<&'a MachineTime<'a>, &'a Devices, &'a Collected<'a>>;
+
+/// The devices of a machine, whose hubs take `hub_cycles` for an access.
+pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
+    let devices = Box::new(Devices::new(machine));
+    devices.set_hub_access_cycles(hub_cycles);
+    devices
+}
+
+/// A guest has no console here: nothing of the simulation writes to one.
+#[derive(Clone, Copy, Debug)]
+pub struct NoConsole;
+
+impl Embedder for NoConsole {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Err(HvError::WouldBlock)
+    }
+}
+
+/// The hypervisor of the simulation.
+pub struct Board<'a> {
+    devices: &'a Devices,
+    hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
+    time: &'a MachineTime<'a>,
+    events: &'a Collected<'a>,
+    keep: Keep,
+    tallies: RefCell<Vec<Tally>>,
+}
+
+/// How many hypercalls of a guest ended with each status.
+pub type Tally = BTreeMap<u64, u64>;
+
+impl<'a> Board<'a> {
+    /// The hypervisor for these guests, which records to `events`; they are read along if all are kept.
+    ///
+    /// # Errors
+    /// The service rejects the guests.
+    pub fn new(
+        devices: &'a Devices,
+        time: &'a MachineTime<'a>,
+        events: &'a Collected<'a>,
+        keep: Keep,
+        guests: &[GuestConfig],
+    ) -> Result<Self, ConfigError> {
+        let service =
+            PerfCounterService::with_trace(devices.machine(), time, devices, guests, events)?;
+        let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
+        Ok(Self {
+            devices,
+            hypervisor: Box::new(hypervisor),
+            time,
+            events,
+            keep,
+            tallies: RefCell::new(vec![Tally::new(); guests.len()]),
+        })
+    }
+
+    /// The service.
+    pub fn service(&self) -> &Service<'a> {
+        &self.hypervisor.services().0
+    }
+
+    /// A strand of a guest, as the guest's code sees it.
+    pub fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
+        SimulatedStrand {
+            board: self,
+            strand: self.hypervisor.strand(Caller { guest, strand }),
+        }
+    }
+
+    /// A guest starts again. `on` is the strand that executes this.
+    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
+        self.hypervisor.reset_guest(guest, on);
+        self.called(on);
+    }
+
+    /// The hypervisor has worked on a strand: time has passed, and events are read along.
+    pub fn called(&self, strand: StrandId) {
+        self.time.called();
+        if self.keep == Keep::All {
+            self.events.collect(strand);
+        }
+    }
+
+    /// A strand takes the cross-call that waits for it, if there is one; whether there was.
+    pub fn answer(&self, strand: StrandId) -> bool {
+        let waits = self.devices.take_cross_call(strand);
+        if waits {
+            self.devices.set_time(self.devices.now() + HYPERCALL_CYCLES);
+            self.service().cross_called(strand);
+            self.called(strand);
+        }
+        waits
+    }
+
+    /// How the hypercalls of each guest ended so far.
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.tallies.borrow().clone()
+    }
+}
+
+/// The transport of a simulated guest, and its strand's own counters.
+pub struct SimulatedStrand<'a> {
+    board: &'a Board<'a>,
+    strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,
+}
+
+impl SimulatedStrand<'_> {
+    /// Which strand it is.
+    pub fn id(&self) -> StrandId {
+        self.strand.caller().strand
+    }
+}
+
+impl Hypercall for SimulatedStrand<'_> {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        let devices = self.board.devices;
+        devices.set_time(devices.now() + HYPERCALL_CYCLES);
+        match trap {
+            Trap::Fast => self.strand.fast_trap(registers),
+            // No guest of the simulation ends itself.
+            Trap::Core => drop(self.strand.core_trap(registers)),
+        }
+        self.board.called(self.id());
+        let mut tallies = self.board.tallies.borrow_mut();
+        let tally = &mut tallies[self.strand.caller().guest.index()];
+        *tally.entry(registers.o0).or_default() += 1;
+    }
+}
+
+impl StrandCounters for SimulatedStrand<'_> {
+    fn pcr(&self) -> SparcPcr {
+        self.board.devices.strand_unit(self.id()).pcr().into()
+    }
+
+    fn set_pcr(&self, pcr: SparcPcr) {
+        let mut unit = self.board.devices.strand_unit(self.id());
+        let ht = SparcPcr::from(unit.pcr()).hypervisor();
+        unit.set_pcr(pcr.with_hypervisor(ht).into());
+    }
+
+    fn pic(&self) -> SparcPic {
+        self.board.devices.pic(self.id()).into()
+    }
+
+    fn set_pic(&self, pic: SparcPic) {
+        self.board.devices.set_pic(self.id(), pic.into());
+    }
+}

@@ -1,0 +1,114 @@
+//! The machine's caches and channels, and the replay.
+
+use guest_abi::{Hub, Mcu, Node, StrandId};
+use platform::Machine;
+use platform::models::Devices;
+
+use super::access::Access;
+use super::channel::Channel;
+use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, NoMemory};
+use super::l1::L1;
+use super::l2::L2;
+use super::truth::Truth;
+use crate::recording::Reference;
+
+#[derive(Clone, Debug)]
+pub(super) struct Core {
+    pub(super) instructions: L1<L1I_SETS, L1I_WAYS>,
+    pub(super) data: L1<L1D_SETS, L1D_WAYS>,
+}
+
+/// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
+///
+/// Less than 1 MB a node. Deterministic: the same references in the same order have the same effects.
+#[derive(Clone, Debug)]
+pub struct MemorySystem {
+    pub(super) machine: Machine,
+    pub(super) interleave: Interleave,
+    pub(super) cores: Vec<Core>,
+    pub(super) l2: Vec<L2>,
+    pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) now: u64,
+    pub(super) truth: Truth,
+}
+
+impl MemorySystem {
+    /// The memory system of a machine, at time 0.
+    ///
+    /// # Errors
+    /// None of the machine's memory channels is enabled.
+    pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
+        let core = Core {
+            instructions: L1::new(),
+            data: L1::new(),
+        };
+        let channel = Channel::new();
+        Ok(Self {
+            machine: *machine,
+            interleave: Interleave::new(machine)?,
+            cores: vec![core; machine.strands() / StrandId::PER_CORE],
+            l2: vec![L2::new(); machine.nodes()],
+            channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            now: 0,
+            truth: Truth::new(machine.strands()),
+        })
+    }
+
+    /// Replays references on a strand, in their order. Every address is moved up by `offset`. What happens is
+    /// counted in `devices`, whose time is set to that of the machine.
+    ///
+    /// The strand's counters are locked until it returns; PERF_CONFIG is looked at when it begins.
+    ///
+    /// # Panics
+    /// The strand is none of this machine's, or the devices are those of another machine.
+    pub fn replay(
+        &mut self,
+        strand: StrandId,
+        offset: u64,
+        references: &[Reference],
+        devices: &Devices,
+    ) {
+        assert!(
+            strand.index() < self.machine.strands(),
+            "strand {strand} is not of this machine"
+        );
+        assert_eq!(
+            devices.machine(),
+            self.machine,
+            "devices of another machine"
+        );
+        let began = self.now;
+        let mut access = Access::new(self, strand, devices);
+        for reference in references {
+            access.reference(reference, offset);
+        }
+        access.finish();
+        self.tell_time(self.now - began, devices);
+    }
+
+    /// Lets so many cycles pass in which nothing is referenced.
+    pub fn idle(&mut self, cycles: u64, devices: &Devices) {
+        self.now += cycles;
+        self.tell_time(cycles, devices);
+    }
+
+    /// The time, in cycles.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// What happened so far.
+    pub fn truth(&self) -> &Truth {
+        &self.truth
+    }
+
+    fn tell_time(&mut self, passed: u64, devices: &Devices) {
+        self.truth.cycles = self.now;
+        devices.set_time(self.now);
+        if self.machine.model().has_hubs() {
+            for hub in Hub::ALL {
+                devices.hub(*hub).pass(passed);
+            }
+        }
+    }
+}

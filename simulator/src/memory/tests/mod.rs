@@ -1,0 +1,111 @@
+//! The memory system as a whole.
+
+mod coherence;
+mod core;
+mod random;
+mod stream;
+
+use guest_abi::event::{AsuEvent, DramEvent, LpuEvent, SparcEvent};
+use guest_abi::layout::{PerfConfig, SparcSelect};
+use guest_abi::{Hub, Mcu, Node, StrandId};
+use platform::models::Devices;
+use platform::{Machine, Model};
+
+use super::{MemorySystem, Truth};
+use crate::recording::{Kind, Reference};
+
+/// A machine at work, as tests see it.
+struct Bench {
+    system: MemorySystem,
+    devices: Devices,
+}
+
+impl Bench {
+    fn new(model: Model, nodes: usize) -> Self {
+        Self::of(Machine::new(model, nodes).unwrap())
+    }
+
+    fn of(machine: Machine) -> Self {
+        Self {
+            system: MemorySystem::new(&machine).unwrap(),
+            devices: Devices::new(machine),
+        }
+    }
+
+    /// One reference of this many bytes.
+    fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {
+        let reference = Reference {
+            address,
+            size,
+            kind,
+        };
+        self.system
+            .replay(id(strand), 0, &[reference], &self.devices);
+    }
+
+    fn fetch(&mut self, strand: usize, address: u64) {
+        self.sized(strand, Kind::FetchOther, address, 4);
+    }
+
+    fn load(&mut self, strand: usize, address: u64) {
+        self.sized(strand, Kind::Load, address, 8);
+    }
+
+    fn store(&mut self, strand: usize, address: u64) {
+        self.sized(strand, Kind::Store, address, 8);
+    }
+
+    fn truth(&self) -> &Truth {
+        self.system.truth()
+    }
+
+    /// Strand events, with PERF_CONFIG 0.
+    fn strand(&self, strand: usize, event: SparcEvent) -> u64 {
+        self.strand_of(strand, event, PerfConfig::All)
+    }
+
+    fn strand_of(&self, strand: usize, event: SparcEvent, config: PerfConfig) -> u64 {
+        let select = SparcSelect::from(event);
+        self.truth().strand(id(strand), select, config)
+    }
+
+    /// A DRAM event of all channels.
+    fn dram(&self, event: DramEvent) -> u64 {
+        channels()
+            .map(|(node, mcu)| self.truth().dram(node, mcu, event))
+            .sum()
+    }
+
+    /// Link port events by hub and port that are not 0, but for the clock.
+    fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
+        let mut found = Vec::new();
+        for hub in Hub::ALL {
+            for port in Node::ALL {
+                for event in LpuEvent::ALL {
+                    let count = self.truth().lpu(*hub, *port, *event);
+                    if count != 0 && *event != LpuEvent::Clock {
+                        found.push((hub.index(), port.index(), *event, count));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn asu(&self, event: AsuEvent) -> u64 {
+        Hub::ALL
+            .iter()
+            .map(|hub| self.truth().asu(*hub, event))
+            .sum()
+    }
+}
+
+fn id(strand: usize) -> StrandId {
+    StrandId::new(strand).unwrap()
+}
+
+fn channels() -> impl Iterator<Item = (Node, Mcu)> {
+    Node::ALL
+        .iter()
+        .flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)))
+}

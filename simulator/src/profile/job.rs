@@ -1,0 +1,132 @@
+//! A program, sampled.
+
+use anyhow::{Context, anyhow};
+use guest_abi::sampling::{CounterUnit, SparcMode};
+use platform::models::r10000::R10000Mode;
+
+use super::events::{self, Rate, Selected};
+use super::guest::{Guest, TURNS};
+use super::r10000::Core;
+use super::report::{EventProfile, Report};
+use super::run::{Processor, run};
+use super::sparc::{self, Sparc};
+use super::symbols::Symbols;
+use crate::events::collect::{Collector, Keep};
+use crate::machine::board::{Board, devices};
+use crate::machine::clock::MachineTime;
+use crate::recording::RecordingReader;
+
+/// The counters that sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Those of a strand of an UltraSPARC T2 Plus.
+    Sparc,
+    /// Those of an R10000.
+    R10000,
+}
+
+impl Unit {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sparc => "sparc",
+            Self::R10000 => "r10000",
+        }
+    }
+
+    fn processor(self) -> &'static str {
+        match self {
+            Self::Sparc => "a strand of an UltraSPARC T2 Plus",
+            Self::R10000 => "an R10000 with 1 MB of secondary cache",
+        }
+    }
+}
+
+/// What is sampled, and how.
+pub struct Job<'a> {
+    /// The recording.
+    pub program: RecordingReader,
+    /// How often.
+    pub rate: Rate,
+    /// The names of its functions; without them there are pages.
+    pub symbols: Option<&'a Symbols>,
+    /// Is told how many bytes of the recording have been read.
+    pub progress: &'a mut dyn FnMut(u64),
+}
+
+impl Job<'_> {
+    /// Runs the program on the processor of this unit, and samples a list of its events.
+    ///
+    /// # Errors
+    /// An event is not known, there are too many of them, or the recording cannot be read.
+    pub fn run(self, unit: Unit, list: &str) -> anyhow::Result<Report> {
+        match unit {
+            Unit::Sparc => {
+                let selected = events::sparc(list)?;
+                let machine = sparc::machine();
+                let devices = devices(machine, 0);
+                let time = MachineTime::new(&devices);
+                let off = Collector::Off;
+                let guests = [sparc::guest(machine)];
+                let board = Board::new(&devices, &time, &off, Keep::First, &guests)?;
+                let selects = selected.iter().map(|one| one.event).collect();
+                let strand = Sparc::new(&devices, &board, selects)?;
+                self.sample(unit, strand, SparcMode::User, &selected)
+            }
+            Unit::R10000 => {
+                let selected = events::r10000(list)?;
+                let core = Core::new(selected.iter().map(|one| one.event).collect());
+                self.sample(unit, core, R10000Mode::User, &selected)
+            }
+        }
+    }
+
+    fn sample<P: Processor>(
+        mut self,
+        unit: Unit,
+        mut processor: P,
+        mode: <P::Unit as CounterUnit>::Mode,
+        selected: &[Selected<<P::Unit as CounterUnit>::Event>],
+    ) -> anyhow::Result<Report> {
+        let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
+        let mut guest = Guest::new(mode, &requests).map_err(|_| {
+            let events = selected.len();
+            anyhow!("{events} events, expected at most {TURNS} for each of the two counters")
+        })?;
+        let events = selected.len();
+        let truth = run(
+            &mut processor,
+            &mut guest,
+            events,
+            &mut self.program,
+            self.progress,
+        )?;
+        let interrupts = guest.interrupts();
+        let found: Vec<_> = selected.iter().map(|one| guest.report(one.event)).collect();
+        let taken = guest.into_taken();
+        let mut profiles = selected
+            .iter()
+            .zip(found)
+            .zip(taken.into_iter().zip(&truth.exact))
+            .map(|((one, found), (taken, exact))| {
+                let period = self.rate.period(one).events();
+                EventProfile::new(one, period, found, taken, exact, self.symbols)
+            });
+        Ok(Report {
+            unit: unit.name(),
+            processor: unit.processor(),
+            program: self.program.name().to_owned(),
+            instructions: truth.instructions,
+            references: truth.references,
+            cycles: truth.cycles,
+            interrupts,
+            randomised: self.rate.seed.is_some(),
+            first: profiles.next().context("no event is named")?,
+            further_events: profiles.collect(),
+        })
+    }
+}

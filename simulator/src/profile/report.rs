@@ -1,0 +1,121 @@
+//! What a person, a script and a flame graph see of a profile.
+
+use guest_abi::sampling::{Estimate, EventReport};
+use serde::Serialize;
+
+use super::events::Selected;
+use super::guest::Taken;
+use super::rows::{Row, Rows};
+use super::run::Exact;
+use super::symbols::Symbols;
+
+/// What was found of one event.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventProfile {
+    /// Its name.
+    pub event: &'static str,
+    /// Whether the processor brings it about.
+    pub modelled: bool,
+    /// How many events made a sample.
+    pub period: u32,
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were lost.
+    pub lost: u64,
+    /// Periods that were over before the interrupt for the one before had been dealt with.
+    pub missed: u64,
+    /// The count of the guest, made up for the time in which the event was not counted.
+    pub count: u64,
+    /// One standard error of `count`, if it is known: 0 if the event was counted all the time.
+    pub count_error: Option<u64>,
+    /// The events that were counted, in the time in which the event was.
+    pub counted: u64,
+    /// How many events there were in truth.
+    pub exact_count: u64,
+    /// What a row stands for, where it is known: a function or a page.
+    pub rows_by: &'static str,
+    /// By function or page.
+    pub rows: Vec<Row>,
+    /// Between samples and truth, over the rows.
+    pub total_variation: f64,
+    /// What that would be on average for so many samples that are drawn at random.
+    pub total_variation_by_chance: f64,
+    #[serde(skip)]
+    taken: Taken,
+}
+
+impl EventProfile {
+    /// Puts together what the guest found of an event and what happened.
+    #[must_use]
+    pub fn new<E>(
+        selected: &Selected<E>,
+        period: u32,
+        found: Option<EventReport<E>>,
+        taken: Taken,
+        exact: &Exact,
+        symbols: Option<&Symbols>,
+    ) -> Self {
+        let rows = Rows::new(&taken, exact, symbols);
+        let estimate: Option<Estimate> = found.as_ref().and_then(|found| found.estimate);
+        Self {
+            event: selected.name,
+            modelled: selected.modelled,
+            period,
+            samples: taken.values().map(|weight| weight.samples).sum(),
+            lost: found.as_ref().map_or(0, |found| found.lost),
+            missed: found.as_ref().map_or(0, |found| found.missed),
+            count: estimate.map_or(0, |estimate| estimate.events),
+            count_error: estimate.and_then(|estimate| estimate.error),
+            counted: estimate.map_or(0, |estimate| estimate.counted),
+            exact_count: exact.values().sum(),
+            rows_by: if symbols.is_some() {
+                "function"
+            } else {
+                "page"
+            },
+            rows: rows.rows,
+            total_variation: rows.total_variation,
+            total_variation_by_chance: rows.by_chance,
+            taken,
+        }
+    }
+
+    /// Its samples, by address.
+    #[must_use]
+    pub fn taken(&self) -> &Taken {
+        &self.taken
+    }
+}
+
+/// All that was found. In a file the first event's profile is on the top level, and the others are a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The counter unit.
+    pub unit: &'static str,
+    /// What the processor is.
+    pub processor: &'static str,
+    /// The recording.
+    pub program: String,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// References replayed.
+    pub references: u64,
+    /// Cycles passed.
+    pub cycles: u64,
+    /// Interrupts of the counters.
+    pub interrupts: u64,
+    /// Whether periods differ at random.
+    pub randomised: bool,
+    /// The first event.
+    #[serde(flatten)]
+    pub first: EventProfile,
+    /// The others.
+    pub further_events: Vec<EventProfile>,
+}
+
+impl Report {
+    /// All events.
+    pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
+        std::iter::once(&self.first).chain(&self.further_events)
+    }
+}

@@ -1,0 +1,101 @@
+//! The program runs: instruction by instruction, with interrupts in between.
+
+use std::collections::HashMap;
+
+use anyhow::ensure;
+use guest_abi::sampling::CounterUnit;
+
+use super::guest::Guest;
+use crate::recording::{RecordingReader, Reference};
+
+/// A processor that executes recorded instructions, and that counts.
+pub trait Processor {
+    /// Its counters, as code on it drives them.
+    type Unit: CounterUnit;
+
+    /// Executes an instruction: its fetch, and what it does to data. (A recording may begin with data; then the fetch
+    /// is missing.) Adds to `happened` what it did of each event that is sampled, known apart from the counters.
+    fn execute(&mut self, instruction: &[Reference], happened: &mut [u64]);
+
+    /// Nothing follows: what is still under way comes to its end.
+    fn drain(&mut self) {}
+
+    /// Has the guest deal with the interrupts that are pending. The instruction at this address comes next.
+    ///
+    /// # Errors
+    /// The guest cannot go on.
+    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> anyhow::Result<()>;
+
+    /// The counters.
+    fn unit(&mut self) -> &mut Self::Unit;
+
+    /// The time, in cycles.
+    fn now(&self) -> u64;
+}
+
+/// Where the events of one kind happened: how many, by address.
+pub type Exact = HashMap<u64, u64>;
+
+/// What really happened.
+#[derive(Clone, Debug, Default)]
+pub struct Truth {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// References replayed, those included.
+    pub references: u64,
+    /// Cycles passed.
+    pub cycles: u64,
+    /// Where the events happened, for each that was sampled.
+    pub exact: Vec<Exact>,
+}
+
+/// Runs the program to its end, while `guest` samples `events` events.
+///
+/// # Errors
+/// The recording cannot be read or has no instruction, or the guest cannot go on.
+pub fn run<P: Processor>(
+    processor: &mut P,
+    guest: &mut Guest<P::Unit>,
+    events: usize,
+    program: &mut RecordingReader,
+    progress: &mut dyn FnMut(u64),
+) -> anyhow::Result<Truth> {
+    let mut truth = Truth {
+        exact: vec![Exact::new(); events],
+        ..Truth::default()
+    };
+    let mut happened = vec![0; events];
+    let (mut address, mut next) = (0, 0);
+    let mut block = Vec::new();
+    let now = processor.now();
+    guest.start(processor.unit(), now)?;
+    while program.next_block(&mut block)? {
+        truth.references += block.len() as u64;
+        for instruction in block.chunk_by(|_, later| !later.kind.is_fetch()) {
+            if let Some(fetch) = instruction.first().filter(|first| first.kind.is_fetch()) {
+                processor.interrupt(guest, fetch.address)?;
+                address = fetch.address;
+                next = address.wrapping_add(fetch.size.into());
+                truth.instructions += 1;
+            }
+            happened.fill(0);
+            processor.execute(instruction, &mut happened);
+            for (exact, happened) in truth.exact.iter_mut().zip(&happened) {
+                if *happened > 0 {
+                    *exact.entry(address).or_default() += happened;
+                }
+            }
+        }
+        progress(program.progress().read);
+    }
+    ensure!(
+        truth.instructions > 0,
+        "{}: found no instruction, expected at least one, such as \"I  04001090,3\"",
+        program.name()
+    );
+    processor.drain();
+    processor.interrupt(guest, next)?;
+    truth.cycles = processor.now();
+    guest.stop(processor.unit(), next, truth.cycles);
+    Ok(truth)
+}

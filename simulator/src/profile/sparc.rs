@@ -1,0 +1,113 @@
+//! A strand of a simulated sun4v machine, whose guest samples with the strand's own counters.
+
+use anyhow::Context;
+use guest_abi::PerfCounters;
+use guest_abi::layout::{PerfConfig, SparcSelect};
+use guest_abi::sampling::{OwnCounters, SparcMode};
+use hv_core::GuestId;
+use perfctr_service::{Grant, GuestConfig};
+use platform::models::Devices;
+use platform::{Machine, Model};
+
+use super::guest::{Guest, STRAND, TICK};
+use super::run::Processor;
+use crate::machine::board::{Board, SimulatedStrand};
+use crate::memory::MemorySystem;
+use crate::recording::Reference;
+
+/// The machine: a Maramba with one node. A program on one strand does not tell it from a larger one, but by memory that
+/// is farther away.
+#[must_use]
+pub fn machine() -> Machine {
+    Machine::new(Model::Maramba, 1).expect("a Maramba may have one node")
+}
+
+/// The only guest: it has all strands, and every right.
+#[must_use]
+pub fn guest(machine: Machine) -> GuestConfig {
+    GuestConfig {
+        strands: (0..machine.strands())
+            .filter_map(guest_abi::StrandId::new)
+            .collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    }
+}
+
+/// The strand, its memory, and the driver of its counters.
+pub struct Sparc<'a> {
+    devices: &'a Devices,
+    memory: MemorySystem,
+    unit: OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>,
+    selects: Vec<SparcSelect>,
+    before: Vec<u64>,
+    next_tick: u64,
+}
+
+impl<'a> Sparc<'a> {
+    /// The strand after reset. These are the events to tell the truth about.
+    ///
+    /// # Errors
+    /// The hypervisor does not let the guest negotiate.
+    pub fn new(
+        devices: &'a Devices,
+        board: &'a Board<'a>,
+        selects: Vec<SparcSelect>,
+    ) -> anyhow::Result<Self> {
+        let first = GuestId::new(0).context("there is no guest")?;
+        let strand = || board.strand(first, STRAND);
+        Ok(Self {
+            devices,
+            memory: MemorySystem::new(&devices.machine())?,
+            unit: OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?)),
+            before: vec![0; selects.len()],
+            selects,
+            next_tick: TICK,
+        })
+    }
+
+    fn set_mode(&self, mode: SparcMode) {
+        self.devices.strand_unit(STRAND).set_mode(mode);
+    }
+}
+
+impl<'a> Processor for Sparc<'a> {
+    type Unit = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
+
+    fn execute(&mut self, instruction: &[Reference], happened: &mut [u64]) {
+        self.memory.replay(STRAND, 0, instruction, self.devices);
+        let truth = self.memory.truth();
+        let events = self.selects.iter().zip(&mut self.before).zip(happened);
+        for ((select, before), happened) in events {
+            let now = truth.strand(STRAND, *select, PerfConfig::All);
+            *happened += now - std::mem::replace(before, now);
+        }
+    }
+
+    /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode.
+    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> anyhow::Result<()> {
+        let now = self.memory.now();
+        let overflow = self.devices.strand_unit(STRAND).trap_pending();
+        if !overflow && now < self.next_tick {
+            return Ok(());
+        }
+        self.set_mode(SparcMode::Privileged);
+        if overflow {
+            guest.interrupt(&mut self.unit, next, now)?;
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            guest.tick(&mut self.unit, next, now)?;
+        }
+        self.set_mode(SparcMode::User);
+        Ok(())
+    }
+
+    fn unit(&mut self) -> &mut Self::Unit {
+        &mut self.unit
+    }
+
+    fn now(&self) -> u64 {
+        self.memory.now()
+    }
+}

@@ -1,0 +1,212 @@
+//! The names of a program's functions, from its ELF file.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow, ensure};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
+
+static BUNDLED: &[u8] = include_bytes!("../../bundled/workload.elf");
+
+/// Where valgrind loads a program that may be loaded anywhere.
+pub const VALGRIND_LOADS_AT: u64 = 0x10_8000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Function {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// The functions of a program, and its debugging information, where it has any.
+pub struct Symbols {
+    /// What to subtract from an address of the recording.
+    loaded_at: u64,
+    /// By address. None overlaps the next one.
+    functions: Vec<Function>,
+    debugging: Option<addr2line::Loader>,
+}
+
+impl Symbols {
+    /// Those of the program of the bundled recording.
+    #[must_use]
+    pub fn bundled() -> Self {
+        Self::from_elf(BUNDLED, None).expect("the symbols are part of the program")
+    }
+
+    /// Those of an ELF file. It says itself where it is loaded, or else it is loaded at `loaded_at`, or else where
+    /// valgrind does.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no ELF file, or names no function.
+    pub fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
+        let name = path.display();
+        let bytes = fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
+        let mut symbols = Self::from_elf(&bytes, loaded_at).with_context(|| name.to_string())?;
+        let debugging = addr2line::Loader::new(path);
+        symbols.debugging =
+            Some(debugging.map_err(|error| anyhow!("{name}: debugging information: {error}"))?);
+        Ok(symbols)
+    }
+
+    fn from_elf(bytes: &[u8], loaded_at: Option<u64>) -> anyhow::Result<Self> {
+        ensure!(
+            bytes.starts_with(b"\x7fELF"),
+            "found no ELF file, expected the program that was recorded"
+        );
+        let elf = object::File::parse(bytes).map_err(|error| anyhow!("{error}"))?;
+        let functions = functions(&elf);
+        ensure!(
+            !functions.is_empty(),
+            "names no function: it is stripped of its symbols"
+        );
+        let anywhere = elf.kind() == ObjectKind::Dynamic;
+        let usual = if anywhere { VALGRIND_LOADS_AT } else { 0 };
+        Ok(Self {
+            loaded_at: loaded_at.unwrap_or(usual),
+            functions,
+            debugging: None,
+        })
+    }
+
+    /// What is added to the addresses of the file.
+    #[must_use]
+    pub fn loaded_at(&self) -> u64 {
+        self.loaded_at
+    }
+
+    /// The function that an address of the recording is in: where it begins, and its name.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<(u64, &str)> {
+        let found = self.find(address.wrapping_sub(self.loaded_at))?;
+        Some((found.start.wrapping_add(self.loaded_at), &found.name))
+    }
+
+    /// The functions that are inlined at an address of the recording, the outermost first; none without debugging
+    /// information.
+    #[must_use]
+    pub fn inlined(&self, address: u64) -> Vec<String> {
+        let address = address.wrapping_sub(self.loaded_at);
+        let mut names = Vec::new();
+        let Some(Ok(mut frames)) = self
+            .debugging
+            .as_ref()
+            .map(|debugging| debugging.find_frames(address))
+        else {
+            return names;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame
+                .function
+                .as_ref()
+                .and_then(|name| name.demangle().ok());
+            names.push(name.map_or_else(|| "?".to_owned(), Cow::into_owned));
+        }
+        // The outermost is the function itself.
+        names.pop();
+        names.reverse();
+        names
+    }
+
+    fn find(&self, address: u64) -> Option<&Function> {
+        let after = self
+            .functions
+            .partition_point(|function| function.start <= address);
+        let found = &self.functions[after.checked_sub(1)?];
+        (address < found.end).then_some(found)
+    }
+}
+
+/// All functions that the symbol tables name, one for an address.
+fn functions(elf: &object::File<'_>) -> Vec<Function> {
+    let mut named: Vec<_> = elf
+        .symbols()
+        .chain(elf.dynamic_symbols())
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some((symbol.address(), symbol.size(), symbol.is_local(), name))
+        })
+        .collect();
+    // Of several names for one address the longest function is taken, then a global name, then the shortest name.
+    named.sort_by_key(|&(start, size, local, name)| {
+        (start, std::cmp::Reverse(size), local, name.len(), name)
+    });
+    named.dedup_by_key(|(start, ..)| *start);
+    let ends: Vec<u64> = (0..named.len())
+        .map(|at| {
+            let (start, size, ..) = named[at];
+            let next = named.get(at + 1).map(|(next, ..)| *next);
+            let section = || section_end(elf, start);
+            let end = match size {
+                0 => section(),
+                size => Some(start.saturating_add(size)),
+            };
+            // Assembly has no sizes: up to the next function.
+            let end = end.into_iter().chain(next).min();
+            end.unwrap_or(start)
+        })
+        .collect();
+    let functions = named.into_iter().zip(ends);
+    functions
+        .map(|((start, _, _, name), end)| Function {
+            start,
+            end,
+            name: addr2line::demangle_auto(name.into(), None).into_owned(),
+        })
+        .collect()
+}
+
+fn section_end(elf: &object::File<'_>, address: u64) -> Option<u64> {
+    elf.sections()
+        .map(|section| (section.address(), section.address() + section.size()))
+        .find(|(start, end)| (*start..*end).contains(&address))
+        .map(|(_, end)| end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundled_symbols() {
+        let symbols = Symbols::bundled();
+        let name = |address| symbols.function(address);
+        let index = (0x23_c820, "workload::build_index");
+        assert_eq!(name(0x23_c820), Some(index));
+        assert_eq!(name(0x23_c820 + 0xa4), Some(index));
+        assert_eq!(name(0x23_c820 + 0xa5), None, "padding");
+        assert_eq!(name(0x23_ccef), Some((0x23_cce0, "workload::find")));
+        assert_eq!((name(0), name(u64::MAX)), (None, None));
+        assert!(symbols.inlined(0x23_c820).is_empty());
+    }
+
+    /// The list beside the recording is made by `nm`, from the whole program.
+    #[test]
+    fn the_bundled_symbols_are_those_of_the_list() {
+        let symbols = Symbols::bundled();
+        let list = include_str!("../../bundled/workload.symbols");
+        assert!(list.lines().count() > 60);
+        for line in list.lines() {
+            let fields: Vec<&str> = line.splitn(3, ' ').collect();
+            let number = |field: &str| u64::from_str_radix(field, 16).unwrap();
+            let (start, size) = (number(fields[0]), number(fields[1]));
+            for address in [start, start + size - 1] {
+                let (found, name) = symbols.function(address).unwrap();
+                assert_eq!(found, start, "{line}");
+                // Of several names for one function each takes one.
+                if fields[2].starts_with("workload::") {
+                    assert_eq!(name, fields[2]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_program() {
+        let error = |bytes: &[u8]| format!("{:#}", Symbols::from_elf(bytes, None).err().unwrap());
+        assert!(error(b"#!/bin/sh\n").starts_with("found no ELF file"));
+        assert!(!error(b"\x7fELF").is_empty());
+    }
+}

@@ -1,0 +1,16 @@
+//! The recording that comes with the program.
+
+use super::RecordingReader;
+
+static RECORDING: &[u8] = include_bytes!("../../bundled/workload.lackey.zst");
+
+/// The bundled recording: 2.9 million references of `bundled/workload.rs`, as it really ran.
+#[must_use]
+pub fn bundled() -> RecordingReader {
+    RecordingReader::from_reader(
+        "the bundled recording",
+        RECORDING,
+        Some(RECORDING.len() as u64),
+    )
+    .expect("the recording is part of the program")
+}

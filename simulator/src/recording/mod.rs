@@ -1,0 +1,67 @@
+//! Recordings of a program's memory references, in the text format of valgrind's `lackey --trace-mem=yes`.
+//!
+//! ```text
+//! I  04001090,3        an instruction of 3 bytes is fetched
+//!  L 1ffeffe7c8,8      it loads 8 bytes,
+//!  S 1ffeffe7c0,8      or stores 8 bytes,
+//!  M 0421c7cc,4        or does both to one place
+//! ==1234== ...         a message of valgrind: skipped, like empty lines
+//! ```
+//!
+//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes. A trace may be plain text or compressed
+//! with gzip or zstd; which, is seen from its content. Traces of any length are read in constant memory.
+
+mod bundled;
+mod error;
+pub mod lackey;
+mod line;
+mod reader;
+mod source;
+mod writer;
+mod zstd;
+
+pub use bundled::bundled;
+pub use error::RecordingError;
+pub use reader::{BLOCK, BLOCK_SLACK, Progress, RecordingReader};
+pub use writer::RecordingWriter;
+
+/// One reference to memory: an instruction fetch, or data read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reference {
+    /// The virtual address of the first byte.
+    pub address: u64,
+    /// How many bytes, 1 to 4096.
+    pub size: u16,
+    /// What is done to them.
+    pub kind: Kind,
+}
+
+/// What a reference does.
+///
+/// A fetch says already what its instruction will do to data, so that no consumer has to look ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The fetch of an instruction that touches no data.
+    FetchOther = 0,
+    /// The fetch of an instruction that loads.
+    FetchLoad = 1,
+    /// The fetch of an instruction that stores.
+    FetchStore = 2,
+    /// The fetch of an instruction that loads and stores, in one place or in two.
+    FetchModify = 3,
+    /// Data is read.
+    Load = 4,
+    /// Data is written.
+    Store = 5,
+    /// Data is read and written back by one instruction.
+    Modify = 6,
+}
+
+impl Kind {
+    /// Whether this is an instruction fetch, of any class.
+    #[must_use]
+    pub const fn is_fetch(self) -> bool {
+        (self as u8) < Self::Load as u8
+    }
+}

@@ -1,0 +1,271 @@
+//! From the text of a trace to blocks of references.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::error::{RecordingError, quoted};
+use super::line::{self, Access, LONGEST, WINDOW};
+use super::source::Source;
+use super::{Kind, Reference};
+
+/// A block has this many references, the last one of a trace fewer.
+pub const BLOCK: usize = 1 << 16;
+
+/// A block is longer than [`BLOCK`] by at most this, so that an instruction and its data are never parted. (An
+/// instruction with still more data has its class from what is in the block. None of x86 comes near.)
+pub const BLOCK_SLACK: usize = 4096;
+
+const BUFFER: usize = 1 << 18;
+
+/// No fetch in this block yet.
+const NONE: usize = usize::MAX;
+
+/// How far a trace has been read, in bytes of the file or stream as it is, before decompression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read so far.
+    pub read: u64,
+    /// Bytes in all; none for a pipe.
+    pub total: Option<u64>,
+}
+
+/// Reads a trace, block by block, in constant memory.
+pub struct RecordingReader {
+    source: Source,
+    buffer: Box<[u8]>,
+    /// What is read and not yet parsed: `buffer[start..end]`.
+    start: usize,
+    end: usize,
+    /// Complete lines before `start`.
+    lines: u64,
+    in_message: bool,
+    at_end: bool,
+    any: bool,
+}
+
+impl RecordingReader {
+    /// Opens a trace file, plain or compressed; `-` is standard input.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read, is a directory, or is compressed in a way that is not known here.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
+        Source::open(path.as_ref()).map(Self::new)
+    }
+
+    /// Reads a trace, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
+    /// bytes, where known.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_reader(
+        name: &str,
+        stream: impl Read + Send + 'static,
+        total: Option<u64>,
+    ) -> Result<Self, RecordingError> {
+        Source::from_reader(name, stream, total).map(Self::new)
+    }
+
+    fn new(source: Source) -> Self {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        Self {
+            source,
+            buffer,
+            start: 0,
+            end: 0,
+            lines: 0,
+            in_message: false,
+            at_end: false,
+            any: false,
+        }
+    }
+
+    /// The name that stands for this trace in errors.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// How far the trace has been read.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            read: self.source.read.load(Ordering::Relaxed),
+            total: self.source.total,
+        }
+    }
+
+    /// Replaces the content of `block` by the next references, [`BLOCK`] or a few more, fewer only at the end. A
+    /// fetch is in one block with all its data. False, and an empty block, once the trace is at its end.
+    ///
+    /// # Errors
+    /// A line is malformed, the file cannot be read or decompressed, or the whole trace has no reference. The
+    /// reader is at its end thereafter.
+    pub fn next_block(&mut self, block: &mut Vec<Reference>) -> Result<bool, RecordingError> {
+        block.clear();
+        block.reserve(BLOCK + BLOCK_SLACK);
+        let result = self.fill_block(block);
+        if result.is_err() {
+            (self.start, self.end, self.at_end, self.any) = (0, 0, true, true);
+            block.clear();
+        }
+        result.map(|()| !block.is_empty())
+    }
+
+    fn fill_block(&mut self, block: &mut Vec<Reference>) -> Result<(), RecordingError> {
+        let mut fetch = Fetch { at: NONE, data: 0 };
+        loop {
+            self.parse_fast(block, &mut fetch);
+            let Some(length) = self.find_line()? else {
+                break;
+            };
+            let text = &self.buffer[self.start..self.start + length];
+            let access =
+                line::parse(text).map_err(|expected| self.error(quoted(text), expected))?;
+            if let Some(access) = access {
+                let may_end =
+                    access.code == 0 || fetch.is_settled() || block.len() >= BLOCK + BLOCK_SLACK;
+                if block.len() >= BLOCK && may_end {
+                    break;
+                }
+                fetch.push(block, access);
+            }
+            // At the end of the text the newline may be missing.
+            self.start = (self.start + length + 1).min(self.end);
+            self.lines += 1;
+        }
+        self.any |= !block.is_empty();
+        if self.any {
+            return Ok(());
+        }
+        let (file, found) = (self.source.name.clone(), "no memory reference".into());
+        Err(RecordingError {
+            file,
+            line: None,
+            found,
+            expected: "at least one, such as \"I  04001090,3\"",
+        })
+    }
+
+    /// Parses lines of the common form, up to the first that is not, the end of the buffer, or a full block.
+    // Apart from the rest, so that the loop has the registers to itself.
+    #[inline(never)]
+    fn parse_fast(&mut self, block: &mut Vec<Reference>, fetch: &mut Fetch) {
+        let before = block.len();
+        if self.in_message {
+            return;
+        }
+        let mut rest = &self.buffer[self.start..self.end];
+        let mut latest = Fetch { ..*fetch };
+        while block.len() < BLOCK
+            && let Some((access, length)) = rest.first_chunk::<WINDOW>().and_then(line::fast)
+        {
+            latest.push(block, access);
+            rest = &rest[length..];
+        }
+        *fetch = latest;
+        self.start = self.end - rest.len();
+        self.lines += (block.len() - before) as u64;
+    }
+
+    /// The length of the line at `start`, without its newline; messages of valgrind are passed over. None at the end
+    /// of the trace. A line that is too long to be right is cut off.
+    fn find_line(&mut self) -> Result<Option<usize>, RecordingError> {
+        loop {
+            let held = &self.buffer[self.start..self.end];
+            if self.in_message
+                || [b"==", b"--", b"**"]
+                    .iter()
+                    .any(|mark| held.starts_with(*mark))
+            {
+                let newline = held.iter().position(|&byte| byte == b'\n');
+                self.in_message = newline.is_none();
+                self.start = newline.map_or(self.end, |at| self.start + at + 1);
+                self.lines += u64::from(newline.is_some());
+                if newline.is_some() || self.read_more()? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let beginning = &held[..held.len().min(LONGEST + 1)];
+            if let Some(length) = beginning.iter().position(|&byte| byte == b'\n') {
+                return Ok(Some(length));
+            }
+            if beginning.len() > LONGEST {
+                return Ok(Some(beginning.len()));
+            }
+            if !self.read_more()? {
+                let rest = self.end - self.start;
+                return Ok((rest > 0).then_some(rest));
+            }
+        }
+    }
+
+    /// Reads on, behind what is held; false at the end of the text.
+    fn read_more(&mut self) -> Result<bool, RecordingError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        while !self.at_end {
+            match self.source.text.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(self.error(self.source.failure(&error), "the rest of the trace"));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn error(&self, found: String, expected: &'static str) -> RecordingError {
+        RecordingError {
+            file: self.source.name.clone(),
+            line: Some(self.lines + 1),
+            found,
+            expected,
+        }
+    }
+}
+
+/// The latest fetch of a block, whose class is known once all its data has been seen.
+struct Fetch {
+    at: usize,
+    /// The codes of its data so far, or-ed.
+    data: u8,
+}
+
+impl Fetch {
+    /// Whether further data will change no class.
+    fn is_settled(&self) -> bool {
+        self.at == NONE || self.data == 3
+    }
+
+    #[inline(always)]
+    fn push(&mut self, block: &mut Vec<Reference>, access: Access) {
+        const FETCHES: [Kind; 4] = [
+            Kind::FetchOther,
+            Kind::FetchLoad,
+            Kind::FetchStore,
+            Kind::FetchModify,
+        ];
+        const KINDS: [Kind; 4] = [Kind::FetchOther, Kind::Load, Kind::Store, Kind::Modify];
+        let code = access.code & 3;
+        if code == 0 {
+            (self.at, self.data) = (block.len(), 0);
+        } else {
+            self.data |= code;
+        }
+        block.push(Reference {
+            address: access.address,
+            size: access.size,
+            kind: KINDS[usize::from(code)],
+        });
+        if let Some(fetch) = block.get_mut(self.at) {
+            fetch.kind = FETCHES[usize::from(self.data & 3)];
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The guest that measures: it programs the counters of its machine, reads them, and widens them to 64 bits.
+
+use anyhow::{Context, anyhow, ensure};
+use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
+use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
+use guest_abi::register::{Pics, UnitKind};
+use guest_abi::{Counter, PerfCounters, PerfReg, StrandId, Unit};
+use hv_core::GuestId;
+use platform::Machine;
+
+use super::selection::{Choice, Events};
+use crate::machine::board::{Board, SimulatedStrand};
+
+/// How often the guest asks for a hub that is taken: far more often than an access takes.
+const TRIES: u32 = 10_000;
+
+/// A guest reads its counters at least so often, in references, so that no counter of 31 bits wraps twice in between.
+pub const LONGEST_UNREAD: u64 = 1_000_000;
+
+/// A counter of 31, 32 or 64 bits, widened.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    Dram(DramCount),
+    Strand(StrandCount),
+    Hub(HubCount),
+}
+
+impl Count {
+    fn update(&mut self, raw: u64) -> u64 {
+        match self {
+            Self::Dram(count) => count.update(raw),
+            Self::Strand(count) => count.update(raw),
+            Self::Hub(count) => count.update(raw),
+        }
+    }
+}
+
+/// Where a counter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a unit that is reached by hypercall.
+    Unit(Unit),
+    /// In %pic of a strand, which the strand reads itself.
+    Pic(StrandId),
+}
+
+impl Place {
+    /// The register that holds the counter; `None` for %pic.
+    #[must_use]
+    pub fn register(self, counter: Counter) -> Option<PerfReg> {
+        match self {
+            Self::Unit(unit) => Some(unit.pic(counter)),
+            Self::Pic(_) => None,
+        }
+    }
+}
+
+/// The two counters of a unit or a strand, as far as they were given events.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Where they are.
+    pub place: Place,
+    /// Which of them count, and what.
+    pub events: Vec<(Counter, &'static str)>,
+    counts: [Count; 2],
+    /// Events since the start, by counter.
+    pub totals: [u64; 2],
+    shown: [u64; 2],
+}
+
+impl Pair {
+    fn update(&mut self, raw: [u64; 2]) {
+        for ((total, count), raw) in self.totals.iter_mut().zip(&mut self.counts).zip(raw) {
+            *total = count.update(raw);
+        }
+    }
+
+    /// Events of a counter since [`shown`](Self::shown).
+    #[must_use]
+    pub fn latest(&self, counter: Counter) -> u64 {
+        self.totals[counter.index()] - self.shown[counter.index()]
+    }
+
+    /// What was counted until now has been shown.
+    pub fn shown(&mut self) {
+        self.shown = self.totals;
+    }
+}
+
+/// The guest, with everything that it counts.
+pub struct Measurement<'a> {
+    service: PerfCounters<SimulatedStrand<'a>>,
+    strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
+    /// Units, then strands.
+    pub pairs: Vec<Pair>,
+    /// Units that are present, and that the guest may not use.
+    pub refused: Vec<Unit>,
+}
+
+fn tries() -> Tries {
+    Tries::new(TRIES).unwrap_or(Tries::ONCE)
+}
+
+impl<'a> Measurement<'a> {
+    /// Negotiates, looks which units are there, sets PERF_CONFIG on each node that the guest has strands on, programs
+    /// all units that the guest may use, and starts the counters of `strands`.
+    ///
+    /// # Errors
+    /// The hypervisor refuses what the guest has a right to.
+    pub fn start(
+        board: &'a Board<'a>,
+        machine: Machine,
+        guest: GuestId,
+        strands: &[StrandId],
+        events: &Events,
+        perf_config: PerfConfig,
+    ) -> anyhow::Result<Self> {
+        let first = *strands.first().context("the program has no strand")?;
+        let service = PerfCounters::negotiate_best(board.strand(guest, first))?;
+        let present = service.probe();
+        let mut measurement = Self {
+            service,
+            strands: Vec::new(),
+            pairs: Vec::new(),
+            refused: Vec::new(),
+        };
+        for unit in present.units().iter() {
+            if present.may_use(unit) {
+                measurement.program(unit, events)?;
+            } else {
+                measurement.refused.push(unit);
+            }
+        }
+        if let Some(choice) = &events.pic {
+            for strand in strands {
+                measurement.start_strand(board.strand(guest, *strand), choice)?;
+            }
+        }
+        // PERF_CONFIG is that of the caller's node, so a strand of each node sets it.
+        if perf_config != PerfConfig::All {
+            for node in 0..machine.nodes() {
+                let Some(strand) = strands.iter().find(|strand| strand.node().index() == node)
+                else {
+                    continue;
+                };
+                let on_node = PerfCounters::join(board.strand(guest, *strand))
+                    .map_err(|error| anyhow!("api_get_version: {error}"))?
+                    .context("the group is not negotiated")?;
+                on_node
+                    .set_perf_config(perf_config)
+                    .map_err(|error| anyhow!("PERF_CONFIG of node {node}: {error}"))?;
+            }
+        }
+        Ok(measurement)
+    }
+
+    fn program(&mut self, unit: Unit, events: &Events) -> anyhow::Result<()> {
+        match unit {
+            Unit::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
+            Unit::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
+            Unit::Gpd(gpd) => self.program_as(gpd, &events.gpd, |event| event.name()),
+            Unit::Asu(asu) => self.program_as(asu, &events.asu, |event| event.name()),
+        }
+    }
+
+    fn program_as<U: UnitKind>(
+        &mut self,
+        kind: U,
+        choice: &Option<Choice<<U::Pcr as EventSelect>::Event>>,
+        name: fn(<U::Pcr as EventSelect>::Event) -> &'static str,
+    ) -> anyhow::Result<()> {
+        let Some(choice) = choice else { return Ok(()) };
+        let unit: Unit = kind.into();
+        // As busstat does: read, replace the event, write.
+        let mut pcr = U::Pcr::from(self.read(unit.pcr())?);
+        for counter in Counter::ALL {
+            pcr = pcr.with_event(*counter, choice.event(*counter));
+        }
+        self.write(unit.pcr(), pcr.into())?;
+        let count = match unit.pics() {
+            Pics::Together(pic) => {
+                self.write(pic, 0)?;
+                Count::Dram(DramCount::new(0u32))
+            }
+            Pics::Apart(pic0, pic1) => {
+                self.write(pic0, 0)?;
+                self.write(pic1, 0)?;
+                Count::Hub(HubCount::new(0u32))
+            }
+        };
+        self.add(Place::Unit(unit), choice, name, count);
+        Ok(())
+    }
+
+    fn start_strand(
+        &mut self,
+        strand: SimulatedStrand<'a>,
+        choice: &Choice<guest_abi::event::SparcEvent>,
+    ) -> anyhow::Result<()> {
+        let place = Place::Pic(strand.id());
+        let pcr = Counter::ALL
+            .iter()
+            .fold(SparcPcr::new().with_user(true), |pcr, counter| {
+                pcr.with_event(*counter, choice.event(*counter))
+            });
+        let driver = StrandDriver::new(strand);
+        driver.start(pcr, SparcPic::new())?;
+        self.strands.push(driver);
+        self.add(
+            place,
+            choice,
+            |event| event.name(),
+            Count::Strand(StrandCount::new(0u32)),
+        );
+        Ok(())
+    }
+
+    fn add<E: Copy>(
+        &mut self,
+        place: Place,
+        choice: &Choice<E>,
+        name: fn(E) -> &'static str,
+        count: Count,
+    ) {
+        let events = choice
+            .counters()
+            .iter()
+            .map(|counter| (*counter, name(choice.event(*counter))));
+        self.pairs.push(Pair {
+            place,
+            events: events.collect(),
+            counts: [count; 2],
+            totals: [0; 2],
+            shown: [0; 2],
+        });
+    }
+
+    /// Reads every counter.
+    ///
+    /// # Errors
+    /// A register cannot be read, or a strand's counter stopped.
+    pub fn sample(&mut self) -> anyhow::Result<()> {
+        let bounds = Bounds {
+            attempts: tries(),
+            tries: tries(),
+        };
+        let mut strands = self.strands.iter();
+        for pair in &mut self.pairs {
+            let raw = match pair.place {
+                Place::Unit(unit) => {
+                    let snapshot = self.service.snapshot(unit, bounds)?;
+                    // Nothing is replayed while the guest reads.
+                    ensure!(
+                        snapshot.skew.pic0_events == 0,
+                        "{unit} counted while nothing happened"
+                    );
+                    [snapshot.pic0, snapshot.pic1]
+                }
+                Place::Pic(_) => {
+                    let pic = strands.next().context("a strand without counters")?.read();
+                    [pic.pic0().into(), pic.pic1().into()]
+                }
+            };
+            pair.update(raw);
+        }
+        Ok(())
+    }
+
+    fn read(&self, register: PerfReg) -> anyhow::Result<u64> {
+        self.service
+            .get_retrying(register, tries())
+            .map_err(|error| anyhow!("{register}: {error}"))
+    }
+
+    fn write(&self, register: PerfReg, value: u64) -> anyhow::Result<()> {
+        self.service
+            .set_retrying(register, value, tries())
+            .map_err(|error| anyhow!("{register}: {error}"))
+    }
+}
+
+/// A guest that does not measure: it asks for a register of each class, and takes what it gets.
+pub struct Bystander<'a> {
+    service: PerfCounters<SimulatedStrand<'a>>,
+}
+
+impl<'a> Bystander<'a> {
+    /// Negotiates.
+    ///
+    /// # Errors
+    /// The hypervisor refuses even that.
+    pub fn new(strand: SimulatedStrand<'a>) -> anyhow::Result<Self> {
+        Ok(Self {
+            service: PerfCounters::negotiate_best(strand)?,
+        })
+    }
+
+    /// Asks once, without trying again.
+    pub fn ask(&self) {
+        let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
+            .into_iter()
+            .chain(Unit::ALL.into_iter().map(|unit| unit.pic(Counter::Pic0)));
+        for register in registers {
+            // The refusal is what the statistics are to show.
+            let _ = self.service.get(register);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `--scenario`: a machine that is changed while the program runs.
+//!
+//! Between two steps is a *phase*. In each phase every guest measures what it may, beginning with counters that it has just
+//! programmed, and at the end of the phase that is compared with what happened in it. A step changes rights or hardware
+//! while the program stands still; what is pending after it is played to its end: guests ask while it is, strands take
+//! their cross-calls, the dead are excused.
+
+mod file;
+mod play;
+mod results;
+
+pub use file::{Action, Scenario, Step, Unchecked};
+pub use play::{Progress, Stage, play};
+pub use results::{
+    Asked, Found, Measured, PhaseResults, ScenarioResults, StepResults, UnitResults,
+};

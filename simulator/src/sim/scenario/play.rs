@@ -1,0 +1,385 @@
+//! Plays a scenario.
+
+use anyhow::{Context, ensure};
+use guest_abi::guest::Tries;
+use guest_abi::layout::PerfConfig;
+use guest_abi::{PerfCounters, PerfReg, StrandId};
+use hv_core::GuestId;
+use perfctr_service::{ChangeError, Grant, Unit};
+use platform::AccessError;
+use platform::models::{Devices, FaultyUnit};
+
+use super::file::{Action, Scenario, Step};
+use super::results::{Asked, Found, Measured, PhaseResults, ScenarioResults, StepResults, units};
+use crate::machine::board::{Board, HYPERCALL_CYCLES};
+use crate::machine::clock::MachineTime;
+use crate::memory::{MemorySystem, Truth};
+use crate::scheduler::Scheduler;
+use crate::sim::guests::Guest;
+use crate::sim::measure::{LONGEST_UNREAD, Measurement};
+use crate::sim::results::{Hypercalls, counters, of_guests};
+use crate::sim::selection::Events;
+
+/// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
+const MOST_CROSS_CALLS: u64 = 10_000_000;
+
+/// How often a guest asks for a hub that is taken.
+const TRIES: u32 = 10_000;
+
+/// A machine with a hypervisor, its guests, and the program.
+pub struct Stage<'a> {
+    /// The devices.
+    pub devices: &'a Devices,
+    /// Its clock.
+    pub time: &'a MachineTime<'a>,
+    /// The hypervisor.
+    pub board: &'a Board<'a>,
+    /// The guests.
+    pub guests: &'a [Guest],
+    /// The guest that executes the program, and on which strands.
+    pub program: (GuestId, &'a [StrandId]),
+    /// What is counted.
+    pub events: Events,
+}
+
+/// What a scenario has come to.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// So many bytes of the recordings have been read.
+    Read(u64),
+    /// A step was made.
+    Step(&'a StepResults),
+    /// The phase with this number, from 1, has ended.
+    Phase(usize, &'a PhaseResults),
+    /// The program ended, after so many references, before this step.
+    NotReached(&'a Step, u64),
+}
+
+/// Plays a scenario to the end of the program.
+///
+/// # Errors
+/// The program cannot be read any further, the hypervisor refuses what a guest has a right to, or `observe` fails.
+pub fn play(
+    stage: &Stage<'_>,
+    scenario: &Scenario,
+    mut scheduler: Scheduler,
+    observe: &mut dyn FnMut(Progress<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<ScenarioResults> {
+    let machine = stage.devices.machine();
+    let mut memory = MemorySystem::new(&machine)?;
+    let mut dead = Vec::new();
+    let mut done = Vec::new();
+    let mut phases: Vec<PhaseResults> = Vec::new();
+    let mut steps = scenario.steps.iter().peekable();
+    let mut references = 0;
+    let mut ended = false;
+    while !ended {
+        while let Some(step) = steps.next_if(|step| step.at == references) {
+            let result = stage.step(step, &mut dead)?;
+            observe(Progress::Step(&result))?;
+            done.push(result);
+        }
+        let end = steps.peek().map(|step| step.at);
+        let mut phase = stage.begin(references, memory.truth())?;
+        let mut read = references;
+        while Some(references) != end {
+            let left = end.map_or(u64::MAX, |end| end - references);
+            let most = left.min(LONGEST_UNREAD - (references - read));
+            let Some(share) = scheduler.next(usize::try_from(most).unwrap_or(usize::MAX))? else {
+                ended = true;
+                break;
+            };
+            memory.replay(share.strand, share.offset, share.references, stage.devices);
+            stage.time.replayed(&memory);
+            references += share.references.len() as u64;
+            if references - read == LONGEST_UNREAD {
+                phase.sample()?;
+                read = references;
+            }
+            observe(Progress::Read(scheduler.progress().read))?;
+        }
+        if references > phase.from {
+            let result = phase.end(references, memory.truth(), stage)?;
+            observe(Progress::Phase(phases.len() + 1, &result))?;
+            phases.push(result);
+        }
+    }
+    for step in steps {
+        observe(Progress::NotReached(step, references))?;
+    }
+    let all = || phases.iter().flat_map(|phase| &phase.guests);
+    let truth_matches = all()
+        .flat_map(|measured| &measured.counters)
+        .all(|counter| counter.measured == counter.truth);
+    Ok(ScenarioResults {
+        scenario: scenario.name.clone(),
+        machine: machine.model().name(),
+        nodes: machine.nodes(),
+        references,
+        cycles: memory.truth().cycles(),
+        steps: done,
+        phases,
+        units: units(stage.board),
+        hypercalls: Hypercalls::sum(&stage.board.tallies()),
+        guests: of_guests(stage.guests, stage.board),
+        truth_matches,
+    })
+}
+
+/// Every guest measures what it may.
+struct Phase<'a> {
+    from: u64,
+    before: Truth,
+    observers: Vec<(GuestId, Measurement<'a>)>,
+}
+
+impl Phase<'_> {
+    fn sample(&mut self) -> anyhow::Result<()> {
+        self.observers
+            .iter_mut()
+            .try_for_each(|(_, measurement)| measurement.sample())
+    }
+
+    fn end(
+        mut self,
+        references: u64,
+        truth: &Truth,
+        stage: &Stage<'_>,
+    ) -> anyhow::Result<PhaseResults> {
+        self.sample()?;
+        let happened = truth.since(&self.before);
+        let measured = |(guest, measurement): &(GuestId, Measurement<'_>)| Measured {
+            guest: stage.name(*guest),
+            grant: stage.board.service().held(*guest).to_string(),
+            refused: measurement.refused.len(),
+            counters: (measurement.pairs.iter())
+                .flat_map(|pair| counters(pair, &happened, PerfConfig::All))
+                .collect(),
+        };
+        Ok(PhaseResults {
+            from: self.from,
+            to: references,
+            out_of_service: (units(stage.board).into_iter())
+                .filter(|unit| !unit.in_service)
+                .map(|unit| unit.unit)
+                .collect(),
+            guests: self.observers.iter().map(measured).collect(),
+        })
+    }
+}
+
+impl<'a> Stage<'a> {
+    fn name(&self, guest: GuestId) -> String {
+        self.guests[guest.index()].name.clone()
+    }
+
+    /// All guests, and the strand that makes the calls of each.
+    fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
+        (0..)
+            .map_while(GuestId::new)
+            .zip(self.guests)
+            .filter_map(|(id, guest)| Some((id, caller(guest)?)))
+    }
+
+    fn begin(&self, references: u64, truth: &Truth) -> anyhow::Result<Phase<'a>> {
+        let machine = self.devices.machine();
+        let (program, strands) = self.program;
+        let mut observers = Vec::new();
+        for (guest, strand) in self.callers() {
+            let of_others = Events {
+                pic: None,
+                ..self.events
+            };
+            let (strands, events) = if guest == program {
+                (strands, &self.events)
+            } else {
+                (&[strand][..], &of_others)
+            };
+            let all = PerfConfig::All;
+            let measurement = Measurement::start(self.board, machine, guest, strands, events, all)?;
+            observers.push((guest, measurement));
+        }
+        Ok(Phase {
+            from: references,
+            before: truth.clone(),
+            observers,
+        })
+    }
+
+    /// Makes a step, and plays what follows from it to its end.
+    fn step(&self, step: &Step, dead: &mut Vec<StrandId>) -> anyhow::Result<StepResults> {
+        let service = self.board.service();
+        let held: Vec<Grant> = (self.callers())
+            .map(|(guest, _)| service.held(guest))
+            .collect();
+        let mut result = StepResults {
+            at: step.at,
+            line: step.line,
+            action: self.describe(step.action),
+            ..StepResults::default()
+        };
+        result.rejected = self.act(step.action, dead).err();
+        let resets = match step.action {
+            Action::Reset(guest) => Some(guest),
+            _ => None,
+        };
+        self.settle(dead, &mut result)?;
+        for ((guest, strand), held) in self.callers().zip(held) {
+            let now = service.held(guest);
+            let gained = now.global && !held.global || now.strand > held.strand;
+            if gained || resets == Some(guest) {
+                result.found.push(self.look(guest, strand)?);
+            }
+        }
+        Ok(result)
+    }
+
+    fn describe(&self, action: Action) -> String {
+        let name = |guest| self.name(guest);
+        match action {
+            Action::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
+            Action::Revoke(guest, right) => format!("{right} is taken from {}", name(guest)),
+            Action::Transfer(right, from, to) => {
+                format!("{right} goes from {} to {}", name(from), name(to))
+            }
+            Action::Reset(guest) => format!("{} is reset", name(guest)),
+            Action::Fault(unit) => format!("{unit} breaks"),
+            Action::Mend(unit) => format!("{unit} is mended and returned to service"),
+            Action::Kill(strand) => format!("strand {strand} dies"),
+        }
+    }
+
+    /// Does it, or says why not.
+    fn act(&self, action: Action, dead: &mut Vec<StrandId>) -> Result<(), String> {
+        let service = self.board.service();
+        let on = self.operator(None, dead);
+        let mut grants = service.grants();
+        let changed = match action {
+            Action::Grant(guest, right) => grants.grant(guest, right),
+            Action::Revoke(guest, right) => grants.revoke(guest, right),
+            Action::Transfer(right, from, to) => grants.transfer(from, to, right),
+            Action::Reset(guest) => {
+                self.board.reset_guest(guest, on);
+                return Ok(());
+            }
+            Action::Fault(unit) => {
+                self.devices.set_faulty(faulty(unit), true);
+                return Ok(());
+            }
+            Action::Mend(unit) => {
+                self.devices.set_faulty(faulty(unit), false);
+                return self.return_to_service(self.operator(Some(unit), dead), unit);
+            }
+            Action::Kill(strand) => {
+                dead.push(strand);
+                return Ok(());
+            }
+        };
+        changed.map_err(|error| error.to_string())?;
+        let pending = service.reconfigure(on, &grants);
+        pending.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// A hub that has to be cleared is busy after each access.
+    fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), String> {
+        let mut tries = 0..TRIES;
+        loop {
+            let returned = self.board.service().return_to_service(on, unit);
+            match returned {
+                Err(ChangeError::NotClean(_, AccessError::Busy)) if tries.next().is_some() => {
+                    let now = self.devices.now();
+                    self.devices.set_time(now + HYPERCALL_CYCLES);
+                }
+                other => return other.map_err(|error| error.to_string()),
+            }
+        }
+    }
+
+    /// A strand for the operator's work, on the unit's node if it is L2 control.
+    fn operator(&self, unit: Option<Unit>, dead: &[StrandId]) -> StrandId {
+        let node = match unit {
+            Some(Unit::L2(node)) => node.index(),
+            _ => 0,
+        };
+        let first = node * StrandId::PER_NODE;
+        (first..first + StrandId::PER_NODE)
+            .filter_map(StrandId::new)
+            .find(|strand| !dead.contains(strand))
+            .unwrap_or(self.program.1[0])
+    }
+
+    /// Guests ask while a change is pending; strands take their cross-calls; who does not is excused.
+    fn settle(&self, dead: &[StrandId], result: &mut StepResults) -> anyhow::Result<()> {
+        let service = self.board.service();
+        let Some(awaited) = service.pending() else {
+            return Ok(());
+        };
+        result.awaited = Some(awaited.iter().count());
+        for (guest, strand) in self.callers() {
+            let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
+            for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
+                let status = match calls.get(register) {
+                    Ok(_) => "EOK".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                result.meanwhile.push(Asked {
+                    guest: self.name(guest),
+                    register: register.name(),
+                    status,
+                });
+            }
+        }
+        while let Some(awaited) = service.pending() {
+            ensure!(
+                result.cross_calls < MOST_CROSS_CALLS,
+                "a change does not come to its end"
+            );
+            let mut answered = false;
+            for strand in awaited.iter().filter(|strand| !dead.contains(strand)) {
+                if self.board.answer(strand) {
+                    answered = true;
+                    result.cross_calls += 1;
+                }
+            }
+            let missing = awaited.iter().find(|strand| dead.contains(strand));
+            if let Some(strand) = missing.filter(|_| !answered) {
+                service.strand_died(self.operator(None, dead), strand);
+                result.excused.push(strand.index());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads every register that a guest may read.
+    fn look(&self, guest: GuestId, strand: StrandId) -> anyhow::Result<Found> {
+        let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
+        let tries = Tries::new(TRIES).context("a number of tries")?;
+        let mut found = Found {
+            guest: self.name(guest),
+            registers: 0,
+            not_zero: Vec::new(),
+        };
+        for register in PerfReg::all() {
+            if let Ok(value) = calls.get_retrying(register, tries) {
+                found.registers += 1;
+                if value != 0 {
+                    found.not_zero.push(register.name());
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The strand that makes a guest's calls.
+pub(super) fn caller(guest: &Guest) -> Option<StrandId> {
+    guest.config.strands.iter().next()
+}
+
+fn faulty(unit: Unit) -> FaultyUnit {
+    match unit {
+        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
+        Unit::Hub(hub) => FaultyUnit::Hub(hub),
+        Unit::L2(node) => FaultyUnit::L2(node),
+    }
+}

@@ -1,0 +1,106 @@
+//! What `babeltrace2` says of a trace.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+
+use guest_abi::StrandId;
+
+use crate::recorded::Known;
+
+/// A line of its output.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Line {
+    time: u64,
+    name: String,
+    cpu_id: u64,
+    fields: Vec<(String, u64)>,
+}
+
+/// Every event in the order of `babeltrace2`, with its time in cycles; and its standard error. Its exit status is 0.
+pub(crate) fn read(trace: &Path) -> (Vec<Line>, String) {
+    let output = Command::new("babeltrace2")
+        .arg("--clock-cycles")
+        .arg("--no-delta")
+        .arg(trace)
+        .output()
+        .expect("babeltrace2 cannot be run; Debian's package babeltrace2 has it");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{}: {stderr}", output.status);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let lines = stdout
+        .lines()
+        .map(|text| line(text).unwrap_or_else(|| panic!("{text}")));
+    (lines.collect(), stderr)
+}
+
+/// `[00000000000000000060] sun4v hv:name: { cpu_id = 0 }, { a = 1, b = 0x2, c = ( "NAME" : container = 3 ) }`
+fn line(text: &str) -> Option<Line> {
+    let (time, rest) = text.strip_prefix('[')?.split_once("] ")?;
+    let (name, rest) = rest.strip_prefix("sun4v ")?.split_once(": { cpu_id = ")?;
+    let (cpu_id, fields) = rest.strip_suffix(" }")?.split_once(" }, { ")?;
+    Some(Line {
+        time: time.parse().ok()?,
+        name: name.to_owned(),
+        cpu_id: cpu_id.parse().ok()?,
+        fields: fields.split(", ").map(field).collect::<Option<_>>()?,
+    })
+}
+
+fn field(text: &str) -> Option<(String, u64)> {
+    let (name, value) = text.split_once(" = ")?;
+    let value = match value.split_once("container = ") {
+        Some((_, number)) => number.strip_suffix(" )")?,
+        None => value,
+    };
+    let value = match value.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => value.parse(),
+    };
+    Some((name.to_owned(), value.ok()?))
+}
+
+/// Each ring's events, in order, are these.
+pub(crate) fn compare(known: &[Known], read: &[Line]) {
+    let strands: HashSet<StrandId> = known.iter().map(|known| known.strand).collect();
+    for strand in strands {
+        let cpu_id = strand.index() as u64;
+        let expected = known
+            .iter()
+            .filter(|known| known.strand == strand)
+            .map(|known| {
+                let (name, fields) = known.event.shown();
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value));
+                Line {
+                    time: known.time,
+                    name: name.to_owned(),
+                    cpu_id,
+                    fields: fields.collect(),
+                }
+            });
+        let found = read.iter().filter(|line| line.cpu_id == cpu_id);
+        assert!(expected.clone().count() > 0);
+        assert_eq!(
+            expected.clone().count(),
+            found.clone().count(),
+            "of {cpu_id}"
+        );
+        for (expected, found) in expected.zip(found) {
+            assert_eq!(*found, expected);
+        }
+    }
+    assert_eq!(known.len(), read.len());
+}
+
+/// The numbers of discarded events that it warns of.
+pub(crate) fn discarded(stderr: &str) -> Vec<u64> {
+    stderr
+        .lines()
+        .filter_map(|line| {
+            let (_, rest) = line.split_once("WARNING: Tracer discarded ")?;
+            rest.split_once(" event")?.0.parse().ok()
+        })
+        .collect()
+}

@@ -1,0 +1,214 @@
+//! Traces in the Common Trace Format, read by the real `babeltrace2` and by ourselves.
+
+mod babeltrace;
+mod broken;
+mod recorded;
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use guest_abi::{Clock, StrandId};
+use hv_core::trace::{Mode, Trace};
+use simulator::events::collect::{LayoutName, Rings};
+use simulator::events::ctf::{self, Endian};
+use simulator::events::{Recording, Stream};
+
+use recorded::{Known, Random, random_event, record};
+
+/// A directory for a test, gone after it.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A trace of the recording.
+    pub(crate) fn trace(&self, recording: &Recording, endian: Endian) -> PathBuf {
+        let path = self.0.join("trace");
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        ctf::write(recording, endian, |name, bytes| {
+            fs::write(path.join(name), bytes)
+        })
+        .unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A clock that is set.
+#[derive(Debug, Default)]
+pub(crate) struct Hands(Cell<u64>);
+
+impl Clock for Hands {
+    fn ticks(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+pub(crate) fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+/// A recording around these streams.
+pub(crate) fn recording(layout: LayoutName, streams: Vec<Stream>) -> Recording {
+    Recording {
+        hz: 1_165_379_275,
+        resolution: layout.resolution(),
+        began: 0,
+        missed: 0,
+        guests: vec!["measuring".to_owned(), "the \"other\" \\ \u{e4}".to_owned()],
+        streams,
+    }
+}
+
+/// Gaps of all sizes up to seconds, about the wraps of 19 and 27 bits among them.
+fn gap(random: &mut Random) -> u64 {
+    match random.below(8) {
+        0 => 0,
+        1 => (1 << 27) - 1 + random.below(3),
+        2 => (1 << 28) - 1 + random.below(3),
+        3 => random.below(1 << 32),
+        bits => random.below(1 << (4 * bits)),
+    }
+}
+
+/// Records random events of all kinds on some strands, and reads them as they come.
+fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Recording) {
+    let mut random = Random(layout as u64 + 1);
+    let clock = Hands::default();
+    let rings = Rings::new(layout, Mode::Discard);
+    let collector = rings.collector(&clock);
+    let strands = [0, 9, 70, 255].map(strand);
+    let mut known = Vec::new();
+    for _ in 0..events {
+        let time = clock.0.get() + gap(&mut random);
+        clock.0.set(time);
+        let strand = strands[random.below(4) as usize];
+        let event = random_event(&mut random);
+        assert_eq!(collector.time(strand), Some(time));
+        record(&collector, strand, time, event);
+        known.push(Known {
+            time: time / layout.resolution() * layout.resolution(),
+            strand,
+            event,
+        });
+        collector.collect(strand);
+    }
+    (known, recording(layout, collector.streams()))
+}
+
+#[test]
+fn babeltrace_reads_every_event_and_timestamp() {
+    for (layout, endian) in LayoutName::ALL
+        .iter()
+        .zip(Endian::ALL.into_iter().cycle())
+        .chain([(&LayoutName::Clock19, Endian::Little)])
+    {
+        let place = Place::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
+        let (known, recording) = record_and_read(*layout, 3000);
+        assert_eq!((recording.events(), recording.lost()), (3000, 0));
+        let (read, stderr) = babeltrace::read(&place.trace(&recording, endian));
+        assert_eq!(stderr, "", "nothing is lost");
+        babeltrace::compare(&known, &read);
+    }
+}
+
+#[test]
+fn we_read_what_we_wrote() {
+    let place = Place::new("ctf-ours");
+    for endian in Endian::ALL {
+        for layout in [LayoutName::Clock19, LayoutName::Clock27] {
+            let (_, recording) = record_and_read(layout, 3000);
+            assert_eq!(
+                ctf::read(&place.trace(&recording, endian)).unwrap(),
+                recording
+            );
+        }
+    }
+}
+
+#[test]
+fn an_empty_trace() {
+    let place = Place::new("ctf-empty");
+    let recording = recording(LayoutName::Clock27, Vec::new());
+    let path = place.trace(&recording, Endian::Big);
+    assert_eq!(ctf::read(&path).unwrap(), recording);
+    let (read, stderr) = babeltrace::read(&path);
+    assert_eq!((read.len(), &*stderr), (0, ""));
+}
+
+/// Records more than a ring holds, before anything is read and once more after.
+fn overrun(mode: Mode) -> (Vec<Known>, Recording) {
+    let layout = LayoutName::Clock27;
+    let mut random = Random(7);
+    let clock = Hands::default();
+    let rings = Rings::new(layout, mode);
+    let collector = rings.collector(&clock);
+    let mut known = Vec::new();
+    let mut more = |events| {
+        for _ in 0..events {
+            let time = clock.0.get() + gap(&mut random);
+            clock.0.set(time);
+            let event = random_event(&mut random);
+            record(&collector, strand(9), time, event);
+            known.push(Known {
+                time,
+                strand: strand(9),
+                event,
+            });
+        }
+        collector.collect(strand(9));
+    };
+    more(4000);
+    more(10);
+    more(5000);
+    more(100);
+    more(3000);
+    (known, recording(layout, collector.streams()))
+}
+
+#[test]
+fn babeltrace_knows_what_was_lost() {
+    for (mode, endian) in [
+        (Mode::Overwrite, Endian::Big),
+        (Mode::Discard, Endian::Little),
+    ] {
+        let place = Place::new(&format!("ctf-lost-{mode:?}"));
+        let (known, recording) = overrun(mode);
+        let lost: Vec<u64> = recording.streams[0].gaps().map(|(_, lost)| lost).collect();
+        assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
+        let path = place.trace(&recording, endian);
+        let (read, stderr) = babeltrace::read(&path);
+        // In the order of gaps: so many events between the one before and the one behind.
+        assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
+        assert_eq!(
+            read.len() as u64 + lost.iter().sum::<u64>(),
+            known.len() as u64
+        );
+        let mut left = Vec::new();
+        let mut next = 0;
+        for entry in &recording.streams[0].entries {
+            match entry {
+                simulator::events::Entry::Lost(lost) => next += *lost as usize,
+                simulator::events::Entry::Event(_) => {
+                    left.push(known[next]);
+                    next += 1;
+                }
+            }
+        }
+        assert_eq!(next, known.len());
+        babeltrace::compare(&left, &read);
+        assert_eq!(ctf::read(&path).unwrap(), recording);
+    }
+}

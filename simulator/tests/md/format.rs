@@ -1,0 +1,118 @@
+//! The binary format, written out.
+
+use platform::md::Md;
+use simulator::md::{Description, Node, Property, Unfit, Value, parse};
+
+use crate::{built, machine};
+
+const SOURCE: &str = r#"
+[root]
+fwd = ["unit"]
+
+[unit]
+id = 0x0123456789abcdef
+name = "abc"
+key = { data = "01 02 03" }
+fwd = ["unit"]
+none = { data = "" }
+"#;
+
+#[rustfmt::skip]
+const BYTES: &[u8] = &[
+    // Header: version 1.0; 11 elements, 32 bytes of names, 16 of data.
+    0, 1, 0, 0,  0, 0, 0, 0xb0,  0, 0, 0, 0x20,  0, 0, 0, 0x10,
+    // 0: node root, the next is 3; its arc fwd to 3; its end.
+    b'N', 4, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 3,
+    b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
+    b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
+    // 3: node unit, the next would be 10; a number, a string, data, an arc whose name is there already, no data; its end.
+    b'N', 4, 0, 0,  0, 0, 0, 9,     0, 0, 0, 0, 0, 0, 0, 10,
+    b'v', 2, 0, 0,  0, 0, 0, 14,    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+    b's', 4, 0, 0,  0, 0, 0, 17,    0, 0, 0, 4,  0, 0, 0, 0,
+    b'd', 3, 0, 0,  0, 0, 0, 22,    0, 0, 0, 3,  0, 0, 0, 8,
+    b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
+    b'd', 4, 0, 0,  0, 0, 0, 26,    0, 0, 0, 0,  0, 0, 0, 16,
+    b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
+    // 10: the list ends.
+    0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 0,
+    // Names, padded to 16 bytes.
+    b'r', b'o', b'o', b't', 0, b'f', b'w', b'd', 0, b'u', b'n', b'i', b't', 0, b'i', b'd',
+    0, b'n', b'a', b'm', b'e', 0, b'k', b'e', b'y', 0, b'n', b'o', b'n', b'e', 0, 0,
+    // Data, each padded to 8.
+    b'a', b'b', b'c', 0, 0, 0, 0, 0,  1, 2, 3, 0, 0, 0, 0, 0,
+];
+
+#[test]
+fn as_it_is_written_out() {
+    let bytes = built(SOURCE);
+    for (number, (row, expected)) in bytes.chunks(16).zip(BYTES.chunks(16)).enumerate() {
+        assert_eq!(row, expected, "bytes from {:#x}", number * 16);
+    }
+    assert_eq!(bytes.len(), BYTES.len());
+    let read = Description::read(Md::new(BYTES).unwrap());
+    assert_eq!(read, parse(SOURCE).unwrap());
+}
+
+#[test]
+fn a_hypervisor_description_begins_as_those_of_sun() {
+    // A T1 hypervisor description of Sun: N, 4, 0; "root" is the first name; the next node is 6, behind four arcs.
+    let bytes = built(&machine("t1"));
+    assert_eq!(bytes[..4], [0, 1, 0, 0]);
+    assert_eq!(bytes[16..32], *b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x06");
+    let sizes: Vec<usize> = bytes[4..16]
+        .chunks(4)
+        .map(|size| u32::from_be_bytes(size.try_into().unwrap()) as usize)
+        .collect();
+    assert_eq!(bytes.len(), 16 + sizes.iter().sum::<usize>());
+    assert!(sizes[0].is_multiple_of(16) && sizes[1].is_multiple_of(16));
+    // Numbers and arcs need no data.
+    assert_eq!(sizes[2], 0);
+}
+
+#[test]
+fn nothing() {
+    assert_eq!(
+        Description::default().build().unwrap(),
+        *b"\0\x01\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+    );
+}
+
+#[test]
+fn what_does_not_fit() {
+    let node = |name: &str, value| Description {
+        nodes: vec![Node {
+            name: name.to_owned(),
+            properties: vec![Property {
+                name: "p".to_owned(),
+                value,
+            }],
+        }],
+    };
+    let long = "n".repeat(256);
+    for (description, unfit) in [
+        (node(&long, Value::Number(0)), Unfit::LongName(long.clone())),
+        (
+            node("a\0b", Value::Number(0)),
+            Unfit::Nul("a\0b".to_owned()),
+        ),
+        (
+            node("a", Value::String("\0".to_owned())),
+            Unfit::Nul("\0".to_owned()),
+        ),
+        (node("a", Value::Arc(1)), Unfit::Arc(1)),
+    ] {
+        assert_eq!(description.build(), Err(unfit));
+    }
+    assert!(node(&long[1..], Value::Number(0)).build().is_ok());
+}
+
+#[test]
+fn what_was_removed_is_left_out() {
+    let mut bytes = built(SOURCE);
+    // The number of unit.
+    bytes[16 + 4 * 16] = b' ';
+    let read = Description::read(Md::new(&bytes).unwrap());
+    let mut expected = parse(SOURCE).unwrap();
+    expected.nodes[1].properties.remove(0);
+    assert_eq!(read, expected);
+}

@@ -1,0 +1,314 @@
+//! Guests and their rights: what a description can say, and what contradicts itself.
+
+use guest_abi::StrandId;
+use perfctr_service::{Grant, StrandRight};
+use simulator::md::Described;
+
+use crate::built;
+
+/// A hypervisor description of two guests with these properties, and two strands. Its elements: 0 root, 3 guests,
+/// 7 and 10 the strands, 13 the first guest.
+fn two(first: &str, second: &str) -> String {
+    format!(
+        r#"
+[root]
+fwd = ["guests"]
+[guests]
+fwd = ["guest-0", "guest-1"]
+[cpu-0]
+pid = 0
+[cpu-1]
+pid = 1
+[guest-0]
+resource_id = 3
+{first}
+[guest-1]
+resource_id = 4
+{second}
+"#
+    )
+}
+
+/// Where the first property of the first guest is, behind its `resource_id`: element 15.
+const FIRST: &str = "offset 0x100";
+/// Where the second guest is if the first has one property more than `resource_id`: element 17.
+const SECOND_NODE: &str = "offset 0x120";
+
+fn described(text: &str) -> Described {
+    Described::new(&built(text)).unwrap()
+}
+
+#[track_caller]
+fn rejected(text: &str, says: &str) {
+    let error = Described::new(&built(text)).unwrap_err();
+    assert_eq!(error.to_string(), says);
+}
+
+#[test]
+fn rights() {
+    let grant = |global, strand| Grant { global, strand };
+    for (properties, expected) in [
+        ("", Grant::NONE),
+        ("perf-counters = \"\"", Grant::NONE),
+        ("perf-counters = \"global\"", grant(true, StrandRight::None)),
+        (
+            "perf-counters = \"strand\"",
+            grant(false, StrandRight::Strand),
+        ),
+        (
+            "perf-counters = \"htstrand\"",
+            grant(false, StrandRight::HtStrand),
+        ),
+        (
+            "perf-counters = \"global,strand\"",
+            grant(true, StrandRight::Strand),
+        ),
+        (
+            "perf-counters = \"htstrand,global\"",
+            grant(true, StrandRight::HtStrand),
+        ),
+        ("perfctraccess = 0", Grant::NONE),
+        ("perfctraccess = 1", grant(true, StrandRight::Strand)),
+        (
+            "perfctraccess = 0x8000000000000000",
+            grant(true, StrandRight::Strand),
+        ),
+        ("perfctrhtaccess = 1", Grant::NONE),
+        ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
+        ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
+        (
+            "perfctraccess = 1\nperfctrhtaccess = 0",
+            grant(true, StrandRight::Strand),
+        ),
+        // LDoms' property wins, whatever the others are.
+        (
+            "perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"",
+            grant(false, StrandRight::Strand),
+        ),
+        ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
+    ] {
+        let guests = described(&two(properties, "")).guests;
+        assert_eq!(guests[0].config.grant, expected, "{properties}");
+        assert_eq!(guests[1].config.grant, Grant::NONE);
+    }
+}
+
+#[test]
+fn rights_that_make_no_sense() {
+    for (properties, says) in [
+        (
+            "perf-counters = \"all\"",
+            "perf-counters has 'all', expected global, strand or htstrand",
+        ),
+        (
+            "perf-counters = \"global,\"",
+            "perf-counters has '', expected global, strand or htstrand",
+        ),
+        (
+            "perf-counters = \"global, strand\"",
+            "perf-counters has ' strand', expected global, strand or htstrand",
+        ),
+        (
+            "perf-counters = \"Global\"",
+            "perf-counters has 'Global', expected global, strand or htstrand",
+        ),
+        (
+            "perf-counters = \"strand,htstrand\"",
+            "perf-counters has both strand and htstrand, which exclude each other",
+        ),
+        (
+            "perf-counters = \"htstrand,global,strand\"",
+            "perf-counters has both strand and htstrand, which exclude each other",
+        ),
+        (
+            "perf-counters = \"global,global\"",
+            "perf-counters has global twice",
+        ),
+        (
+            "perf-counters = \"strand,strand\"",
+            "perf-counters has strand twice",
+        ),
+        (
+            "perf-counters = 1",
+            "property perf-counters is not a string",
+        ),
+        (
+            "perfctraccess = \"1\"",
+            "property perfctraccess is not a number",
+        ),
+        (
+            "perfctrhtaccess = { data = \"01\" }",
+            "property perfctrhtaccess is not a number",
+        ),
+        (
+            "perfctrcompatible = \"yes\"",
+            "property perfctrcompatible is not a number",
+        ),
+        ("gid = \"0\"", "property gid is not a number"),
+        ("name = 0", "property name is not a string"),
+    ] {
+        rejected(
+            &two(properties, ""),
+            &format!("{FIRST}: node guest: {says}"),
+        );
+    }
+    rejected(
+        &two("gid = [0, 1]", ""),
+        "offset 0x110: node guest: property gid is there twice",
+    );
+}
+
+#[test]
+fn one_holder_of_global() {
+    for second in ["perf-counters = \"global\"", "perfctraccess = 1"] {
+        rejected(
+            &two("perf-counters = \"global,strand\"", second),
+            &format!(
+                "{SECOND_NODE}: node guest: has global, as the guest at 0xe0; one guest of a machine can"
+            ),
+        );
+    }
+}
+
+#[test]
+fn strands() {
+    let of = |text: &str| -> Vec<Vec<usize>> {
+        let guests = described(text).guests.into_iter();
+        guests
+            .map(|guest| guest.config.strands.iter().map(StrandId::index).collect())
+            .collect()
+    };
+    assert_eq!(of(&two("", "")), [[], []] as [[usize; 0]; 2]);
+    assert_eq!(
+        of(&two("fwd = [\"cpu-1\"]", "fwd = [\"cpu-0\"]")),
+        [[1], [0]]
+    );
+    let back = |text: String| text.replace("pid = 1\n", "pid = 1\nback = [\"guest-0\"]\n");
+    assert_eq!(of(&back(two("", "fwd = [\"cpu-0\"]"))), [[1], [0]]);
+    assert_eq!(
+        of(&back(two("fwd = [\"cpu-0\", \"cpu-1\"]", ""))),
+        [vec![0, 1], vec![]]
+    );
+    // Arcs to and from other nodes say nothing of strands.
+    let others = two(
+        "fwd = [\"guests\", \"root\", \"guest-0\"]",
+        "back = [\"cpu-0\"]",
+    );
+    assert_eq!(of(&others), [[], []] as [[usize; 0]; 2]);
+}
+
+#[test]
+fn strands_that_contradict() {
+    let shared = ": node guest: strand 0 belongs to an earlier guest, too";
+    rejected(
+        &two("fwd = [\"cpu-0\"]", "fwd = [\"cpu-1\", \"cpu-0\"]"),
+        &format!("{SECOND_NODE}{shared}"),
+    );
+    let back = |text: String| text.replace("pid = 0\n", "pid = 0\nback = [\"guest-1\"]\n");
+    rejected(
+        &back(two("fwd = [\"cpu-0\"]", "")),
+        &format!("offset 0x130{shared}"),
+    );
+    let both = "pid = 0\nback = [\"guest-0\", \"guest-1\"]\n";
+    rejected(
+        &two("", "").replace("pid = 0\n", both),
+        &format!("offset 0x130{shared}"),
+    );
+    // The second cpu is element 10.
+    rejected(
+        &two("", "").replace("pid = 1", "pid = 0"),
+        "offset 0xb0: node cpu: pid 0 is there twice",
+    );
+    rejected(
+        &two("", "").replace("pid = 1", "pid = 256"),
+        "offset 0xb0: node cpu: pid 256, expected a strand from 0 to 255",
+    );
+    rejected(
+        &two("", "").replace("pid = 1", "pid = 0xffffffffffffffff"),
+        "offset 0xb0: node cpu: pid 18446744073709551615, expected a strand from 0 to 255",
+    );
+    rejected(
+        &two("", "").replace("pid = 1", "id = 1"),
+        "offset 0xb0: node cpu: has no property pid",
+    );
+}
+
+#[test]
+fn strands_of_the_machine() {
+    let machine = r#"
+[root]
+fwd = ["guests", "platform", "vf-nodes"]
+[platform]
+name = "SUNW,T5240"
+[vf-nodes]
+fwd = ["vf-node"]
+[vf-node]
+id = 0
+[guests]
+fwd = ["guest"]
+[guest]
+resource_id = 0
+fwd = ["cpu"]
+[cpu]
+pid = 63
+"#;
+    assert_eq!(described(machine).guests.len(), 1);
+    rejected(
+        &machine.replace("63", "64"),
+        "offset 0x160: node cpu: pid 64, expected a strand from 0 to 63",
+    );
+}
+
+#[test]
+fn guests_that_contradict() {
+    rejected(
+        &two("", "").replace("resource_id = 4", "resource_id = 3"),
+        "offset 0x110: node guest: resource_id 3 is there twice",
+    );
+    // The same one twice.
+    rejected(
+        &two("", "").replace("\"guest-1\"]", "\"guest-0\"]"),
+        "offset 0xe0: node guest: resource_id 3 is there twice",
+    );
+    rejected(
+        &two("", "").replace("resource_id = 3", "gid = 3"),
+        "offset 0xe0: node guest: has no property resource_id",
+    );
+    rejected(
+        &two("", "").replace("[\"guests\"]", "[\"guests\", \"guests\"]"),
+        "offset 0x10: node root: has two arcs to nodes guests, expected one",
+    );
+}
+
+#[test]
+fn as_many_guests_as_strands() {
+    let many = |count: usize| {
+        let arcs: Vec<String> = (0..count)
+            .map(|guest| format!("\"guest-{guest}\""))
+            .collect();
+        let mut text = format!(
+            "[root]\nfwd = [\"guests\"]\n[guests]\nfwd = [{}]\n",
+            arcs.join(", ")
+        );
+        for guest in 0..count {
+            text += &format!("[guest-{guest}]\nresource_id = {guest}\n");
+        }
+        text
+    };
+    let all = described(&many(256)).guests;
+    assert!(all.iter().map(|guest| guest.resource_id).eq(0..256));
+    rejected(
+        &many(257),
+        "offset 0x40: node guests: has more than 256 guests",
+    );
+}
+
+#[test]
+fn names() {
+    let guests = described(&two("name = \"primary\"\ngid = 7", "")).guests;
+    let told: Vec<_> = guests
+        .iter()
+        .map(|guest| (&*guest.name, guest.resource_id, guest.gid))
+        .collect();
+    assert_eq!(told, [("primary", 3, Some(7)), ("guest4", 4, None)]);
+}

@@ -1,0 +1,43 @@
+//! Machine descriptions: sources, the binary format, and what they say.
+
+mod format;
+mod guests;
+mod machines;
+mod properties;
+mod source;
+
+use std::fs;
+use std::path::Path;
+
+use simulator::md::parse;
+
+/// The text of a source in `simulator/machines`, without the comments.
+pub(crate) fn machine(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("machines/{name}.toml"));
+    let text = fs::read_to_string(path).unwrap();
+    let start = text.find("\n[root]").unwrap() + 1;
+    assert!(
+        text[..start]
+            .lines()
+            .all(|line| line.is_empty() || line.starts_with("# "))
+    );
+    text[start..].to_owned()
+}
+
+/// The binary description of a source.
+pub(crate) fn built(text: &str) -> Vec<u8> {
+    parse(text).unwrap().build().unwrap()
+}
+
+/// All sources in `simulator/machines`.
+pub(crate) const MACHINES: [&str; 9] = [
+    "maramba-1",
+    "maramba-2",
+    "batoka-1",
+    "batoka-2",
+    "batoka-3",
+    "batoka-4",
+    "batoka-4-disabled",
+    "guest",
+    "t1",
+];

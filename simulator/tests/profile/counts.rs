@@ -1,0 +1,154 @@
+//! Counts of both units beside the truth.
+
+use std::fmt::Write;
+
+use guest_abi::event::SparcEvent;
+use platform::models::r10000::R10000Event;
+use simulator::profile::Unit;
+
+use crate::{every, profile};
+
+/// A program on 20 pages, every other instruction of which loads, stores or does both, here and there in 4 MB: every
+/// kind of miss, and lines written back.
+fn program() -> String {
+    let mut text = String::new();
+    for number in 0_u64..12_000 {
+        let data = 0x100_0000 + number * 0x9e37_79b9 % 0x40_0000;
+        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number * 7 % 20_000 * 4);
+        let _ = match number % 8 {
+            0 | 4 => writeln!(text, " L {data:x},8"),
+            2 => writeln!(text, " S {data:x},8"),
+            6 => writeln!(text, " M {data:x},8"),
+            _ => Ok(()),
+        };
+    }
+    text
+}
+
+/// Every event by itself: the guest counts what happened, samples stand for it, and an event without a model says so.
+fn all_events<'a>(unit: Unit, names: impl Iterator<Item = (String, &'a str)>) {
+    let program = program();
+    let mut happened = 0;
+    for (selector, name) in names {
+        let report = profile(unit, &program, &selector, every(7)).unwrap();
+        let event = &report.first;
+        assert_eq!((report.unit, event.event), (unit.name(), name));
+        assert_eq!(
+            (event.count, event.count_error),
+            (event.exact_count, Some(0)),
+            "{name}"
+        );
+        assert_eq!(event.lost, 0, "{name}");
+        assert_eq!(event.modelled, event.exact_count > 0, "{name}");
+        let (samples, missed) = (event.samples, event.missed);
+        // Overflows of a strand come one by one; an R10000 may be past several when it can be interrupted.
+        assert_eq!(samples + missed, event.count / 7, "{name}");
+        let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
+        assert_eq!(stand_for, (samples + missed) * 7, "{name}");
+        let exact: u64 = event.rows.iter().map(|row| row.exact).sum();
+        assert_eq!(exact, event.exact_count, "{name}");
+        happened += u64::from(event.modelled);
+    }
+    assert!(happened >= 10, "{happened}");
+}
+
+#[test]
+fn every_event_of_a_strand() {
+    let names = SparcEvent::ALL.iter().map(|event| event.name());
+    all_events(Unit::Sparc, names.map(|name| (name.to_owned(), name)));
+}
+
+#[test]
+fn every_event_of_an_r10000() {
+    let events = R10000Event::ALL.iter().enumerate();
+    all_events(
+        Unit::R10000,
+        events.map(|(number, event)| (number.to_string(), event.name())),
+    );
+}
+
+/// 12,000 instructions: 3,000 load, 1,500 store, 1,500 do both.
+#[test]
+fn instructions_by_what_they_do() {
+    let counts = |unit, events: &str| -> Vec<u64> {
+        let report = profile(unit, &program(), events, every(100)).unwrap();
+        report.events().map(|event| event.count).collect()
+    };
+    assert_eq!(counts(Unit::Sparc, "Instr_cnt,Instr_ld"), [12_000, 3_000]);
+    assert_eq!(counts(Unit::Sparc, "Instr_st,Atomics"), [1_500, 1_500]);
+    assert_eq!(
+        counts(Unit::R10000, "graduated_instructions,graduated_loads"),
+        [12_000, 4_500]
+    );
+    assert_eq!(
+        counts(Unit::R10000, "issued stores,Graduated stores"),
+        [3_000, 3_000]
+    );
+}
+
+/// Two events of one counter, and a third that fits the other one: the two take turns.
+#[test]
+fn more_events_than_counters_take_turns() {
+    // The same things happen all the time, so that every turn is like the others.
+    let program = program().repeat(20);
+    for (unit, events) in [
+        (
+            Unit::Sparc,
+            "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX",
+        ),
+        (Unit::R10000, "25,26,18,2"),
+    ] {
+        let report = profile(unit, &program, events, every(31)).unwrap();
+        assert_eq!(report.events().count(), events.split(',').count());
+        for event in report.events() {
+            let name = event.event;
+            let error = event.count_error.unwrap();
+            assert!(
+                error > 0 && error < event.exact_count / 10,
+                "{name}: {error}"
+            );
+            let apart = event.count.abs_diff(event.exact_count);
+            assert!(apart <= 4 * error, "{name}: {apart} is not {error}");
+            assert!(event.samples > 100 && event.lost == 0, "{name}");
+            assert!(event.total_variation < 0.3, "{name}");
+        }
+    }
+}
+
+/// Names that both counters know go where there is room, so nothing takes turns.
+#[test]
+fn both_counters_are_used() {
+    for events in [
+        "cycles,issued_loads",
+        "cycles,graduated_loads",
+        "cycles,graduated_instructions",
+        "cycles,cycles",
+        "graduated_loads,instructions",
+    ] {
+        let report = profile(Unit::R10000, &program(), events, every(100)).unwrap();
+        for event in report.events() {
+            assert_eq!(
+                (event.count, event.count_error),
+                (event.exact_count, Some(0)),
+                "{events}"
+            );
+        }
+    }
+}
+
+/// More samples between two ticks of the timer than the guest has room for.
+#[test]
+fn samples_that_are_lost_are_counted() {
+    let program = crate::fetches((0..100_000).map(|step| 0x1000 + step % 8 * 4));
+    for unit in Unit::ALL {
+        let report = profile(unit, &program, "instructions", every(1)).unwrap();
+        let event = &report.first;
+        assert!(event.lost > 0, "{unit:?}");
+        assert_eq!(
+            event.samples + event.lost + event.missed,
+            100_000,
+            "{unit:?}"
+        );
+        assert_eq!(event.count, 100_000, "the count is right nevertheless");
+    }
+}

@@ -1,0 +1,166 @@
+//! Files: plain and compressed, whole, cut off and damaged.
+
+use std::fs;
+use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
+
+use simulator::recording::{Progress, RecordingReader};
+
+use crate::{gzip, read, read_text, zstd};
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn files_say_how_far_they_are_read() {
+    let text = "I  04001090,3\n".repeat(100_000);
+    for bytes in [
+        text.clone().into_bytes(),
+        gzip(text.as_bytes()),
+        zstd(text.as_bytes()),
+    ] {
+        // The name says nothing.
+        let path = file("progress.xz", &bytes);
+        let total = Some(bytes.len() as u64);
+        let mut reader = RecordingReader::open(&path).unwrap();
+        let before = reader.progress();
+        assert!(before.read >= 6 && before.total == total, "{before:?}");
+        let (mut block, mut count) = (Vec::new(), 0);
+        while reader.next_block(&mut block).unwrap() {
+            count += block.len();
+        }
+        assert_eq!(count, 100_000);
+        assert_eq!(
+            reader.progress(),
+            Progress {
+                read: bytes.len() as u64,
+                total
+            }
+        );
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn files_that_are_no_traces_are_refused() {
+    let a_trace =
+        "a trace as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
+    let refused = |path: &str, found: &str| {
+        let error = RecordingReader::open(path).err().expect(path).to_string();
+        assert_eq!(error, format!("{path}: found {found}, expected {a_trace}"));
+    };
+    refused("/nonexistent/refs.txt", "no such file");
+    refused(env!("CARGO_TARGET_TMPDIR"), "a directory");
+    for (name, bytes, found) in [
+        ("a.gz", &b"\xfd7zXZ\0\0\0"[..], "a file compressed with xz"),
+        ("b.gz", b"BZh91AY&SY", "a file compressed with bzip2"),
+    ] {
+        let path = file(name, bytes);
+        refused(path.to_str().unwrap(), found);
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn several_members_and_frames_are_one_trace() {
+    let (first, second) = (
+        &b"I  04001090,3\n L 1ffe"[..],
+        &b"ffe7c8,8\nI  04001093,1\n"[..],
+    );
+    let expected = read_text("I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n").unwrap();
+    assert_eq!(expected.len(), 3);
+    assert_eq!(
+        read(Cursor::new([gzip(first), gzip(second)].concat())).unwrap(),
+        expected
+    );
+    // A frame to skip: magic number, length 3, 3 bytes.
+    let skippable = b"\x53\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+    let frames = [
+        skippable.clone(),
+        zstd(first),
+        skippable.clone(),
+        zstd(second),
+        skippable,
+    ]
+    .concat();
+    assert_eq!(read(Cursor::new(frames.clone())).unwrap(), expected);
+    let error = read(Cursor::new(frames[..frames.len() - 1].to_vec()))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "refs:4: found zstd data that is damaged or cut off, expected the rest of the trace"
+    );
+}
+
+#[test]
+fn compressed_files_that_are_cut_off_are_errors() {
+    let text = "I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n".repeat(20);
+    for (whole, format) in [
+        (gzip(text.as_bytes()), "gzip"),
+        (zstd(text.as_bytes()), "zstd"),
+    ] {
+        assert_eq!(read(Cursor::new(whole.clone())).unwrap().len(), 60);
+        for length in 0..whole.len() {
+            let error = read(Cursor::new(whole[..length].to_vec()))
+                .expect_err("cut off")
+                .to_string();
+            // Less than four bytes are not known as what they were.
+            let found = format!(
+                "found {format} data that is damaged or cut off, expected the rest of the trace"
+            );
+            assert!(
+                length < 4 || error.ends_with(&found),
+                "{length} bytes: {error}"
+            );
+        }
+    }
+}
+
+/// A stream that breaks off with an error of the system.
+struct Broken;
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(5))
+    }
+}
+
+#[test]
+fn errors_of_the_system_are_named() {
+    let error = read(Cursor::new("I  04001090,3\n").chain(Broken))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("refs:2: found unreadable data (Input/output error"),
+        "{error}"
+    );
+    let error = read(Broken).unwrap_err().to_string();
+    assert!(
+        error.starts_with("refs: found unreadable data (Input/output error"),
+        "{error}"
+    );
+}
+
+#[test]
+fn compressed_files_that_are_damaged_are_errors_or_the_same() {
+    let text: String = (0..100u64)
+        .map(|at| format!("I  {:08x},{}\n", at * at * 977, at % 15 + 1))
+        .collect();
+    let expected = read_text(&text).unwrap();
+    for whole in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
+        for at in 0..whole.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= flip;
+                if let Ok(references) = read(Cursor::new(damaged)) {
+                    assert!(references == expected, "byte {at} flipped by {flip:#x}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Traces: the format, blocks, files, the bundled recording.
+
+mod blocks;
+mod bundled;
+mod files;
+mod format;
+mod properties;
+
+use std::io::{Cursor, Read, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use simulator::recording::{Kind, RecordingError, RecordingReader, Reference};
+
+pub(crate) fn blocks(mut reader: RecordingReader) -> Result<Vec<Vec<Reference>>, RecordingError> {
+    let (mut blocks, mut block) = (Vec::new(), Vec::new());
+    while reader.next_block(&mut block)? {
+        blocks.push(block.clone());
+    }
+    assert!(block.is_empty());
+    Ok(blocks)
+}
+
+pub(crate) fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
+    RecordingReader::from_reader("refs", stream, None)
+        .and_then(blocks)
+        .map(|blocks| blocks.concat())
+}
+
+pub(crate) fn read_text(text: &str) -> Result<Vec<Reference>, RecordingError> {
+    read(Cursor::new(text.to_owned()))
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    compress_to_vec(bytes, CompressionLevel::Fastest)
+}
+
+pub(crate) fn reference(kind: Kind, address: u64, size: u16) -> Reference {
+    Reference {
+        address,
+        size,
+        kind,
+    }
+}

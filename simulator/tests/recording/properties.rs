@@ -1,0 +1,85 @@
+//! What holds for any input.
+
+use std::io::{self, Cursor, Read};
+
+use proptest::prelude::*;
+use simulator::recording::{Kind, RecordingWriter, Reference};
+
+use crate::{gzip, read, read_text, zstd};
+
+/// A stream that comes in pieces of given lengths.
+struct Pieces(Cursor<Vec<u8>>, Vec<usize>, usize);
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.2 += 1;
+        let length = self.1[self.2 % self.1.len()].min(buffer.len());
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+fn data() -> impl Strategy<Value = Reference> {
+    let kind = prop_oneof![
+        6 => Just(Kind::FetchOther), 3 => Just(Kind::Load), 2 => Just(Kind::Store), 1 => Just(Kind::Modify)
+    ];
+    let address = (any::<u64>(), 0..64u32).prop_map(|(address, shift)| address >> shift);
+    (kind, address, prop_oneof![4 => 1..17u16, 1 => 1..4097u16]).prop_map(
+        |(kind, address, size)| Reference {
+            address,
+            size,
+            kind,
+        },
+    )
+}
+
+/// What fetches should say, worked out from behind.
+fn classified(mut references: Vec<Reference>) -> Vec<Reference> {
+    let (mut loads, mut stores) = (false, false);
+    for reference in references.iter_mut().rev() {
+        match reference.kind {
+            Kind::Load => loads = true,
+            Kind::Store => stores = true,
+            Kind::Modify => (loads, stores) = (true, true),
+            _ => {
+                reference.kind = match (loads, stores) {
+                    (false, false) => Kind::FetchOther,
+                    (true, false) => Kind::FetchLoad,
+                    (false, true) => Kind::FetchStore,
+                    (true, true) => Kind::FetchModify,
+                };
+                (loads, stores) = (false, false);
+            }
+        }
+    }
+    references
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(
+        references in prop::collection::vec(data(), 1..300),
+        pieces in prop::collection::vec(1..40usize, 1..8),
+    ) {
+        let expected = classified(references);
+        let mut writer = RecordingWriter::new(Vec::new());
+        writer.write(&expected).unwrap();
+        let text = writer.into_inner();
+        prop_assert_eq!(&read(Cursor::new(gzip(&text))).unwrap(), &expected);
+        prop_assert_eq!(&read(Cursor::new(zstd(&text))).unwrap(), &expected);
+        prop_assert_eq!(&read(Pieces(Cursor::new(text), pieces, 0)).unwrap(), &expected);
+    }
+
+    #[test]
+    fn no_bytes_panic(head in 0..5usize, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let magic: [&[u8]; 5] = [b"", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18", b"=="];
+        let _ = read(Cursor::new([magic[head], &bytes].concat()));
+    }
+
+    #[test]
+    fn no_lines_panic(lines in prop::collection::vec("([ ILSM=*-]{0,4}[0-9a-fA-F]{0,18},{0,2}[0-9]{0,5}\r?\n?)", 0..60)) {
+        let count = lines.concat().lines().count() as u64;
+        if let Err(error) = read_text(&lines.concat()) {
+            prop_assert!(error.line().is_none_or(|line| (1..=count).contains(&line)), "{}", error);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Flame graphs: stacks of frames, folded to one line each, and the picture that the `inferno` crate draws of them.
+//!
+//! A recording does not tell who called whom. So a stack is a function and what is inlined in it, where the symbols come
+//! with debugging information; below it stands the event, if there are several.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anyhow::{Context, ensure};
+use inferno::flamegraph::{self, Options};
+
+use simulator::profile::report::Report;
+use simulator::profile::rows::Place;
+use simulator::profile::symbols::Symbols;
+
+/// The stacks of all samples: frames from the outermost on, apart by semicolons, and the number of samples.
+///
+/// # Errors
+/// There is no sample.
+pub fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Result<Vec<String>> {
+    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
+    for event in report.events() {
+        let root = (!report.further_events.is_empty()).then(|| event.event.to_owned());
+        for (address, weight) in event.taken() {
+            let frames = root
+                .clone()
+                .into_iter()
+                .chain([Place::of(*address, symbols).name()])
+                .chain(symbols.map_or_else(Vec::new, |symbols| symbols.inlined(*address)));
+            let frames: Vec<_> = frames.map(|frame| frame.replace(';', ":")).collect();
+            *stacks.entry(frames.join(";")).or_default() += weight.samples;
+        }
+    }
+    ensure!(
+        !stacks.is_empty(),
+        "no sample was taken, and a flame graph needs some"
+    );
+    let lines = stacks.into_iter();
+    Ok(lines
+        .map(|(stack, samples)| format!("{stack} {samples}"))
+        .collect())
+}
+
+/// Writes the stacks as text.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Result<()> {
+    stacks
+        .iter()
+        .try_for_each(|line| writeln!(output, "{line}"))
+}
+
+/// Draws the stacks.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn write_svg(
+    output: &mut impl Write,
+    report: &Report,
+    stacks: &[String],
+) -> anyhow::Result<()> {
+    let names: Vec<_> = report.events().map(|event| event.event).collect();
+    let mut options = Options::default();
+    options.title = format!("{}: {}", report.program, names.join(", "));
+    options.count_name = "samples".to_owned();
+    options.hash = true;
+    options.deterministic = true;
+    flamegraph::from_lines(&mut options, stacks.iter().map(String::as_str), output)
+        .context("the flame graph")
+}

@@ -1,0 +1,94 @@
+//! A profile as `perf report` shows one.
+
+use std::io::{self, Write};
+
+use simulator::profile::report::{EventProfile, Report};
+use simulator::profile::rows::Row;
+
+use crate::table::{Align, Table};
+
+/// Prints a report in the form that `perf report` has.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn print(output: &mut impl Write, report: &Report) -> io::Result<()> {
+    writeln!(output, "# {}: {}", report.unit, report.processor)?;
+    writeln!(
+        output,
+        "# {}: {} instructions in {} cycles",
+        report.program, report.instructions, report.cycles
+    )?;
+    for event in report.events() {
+        print_event(output, event, report.randomised)?;
+    }
+    Ok(())
+}
+
+fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) -> io::Result<()> {
+    let about = if randomised { "about " } else { "" };
+    let EventProfile {
+        event: name,
+        samples,
+        period,
+        lost,
+        count,
+        exact_count,
+        ..
+    } = event;
+    let estimate = match event.count_error {
+        Some(0) => String::new(),
+        Some(error) => format!(" +- {error} from {} counted", event.counted),
+        None => format!(" +- ? from {} counted", event.counted),
+    };
+    writeln!(output, "#")?;
+    writeln!(
+        output,
+        "# Samples: {samples} of event '{name}', one for {about}{period}, lost: {lost}"
+    )?;
+    writeln!(
+        output,
+        "# Event count: {count}{estimate}, in truth: {exact_count}"
+    )?;
+    writeln!(output, "#")?;
+    if event.samples > 0 {
+        let place = match event.rows_by {
+            "function" => "Function",
+            _ => "Page",
+        };
+        let mut table = Table::new(&[
+            ("Overhead", Align::Right),
+            ("In truth", Align::Right),
+            ("Samples", Align::Right),
+            ("Event count", Align::Right),
+            (place, Align::Left),
+        ]);
+        for row in event.rows.iter().filter(|row| row.samples > 0) {
+            table.row([
+                format!("{:.2}%", row.percent),
+                format!("{:.2}%", row.exact_percent),
+                row.samples.to_string(),
+                row.events.to_string(),
+                row.name.clone(),
+            ]);
+        }
+        for (number, line) in table.to_string().lines().enumerate() {
+            let mark = if number == 0 { '#' } else { ' ' };
+            writeln!(output, "{mark} {line}")?;
+        }
+        writeln!(output, "#")?;
+    }
+    let without: Vec<&Row> = event.rows.iter().filter(|row| row.samples == 0).collect();
+    if !without.is_empty() {
+        let percent: f64 = without.iter().map(|row| row.exact_percent).sum();
+        writeln!(
+            output,
+            "# Without a sample: {} more, {percent:.2}% in truth",
+            without.len()
+        )?;
+    }
+    writeln!(
+        output,
+        "# Total variation between samples and truth: {:.4} ({samples} random events: {:.4} on average)",
+        event.total_variation, event.total_variation_by_chance
+    )
+}

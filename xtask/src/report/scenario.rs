@@ -1,0 +1,152 @@
+//! What a person sees of a scenario.
+
+use std::io::{self, Write};
+
+use crate::report::sim::{hypercalls, totals};
+use crate::table::{Align, Table};
+use simulator::sim::scenario::{PhaseResults, ScenarioResults, StepResults};
+
+/// A step, and what followed from it.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn step(output: &mut impl Write, file: &str, step: &StepResults) -> io::Result<()> {
+    let StepResults {
+        at, line, action, ..
+    } = step;
+    writeln!(output, "At {at} references ({file}:{line}): {action}")?;
+    if let Some(reason) = &step.rejected {
+        writeln!(output, "  rejected: {reason}")?;
+    }
+    if let Some(awaited) = step.awaited {
+        writeln!(
+            output,
+            "  pending: {awaited} strands have a cross-call to take"
+        )?;
+        for pair in step.meanwhile.chunks(2) {
+            let answers: Vec<String> = (pair.iter())
+                .map(|asked| format!("{} for {}", asked.status, asked.register))
+                .collect();
+            let guest = pair.first().map_or("", |asked| asked.guest.as_str());
+            writeln!(output, "  meanwhile {guest} gets {}", answers.join(" and "))?;
+        }
+        for strand in &step.excused {
+            writeln!(output, "  strand {strand} does not take it, and is excused")?;
+        }
+        writeln!(output, "  complete after {} cross-calls", step.cross_calls)?;
+    }
+    for found in &step.found {
+        let zeros = if found.not_zero.is_empty() {
+            "all of them 0".to_owned()
+        } else {
+            format!("not 0 are {}", found.not_zero.join(", "))
+        };
+        writeln!(
+            output,
+            "  {} can read {} registers, {zeros}",
+            found.guest, found.registers
+        )?;
+    }
+    writeln!(output)
+}
+
+/// What was measured in a phase.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn phase(output: &mut impl Write, number: usize, phase: &PhaseResults) -> io::Result<()> {
+    writeln!(
+        output,
+        "Phase {number}, references {} to {}{}:\n",
+        phase.from,
+        phase.to,
+        match phase.out_of_service.join(", ") {
+            none if none.is_empty() => none,
+            out => format!("; out of service: {out}"),
+        }
+    )?;
+    for measured in &phase.guests {
+        let refused = match measured.refused {
+            0 => String::new(),
+            number => format!("; it may not use {number} units"),
+        };
+        writeln!(
+            output,
+            "guest {} ({}): {} counters{refused}",
+            measured.guest,
+            measured.grant,
+            measured.counters.len()
+        )?;
+        if !measured.counters.is_empty() {
+            write!(output, "{}", totals(&measured.counters))?;
+        }
+        writeln!(output)?;
+    }
+    output.flush()
+}
+
+/// The end: units, hypercalls, and whether all was right.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn end(output: &mut impl Write, results: &ScenarioResults) -> io::Result<()> {
+    let ScenarioResults {
+        references, cycles, ..
+    } = results;
+    writeln!(
+        output,
+        "After {references} references in {cycles} cycles of machine time:\n"
+    )?;
+    let mut table = Table::new(&[
+        ("unit", Align::Left),
+        ("state", Align::Left),
+        ("faults", Align::Right),
+        ("stuck", Align::Right),
+    ]);
+    for unit in &results.units {
+        let state = match (unit.in_service, unit.clean) {
+            (true, _) => "in service",
+            (false, true) => "out of service",
+            (false, false) => "out of service, not clean",
+        };
+        if !unit.in_service || unit.faults + unit.stuck > 0 {
+            let counts = [unit.faults, unit.stuck].map(|count| count.to_string());
+            let names = [unit.unit.clone(), state.to_owned()];
+            table.row(names.into_iter().chain(counts));
+        }
+    }
+    if table.is_empty() {
+        writeln!(output, "All units are in service, and none has faulted.\n")?;
+    } else {
+        writeln!(
+            output,
+            "Units that have faulted; all others are in service:\n"
+        )?;
+        writeln!(output, "{table}")?;
+    }
+    writeln!(output, "Hypercalls by guest and status:\n")?;
+    writeln!(
+        output,
+        "{}",
+        hypercalls(&results.hypercalls, &results.guests)
+    )?;
+    let counters = || {
+        (results.phases.iter())
+            .flat_map(|phase| &phase.guests)
+            .flat_map(|measured| &measured.counters)
+    };
+    let wrong = counters().filter(|counter| counter.measured != counter.truth);
+    match wrong.count() {
+        0 => writeln!(
+            output,
+            "Truth: {} counts in {} phases show exactly what happened.",
+            counters().count(),
+            results.phases.len()
+        ),
+        wrong => writeln!(
+            output,
+            "Truth: {wrong} of {} counts do not show what happened.",
+            counters().count()
+        ),
+    }
+}

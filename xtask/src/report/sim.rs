@@ -1,0 +1,209 @@
+//! What a person sees of a simulation, in the manner of `busstat` and `perf stat`.
+
+use std::io::{self, Write};
+
+use crate::table::{Align, Table};
+use simulator::sim::measure::{Pair, Place};
+use simulator::sim::results::{CounterResult, GuestResults, Hypercalls, Results};
+
+/// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
+pub struct Samples {
+    widths: [usize; 2],
+    header: bool,
+}
+
+/// Wide enough for a count of ten digits.
+const COUNT: usize = 10;
+
+fn instance(place: Place) -> String {
+    match place {
+        Place::Unit(unit) => unit.to_string(),
+        Place::Pic(strand) => format!("strand {strand} %pic"),
+    }
+}
+
+impl Samples {
+    /// For these counters.
+    #[must_use]
+    pub fn new(pairs: &[Pair]) -> Self {
+        let instance = pairs.iter().map(|pair| instance(pair.place).len());
+        let event = pairs
+            .iter()
+            .flat_map(|pair| pair.events.iter().map(|(_, name)| name.len()));
+        Self {
+            widths: [
+                instance.max().unwrap_or(0).max(8),
+                event.max().unwrap_or(0).max(6),
+            ],
+            header: false,
+        }
+    }
+
+    /// One line for each unit and strand.
+    ///
+    /// # Errors
+    /// `output` cannot be written.
+    pub fn print(
+        &mut self,
+        output: &mut impl Write,
+        references: u64,
+        pairs: &[Pair],
+    ) -> io::Result<()> {
+        let [instances, events] = self.widths;
+        if !self.header {
+            self.header = true;
+            writeln!(
+                output,
+                "{:>12}  {:<instances$}  {:<events$}  {:>COUNT$}  {:<events$}  {:>COUNT$}",
+                "references", "instance", "event0", "pic0", "event1", "pic1"
+            )?;
+        }
+        for pair in pairs {
+            let mut line = format!("{references:>12}  {:<instances$}", instance(pair.place));
+            for (counter, event) in &pair.events {
+                line += &format!("  {event:<events$}  {:>COUNT$}", pair.latest(*counter));
+            }
+            writeln!(output, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the totals, the hypercalls and the comparison with the truth.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn print(output: &mut impl Write, results: &Results) -> io::Result<()> {
+    let Results {
+        references, cycles, ..
+    } = results;
+    writeln!(
+        output,
+        "\nTotals after {references} references in {cycles} cycles of machine time:\n"
+    )?;
+    write!(output, "{}", totals(&results.counters))?;
+    writeln!(output, "\nHypercalls by guest and status:\n")?;
+    write!(
+        output,
+        "{}",
+        hypercalls(&results.hypercalls, &results.guests)
+    )?;
+    let counters = results.counters.len();
+    if results.truth_matches {
+        writeln!(
+            output,
+            "\nTruth: all {counters} counters show exactly what happened."
+        )?;
+        return Ok(());
+    }
+    let wrong: Vec<&CounterResult> = results
+        .counters
+        .iter()
+        .filter(|counter| counter.measured != counter.truth)
+        .collect();
+    writeln!(
+        output,
+        "\nTruth: {} of {counters} counters do not show what happened:\n",
+        wrong.len()
+    )?;
+    let mut table = Table::new(&[
+        ("register", Align::Left),
+        ("strand", Align::Right),
+        ("counter", Align::Right),
+        ("event", Align::Left),
+        ("measured", Align::Right),
+        ("truth", Align::Right),
+    ]);
+    for counter in wrong {
+        table.row([
+            counter.name.to_owned(),
+            counter
+                .strand
+                .map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
+            counter.counter.to_string(),
+            counter.event.to_owned(),
+            counter.measured.to_string(),
+            counter.truth.to_string(),
+        ]);
+    }
+    write!(output, "{table}")
+}
+
+/// One line for each event: the sum over all units that count it, measured and true.
+pub fn totals(counters: &[CounterResult]) -> Table {
+    let class = |counter: &CounterResult| match counter.name.split_once('_') {
+        _ if counter.perfreg.is_none() => "%pic of a strand",
+        Some((place, _)) if place.starts_with("NODE") => "DRAM channel",
+        Some((_, unit)) if unit.starts_with("LPU") => "hub, LPU",
+        Some((_, unit)) if unit.starts_with("GPD") => "hub, GPD",
+        _ => "hub, ASU",
+    };
+    let mut rows: Vec<(&str, &str, [u64; 3])> = Vec::new();
+    for counter in counters {
+        let (class, event) = (class(counter), counter.event);
+        let index = rows
+            .iter()
+            .position(|(c, e, _)| (*c, *e) == (class, event))
+            .unwrap_or_else(|| {
+                rows.push((class, event, [0; 3]));
+                rows.len() - 1
+            });
+        let (_, _, [instances, measured, truth]) = &mut rows[index];
+        *instances += 1;
+        *measured += counter.measured;
+        *truth += counter.truth;
+    }
+    let mut table = Table::new(&[
+        ("counted in", Align::Left),
+        ("event", Align::Left),
+        ("counters", Align::Right),
+        ("measured", Align::Right),
+        ("truth", Align::Right),
+    ]);
+    for (class, event, numbers) in rows {
+        let numbers = numbers.map(|number| number.to_string());
+        table.row([class, event].into_iter().map(str::to_owned).chain(numbers));
+    }
+    table
+}
+
+/// One line for each guest, and one for each class of registers that it asked for.
+pub fn hypercalls(all: &Hypercalls, guests: &[GuestResults]) -> Table {
+    let statuses: Vec<&String> = all.by_status.keys().collect();
+    let mut header = vec![
+        ("guest", Align::Left),
+        ("grant", Align::Left),
+        ("registers", Align::Left),
+        ("calls", Align::Right),
+    ];
+    header.extend(
+        statuses
+            .iter()
+            .map(|status| (status.as_str(), Align::Right)),
+    );
+    let mut table = Table::new(&header);
+    let mut line = |guest: &str, grant: &str, registers: &str, calls: &Hypercalls| {
+        let count = |status: &&String| {
+            calls
+                .by_status
+                .get(*status)
+                .copied()
+                .unwrap_or(0)
+                .to_string()
+        };
+        let names = [guest, grant, registers].map(str::to_owned);
+        table.row(
+            names
+                .into_iter()
+                .chain([calls.total.to_string()])
+                .chain(statuses.iter().map(count)),
+        );
+    };
+    for guest in guests {
+        line(&guest.name, &guest.grant, "", &guest.hypercalls);
+        for (class, calls) in &guest.by_class {
+            line("", "", class, calls);
+        }
+    }
+    table
+}
