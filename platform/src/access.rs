@@ -1,4 +1,4 @@
-//! How registers are reached.
+//! The traits by which the other crates access registers.
 
 use core::fmt;
 
@@ -6,13 +6,13 @@ use guest_abi::{Node, StrandId};
 
 use crate::address::PhysicalAddress;
 
-/// Why an access did not happen.
+/// Why an access to a register failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// The device does not answer, or answers with an error. It will not get better by itself.
+    /// The device does not answer, or answers with an error. A retry fails too.
     Fault,
-    /// The device, a hub, is at work on another access. Nothing happened; a later try can succeed. Who gets this from another
-    /// device may take it for a fault.
+    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever
+    /// busy: a caller may treat `Busy` from any other device as a fault.
     Busy,
 }
 
@@ -27,15 +27,15 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Called by several strands at once.
+/// Physical access to device registers, 64 bits at a time. Several strands call it concurrently.
 ///
-/// `strand` is the strand that executes the access: local addresses are those of its node. Hardware knows it
-/// without being told; a simulation does not.
+/// `strand` is the strand that executes the access: a local address means a device of its node. Hardware ignores the
+/// argument; a simulation needs it.
 pub trait Bus {
-    /// Reads a register. On an error nothing has changed.
+    /// Reads a register. An access that returns an error has no effect.
     fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError>;
 
-    /// Writes a register. On an error nothing has changed.
+    /// Writes a register. An access that returns an error has no effect.
     fn write(
         &self,
         strand: StrandId,
@@ -43,14 +43,14 @@ pub trait Bus {
         value: u64,
     ) -> Result<(), AccessError>;
 
-    /// [`read`](Self::read) for a caller that something else saves when the access faults: on hardware the trap does not
-    /// come back here. See `platform::sparc64::Mmio`.
+    /// Reads a register as [`read`](Self::read) does, except that an implementation may leave a fault to the trap handler
+    /// and then never returns. Only for callers that such a handler recovers: see `platform::sparc64::Mmio`.
     #[inline(always)]
     fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
         self.read(strand, address)
     }
 
-    /// [`write`](Self::write) for a caller that something else saves when the access faults.
+    /// Writes a register as [`write`](Self::write) does, with the exception of [`read_or_trap`](Self::read_or_trap).
     #[inline(always)]
     fn write_or_trap(
         &self,
@@ -62,10 +62,12 @@ pub trait Bus {
     }
 }
 
-/// The registers of the strand that executes the call, and its way to other strands. Only ever asked for the strand that
-/// executes the call, but for [`node`](Self::node) and [`cross_call`](Self::cross_call).
+/// The registers of the strand that executes the call, and cross-calls to other strands.
+///
+/// Except in [`node`](Self::node) and [`cross_call`](Self::cross_call), `strand` is always the strand that executes the
+/// call.
 pub trait StrandRegisters {
-    /// The node that the strand is on. Asked for every strand, once, while the machine starts.
+    /// Returns the node that the strand is on. Called once for each strand, while the machine starts.
     fn node(&self, strand: StrandId) -> Node;
 
     /// Reads %pcr (ASR 16).
@@ -77,15 +79,16 @@ pub trait StrandRegisters {
     /// Writes %pic (ASR 17).
     fn set_pic(&self, strand: StrandId, value: u64);
 
-    /// Reads %stick (ASR 24). Only times of the same strand are compared.
+    /// Reads %stick (ASR 24), in ticks. Callers compare values of the same strand only.
     fn ticks(&self, strand: StrandId) -> u64;
 
-    /// Interrupts a strand, which may be the one that executes this. Returns at once.
+    /// Sends a cross-call to a strand, which may be the one that executes this. Returns at once.
     ///
-    /// The strand takes the interrupt between two of its calls, never in one, and before it next executes guest code. It
-    /// then tells whoever sent it: for the performance counters, `PerfCounterService::cross_called`. A cross-call that is
-    /// sent while the strand is at work on an earlier one is taken after that. One to a strand that is dead stays until the
-    /// strand comes back.
+    /// The implementation delivers a cross-call between two hypercalls of the target strand, never during one, and before
+    /// the strand next executes guest code: the strand then calls the handler of the service that sent it
+    /// (`PerfCounterService::cross_called` for the performance counters). A cross-call that arrives while the strand
+    /// handles an earlier one is delivered afterwards. A cross-call to a dead strand stays pending until the strand
+    /// restarts.
     fn cross_call(&self, strand: StrandId);
 }
 

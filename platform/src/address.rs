@@ -1,4 +1,4 @@
-//! Where the registers are in physical address space (FWARC/2007/529 sections 2.2 to 2.6 and 3.1).
+//! The physical addresses of the registers (FWARC/2007/529 sections 2.2 to 2.6 and 3.1).
 
 use core::fmt;
 
@@ -21,11 +21,11 @@ impl fmt::Debug for PhysicalAddress {
     }
 }
 
-/// L2 control registers of a node: one a bank, reached by its own strands only.
+/// The L2 control registers of a node, one per bank. They have local addresses only.
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 
-/// How many banks, and so control registers, an L2 cache has.
+/// The number of banks of an L2 cache. Each bank has a control register.
 pub const L2_BANKS: usize = 8;
 
 const DRAM_LOCAL: u64 = 0x84_0000_0000;
@@ -36,35 +36,35 @@ const DRAM_PERFORMANCE: u64 = 0x400;
 const HUB_LOCAL: u64 = 0x81_3000_0000;
 const HUB_GLOBAL: u64 = 0xe1_3000_0000;
 
-/// Nodes and hubs are this far apart in the global part of the address space.
+/// Global addresses hold the number of the node or hub in the two bits from this one on.
 const GLOBAL_SHIFT: u32 = 34;
 
 const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
     mcu as u64 * DRAM_CHANNEL_STRIDE + DRAM_PERFORMANCE + role as u64 * 8
 }
 
-/// The 16-bit address of a register within its hub.
+/// The 16-bit offset of a register within its hub.
 const fn hub_offset(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
-/// A DRAM register of the strand's own node.
+/// Returns the local address of a DRAM register of the strand's own node (section 2.2).
 pub const fn dram_local(mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_LOCAL + dram_offset(mcu, role))
 }
 
-/// A DRAM register of any node.
+/// Returns the global address of a DRAM register of any node (section 2.2).
 pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// A hub register as the specification's table gives its local address. The service does not use it.
+/// Returns the local address of a hub register (sections 2.4 to 2.6). The service uses [`hub_global`] only.
 pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
     PhysicalAddress(HUB_LOCAL + hub_offset(unit, role))
 }
 
-/// A hub register. The number of the hub stands twice in the address: in bits 35:34 and in bits 13:12, between the
-/// upper and the lower part of the address within the hub.
+/// Returns the global address of a hub register (section 3.1). It holds the number of the hub twice: in bits 35:34, and
+/// in bits 13:12, between the upper and the lower part of the register's offset.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let offset = hub_offset(unit, role);
     let number = hub as u64;
@@ -77,7 +77,8 @@ pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     )
 }
 
-/// The control register of an L2 bank of the strand's own node; `None` beyond bank 7.
+/// Returns the address of the control register of an L2 bank of the strand's own node (section 2.3); `None` beyond bank
+/// 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))
@@ -86,7 +87,7 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// The local address of a performance register, as the specification's table has it; `None` for registers 0 and 1.
+/// Returns the local address of a performance register; `None` for registers 0 and 1.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
         Kind::Strand | Kind::L2 => None,
@@ -95,7 +96,7 @@ pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     }
 }
 
-/// The global address of a performance register; `None` for registers 0 and 1.
+/// Returns the global address of a performance register; `None` for registers 0 and 1.
 pub const fn global(register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
         Kind::Strand | Kind::L2 => None,

@@ -1,4 +1,4 @@
-//! Machines with Victoria Falls processors, and which performance registers they have.
+//! Machines with Victoria Falls processors, and the performance registers that each of them has.
 
 use core::fmt;
 
@@ -17,7 +17,7 @@ impl Model {
     /// Both families.
     pub const ALL: &'static [Self] = &[Self::Maramba, Self::Batoka];
 
-    /// How many nodes a machine of the family has at most.
+    /// Returns the largest number of nodes of a machine of this family.
     pub const fn max_nodes(self) -> usize {
         match self {
             Self::Maramba => 2,
@@ -25,12 +25,12 @@ impl Model {
         }
     }
 
-    /// Whether its nodes are linked by hubs.
+    /// Returns `true` if hubs link the nodes.
     pub const fn has_hubs(self) -> bool {
         matches!(self, Self::Batoka)
     }
 
-    /// The name of the family, in small letters.
+    /// Returns the name of the family, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Maramba => "maramba",
@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// The family of that name. Capitals and small letters are alike.
+    /// Returns the family with this name, in upper or lower case; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -53,7 +53,7 @@ impl fmt::Display for Model {
     }
 }
 
-/// A machine: its family, nodes 0 to n-1, and the memory channels that are disabled.
+/// A machine: its family, its nodes (0 to n-1), and its disabled memory channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     model: Model,
@@ -61,7 +61,7 @@ pub struct Machine {
     disabled_channels: u8,
 }
 
-/// A number of nodes that the family does not come with.
+/// The error of [`Machine::new`]: no machine of this family has so many nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineError {
     model: Model,
@@ -82,7 +82,10 @@ impl fmt::Display for MachineError {
 impl core::error::Error for MachineError {}
 
 impl Machine {
-    /// A machine with all its memory channels.
+    /// Returns a machine with all its memory channels enabled.
+    ///
+    /// # Errors
+    /// `nodes` is 0, or above [`Model::max_nodes`].
     pub const fn new(model: Model, nodes: usize) -> Result<Self, MachineError> {
         if nodes >= 1 && nodes <= model.max_nodes() {
             Ok(Self {
@@ -95,39 +98,40 @@ impl Machine {
         }
     }
 
-    /// The machine without this memory channel.
+    /// Returns the machine with this memory channel disabled.
     #[must_use]
     pub const fn without_channel(mut self, node: Node, mcu: Mcu) -> Self {
         self.disabled_channels |= Self::channel_bit(node, mcu);
         self
     }
 
-    /// Its family.
+    /// Returns the family of the machine.
     pub const fn model(self) -> Model {
         self.model
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub const fn nodes(self) -> usize {
         self.nodes as usize
     }
 
-    /// How many strands it has, numbered from 0.
+    /// Returns the number of strands. They are numbered from 0.
     pub const fn strands(self) -> usize {
         self.nodes() * StrandId::PER_NODE
     }
 
-    /// Whether it has this node.
+    /// Returns `true` if the machine has this node.
     pub const fn has_node(self, node: Node) -> bool {
         node.index() < self.nodes()
     }
 
-    /// Whether it has this memory channel, enabled.
+    /// Returns `true` if the machine has this memory channel and it is enabled.
     pub const fn has_channel(self, node: Node, mcu: Mcu) -> bool {
         self.has_node(node) && self.disabled_channels & Self::channel_bit(node, mcu) == 0
     }
 
-    /// Whether it has this performance register. A hub answers whatever nodes are present.
+    /// Returns `true` if the machine has this performance register. Which hubs answer does not depend on the nodes that
+    /// are present.
     pub const fn has_register(self, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Strand | Kind::L2 => true,
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_nodes() {
+    fn rejected_numbers_of_nodes() {
         for (model, nodes) in [
             (Model::Maramba, 0),
             (Model::Maramba, 3),

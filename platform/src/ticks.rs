@@ -1,12 +1,12 @@
 //! %tick and %stick, the counters of a strand (UltraSPARC Architecture 2007).
 //!
-//! Both have 63 bits; bit 63 is NPT. Each strand has its own, which the hypervisor sets when the strand starts: nothing makes
-//! those of two strands equal unless it does.
+//! Both have 63 bits; bit 63 is NPT. Each strand has its own pair. The counters of two strands agree only if the
+//! hypervisor sets them so when it starts the strands.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-/// The counters of the strand that executes the call. Only ever asked for that strand.
+/// The counters of the strand that executes the call: `strand` is always that strand.
 pub trait TickRegisters {
     /// Reads %tick (ASR 4), NPT included.
     fn tick(&self, strand: StrandId) -> u64;
@@ -27,12 +27,12 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
     }
 }
 
-/// Whether the hypervisor has made a counter the same on all strands.
+/// Whether a counter shows the same on all strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// It has, when it started them.
+    /// The hypervisor set the counter of each strand to the common value when it started the strand.
     Aligned,
-    /// It has not, or it does not know.
+    /// The counters of two strands may differ.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ impl Alignment {
     }
 }
 
-/// %tick as a source of time: the cycles of the processor. They come less often when power management slows it.
+/// %tick as a source of time: counts the cycles of the processor, whose rate falls when power management slows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick<T> {
     registers: T,
@@ -53,7 +53,7 @@ pub struct Tick<T> {
     alignment: Alignment,
 }
 
-/// %stick as a source of time: the system's, at a constant rate.
+/// %stick as a source of time: counts the ticks of the system's clock, at a constant rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Stick<T> {
     registers: T,
@@ -62,7 +62,8 @@ pub struct Stick<T> {
 }
 
 impl<T> Tick<T> {
-    /// The counter with this rate in Hz: `clock-frequency` of the strand in the machine description; 0 if that is unknown.
+    /// Returns the source. `hz` is its rate in Hz, property `clock-frequency` of a strand in the machine description, or
+    /// 0 if that is unknown.
     pub const fn new(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self {
             registers,
@@ -73,7 +74,8 @@ impl<T> Tick<T> {
 }
 
 impl<T> Stick<T> {
-    /// The counter with this rate in Hz: `stick-frequency` of the platform in the machine description; 0 if that is unknown.
+    /// Returns the source. `hz` is its rate in Hz, property `stick-frequency` of the platform in the machine description,
+    /// or 0 if that is unknown.
     pub const fn new(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self {
             registers,

@@ -1,57 +1,57 @@
-//! What is wrong with a description, and where.
+//! The errors of a machine description.
 
 use core::fmt;
 
 use crate::MachineError;
 
-/// Bytes that are no machine description.
+/// The error of [`Md::new`](super::Md::new): the bytes are not a machine description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MdError {
-    /// Where: of the header's field or the element, from the first byte of the description.
+    /// The offset of the defective header field or element from the first byte of the description.
     pub offset: usize,
-    /// What is wrong there.
+    /// The defect.
     pub what: Defect,
 }
 
-/// What is wrong with the format.
+/// A violation of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Defect {
-    /// Not even a header.
+    /// There are fewer bytes than a header has.
     NoHeader,
-    /// Another transport version, major and minor.
+    /// The transport version, given as major and minor, is not 1.x.
     Version(u16, u16),
-    /// The node block is not made of elements of 16 bytes.
+    /// The size of the node block, given in bytes, is not a multiple of the size of an element.
     NodeBlockSize(u32),
-    /// A block ends behind the last byte.
+    /// A block, of this size in bytes, extends past the end of the bytes.
     BlockSize(u32),
-    /// No element ends the list.
+    /// The node block has no element that ends the list.
     NoListEnd,
-    /// An element that there is not.
+    /// The tag of the element is unknown.
     Tag(u8),
-    /// The two bytes that are 0 are not.
+    /// The two reserved bytes of the element are not 0.
     Reserved,
-    /// A name that is outside of the name block.
+    /// The name extends past the end of the name block.
     NameOutside,
-    /// A name that does not end where its length says.
+    /// The length of the name is not the distance to its NUL.
     NameLength,
-    /// A name that is not UTF-8.
+    /// The name is not UTF-8.
     NameText,
-    /// A string or data outside of the data block.
+    /// The string or data extends past the end of the data block.
     DataOutside,
-    /// A string that does not end where its length says.
+    /// The length of the string is not the distance to its NUL, inclusive.
     StringLength,
-    /// A string that is not UTF-8.
+    /// The string is not UTF-8.
     StringText,
-    /// A node that begins inside of another.
+    /// The node begins inside another node.
     NodeInNode,
-    /// A node that does not end.
+    /// The node has no end.
     NodeOpen,
-    /// A property or the end of a node, outside of all nodes.
+    /// The property, or the end of a node, is outside of all nodes.
     OutsideNode,
-    /// The next node is not where the node says, but at this element.
+    /// The node holds a wrong index of the next node, which begins at this element.
     NextNode(usize),
-    /// An arc to an element that is no node.
+    /// The arc leads to this element, which is not the first of a node.
     ArcTarget(u64),
 }
 
@@ -62,34 +62,33 @@ impl fmt::Display for Defect {
             Self::Version(major, minor) => {
                 write!(
                     f,
-                    "transport version {major}.{minor}, expected 1.0: no machine description"
+                    "transport version {major}.{minor}, expected 1.0: not a machine description"
                 )
             }
             Self::NodeBlockSize(size) => {
                 write!(f, "a node block of {size} bytes, expected a multiple of 16")
             }
-            Self::BlockSize(size) => write!(f, "a block of {size} bytes, which are not all there"),
-            Self::NoListEnd => f.write_str("the list of nodes does not end"),
-            Self::Tag(tag) => write!(f, "there is no element with tag {tag:#04x}"),
+            Self::BlockSize(size) => {
+                write!(f, "a block of {size} bytes, more than the description has")
+            }
+            Self::NoListEnd => f.write_str("the list of nodes has no end"),
+            Self::Tag(tag) => write!(f, "unknown element tag {tag:#04x}"),
             Self::Reserved => f.write_str("the reserved bytes of the element are not 0"),
             Self::NameOutside => f.write_str("the name is outside of the name block"),
-            Self::NameLength => f.write_str("the name does not end where its length says"),
+            Self::NameLength => f.write_str("the length of the name is wrong"),
             Self::NameText => f.write_str("the name is not UTF-8"),
             Self::DataOutside => f.write_str("the value is outside of the data block"),
-            Self::StringLength => f.write_str("the string does not end where its length says"),
+            Self::StringLength => f.write_str("the length of the string is wrong"),
             Self::StringText => f.write_str("the string is not UTF-8"),
-            Self::NodeInNode => {
-                f.write_str("a node begins before the one in front of it has ended")
-            }
-            Self::NodeOpen => f.write_str("the list ends before the node does"),
+            Self::NodeInNode => f.write_str("the node begins inside another node"),
+            Self::NodeOpen => f.write_str("the node has no end"),
             Self::OutsideNode => f.write_str("the element is outside of all nodes"),
             Self::NextNode(element) => {
-                write!(
-                    f,
-                    "the next node is at element {element}, which the node does not say"
-                )
+                write!(f, "wrong index of the next node, expected {element}")
             }
-            Self::ArcTarget(element) => write!(f, "an arc to element {element}, which is no node"),
+            Self::ArcTarget(element) => {
+                write!(f, "an arc to element {element}, where no node begins")
+            }
         }
     }
 }
@@ -102,71 +101,69 @@ impl fmt::Display for MdError {
 
 impl core::error::Error for MdError {}
 
-/// A node that does not say what it should.
+/// The error of a node whose content is not as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// Where the node is, or the property that is wrong, from the first byte of the description.
+    /// The offset of the wrong property, or else of the node, from the first byte of the description.
     pub offset: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: Problem<'a>,
 }
 
-/// What is wrong with a node.
+/// A problem with the content of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem<'a> {
-    /// A property that it needs is not there.
+    /// The node lacks the required property with this name.
     Missing(&'a str),
-    /// The property should be a number.
-    NoNumber(&'a str),
-    /// The property should be a string.
-    NoString(&'a str),
-    /// The property is there more than once.
-    PropertyTwice(&'a str),
-    /// More than one arc to a node of this name.
-    NodeTwice(&'a str),
-    /// There are nodes of the processors, but no platform.
+    /// The property with this name is not a number.
+    NotANumber(&'a str),
+    /// The property with this name is not a string.
+    NotAString(&'a str),
+    /// The node has several properties with this name.
+    DuplicateProperty(&'a str),
+    /// The node has several children with this name.
+    DuplicateChild(&'a str),
+    /// The description has processors, but no platform.
     NoPlatform,
-    /// No machine with Victoria Falls processors has this name.
+    /// No platform with Victoria Falls processors has this name.
     UnknownPlatform(&'a str),
-    /// A number that nothing of this kind has; and how many numbers there are.
-    Number(u64, usize),
-    /// Another of the same kind has the number.
-    NumberTwice(u64),
-    /// The processors are not numbered from 0 on: this one is missing.
-    Gap(usize),
-    /// Not as many processors as a machine of its family can have.
+    /// The property `id` is this number, which is not below the limit that follows.
+    Id(u64, usize),
+    /// Another node of the same kind has this number as its `id` too.
+    DuplicateId(u64),
+    /// The processors are not numbered from 0 without a gap: none has this number.
+    MissingId(usize),
+    /// The family of machines has none with this number of processors.
     Machine(MachineError),
-    /// A clock that stands still.
-    Stopped(&'a str),
+    /// The property with this name, a frequency, is 0.
+    ZeroFrequency(&'a str),
 }
 
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(name) => write!(f, "has no property {name}"),
-            Self::NoNumber(name) => write!(f, "property {name} is not a number"),
-            Self::NoString(name) => write!(f, "property {name} is not a string"),
-            Self::PropertyTwice(name) => write!(f, "property {name} is there twice"),
-            Self::NodeTwice(name) => write!(f, "has two arcs to nodes {name}, expected one"),
-            Self::NoPlatform => f.write_str("has processors, but the root no node platform"),
+            Self::NotANumber(name) => write!(f, "property {name} is not a number"),
+            Self::NotAString(name) => write!(f, "property {name} is not a string"),
+            Self::DuplicateProperty(name) => write!(f, "property {name} is there twice"),
+            Self::DuplicateChild(name) => write!(f, "has two arcs to nodes {name}, expected one"),
+            Self::NoPlatform => {
+                f.write_str("describes processors, but the root has no node platform")
+            }
             Self::UnknownPlatform(name) => {
                 let name = name.escape_default();
                 write!(f, "platform {name} has no Victoria Falls processors")
             }
-            Self::Number(number, count) => {
-                write!(
-                    f,
-                    "number {number}, expected one of 0 to {}",
-                    count.saturating_sub(1)
-                )
+            Self::Id(id, count) => {
+                write!(f, "id {id}, expected 0 to {}", count.saturating_sub(1))
             }
-            Self::NumberTwice(number) => write!(f, "number {number} is there twice"),
-            Self::Gap(number) => write!(f, "number {number} is missing"),
+            Self::DuplicateId(id) => write!(f, "id {id} is there twice"),
+            Self::MissingId(id) => write!(f, "id {id} is missing"),
             Self::Machine(error) => error.fmt(f),
-            Self::Stopped(name) => write!(f, "property {name} is 0"),
+            Self::ZeroFrequency(name) => write!(f, "property {name} is 0"),
         }
     }
 }

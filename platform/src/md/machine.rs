@@ -1,16 +1,17 @@
-//! What a machine description says of the hardware.
+//! The hardware that a machine description describes.
 //!
-//! A node belongs to another if an arc `fwd` leads to it from there. From the root on:
+//! A node is a child of another if a `fwd` arc of the parent leads to it.
 //!
-//! | node | belongs to | properties |
+//! | node | parent | properties |
 //! |---|---|---|
 //! | `platform` | `root` | string `name`, such as `SUNW,T5440`; number `stick-frequency`, in Hz |
 //! | `vf-nodes` | `root` | |
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
-//! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; number `disabled`: it is, unless 0 or not given |
+//! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
-//! `platform` and its properties are those of guests' descriptions. No hypervisor description of a Victoria Falls
-//! machine is public, so `vf-nodes`, `vf-node` and `mcu` are names of our own. A channel without `mcu` is not there.
+//! `platform` and its properties are as in descriptions for guests. No hypervisor description of a Victoria Falls
+//! machine is public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's. A channel without an `mcu` node
+//! is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -20,12 +21,12 @@ use super::node::Node;
 use super::reader::Md;
 use crate::{Machine, Model};
 
-/// The platform that a description is of.
+/// The node `platform` of a description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform<'a> {
-    /// Its name, such as `SUNW,T5440`.
+    /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'a str,
-    /// The frequency of %stick in Hz, not 0; guests' descriptions have it.
+    /// The frequency of %stick in Hz, not 0. Descriptions for guests have it.
     pub stick_frequency: Option<u64>,
 }
 
@@ -40,7 +41,8 @@ const PLATFORMS: [(&str, Model); 6] = [
 ];
 
 impl Model {
-    /// The family of the platform with this name, such as `SUNW,T5440`; `None` if it has no Victoria Falls processors.
+    /// Returns the family of the platform with this name, such as `SUNW,T5440`; `None` if the platform has no Victoria
+    /// Falls processors.
     pub fn from_platform_name(name: &str) -> Option<Self> {
         PLATFORMS
             .iter()
@@ -50,15 +52,15 @@ impl Model {
 }
 
 impl<'a> Md<'a> {
-    /// The first node called `root`, from which arcs lead to all others; `None` if there is none.
+    /// Returns the first node named `root`; `None` if there is none.
     pub fn root(self) -> Option<Node<'a>> {
         self.node_named(ROOT)
     }
 
-    /// The only node of this name that belongs to the root; `None` if none does.
+    /// Returns the only child of the root with this name; `None` if there is none.
     ///
     /// # Errors
-    /// Two do.
+    /// The root has two such children.
     pub fn under_root(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         match self.root() {
             Some(root) => root.child(name),
@@ -66,10 +68,10 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// The platform; `None` if the description, as those of hypervisors may, says nothing of it.
+    /// Returns the platform; `None` if the description has no such node. Descriptions for hypervisors may lack it.
     ///
     /// # Errors
-    /// Its node is there twice or says nothing that makes sense.
+    /// The node `platform` is there twice, has no name, or has an invalid property.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {
@@ -77,7 +79,7 @@ impl<'a> Md<'a> {
         };
         let stick_frequency = node.number(STICK)?;
         if stick_frequency == Some(0) {
-            return Err(node.error(Problem::Stopped(STICK)));
+            return Err(node.error(Problem::ZeroFrequency(STICK)));
         }
         Ok(Some(Platform {
             name: node
@@ -87,10 +89,11 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// The machine; `None` if the description is not of one with Victoria Falls processors, or is a guest's.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`: it describes another machine, or it is for
+    /// a guest.
     ///
     /// # Errors
-    /// Its nodes contradict each other, or there is no such machine.
+    /// The nodes contradict each other, or describe a machine that does not exist.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);
@@ -111,7 +114,7 @@ impl<'a> Md<'a> {
         let mut machine =
             Machine::new(model, nodes).map_err(|error| list.error(Problem::Machine(error)))?;
         for (node, channels) in VfNode::ALL.iter().zip(channels).take(nodes) {
-            let channels = channels.ok_or_else(|| list.error(Problem::Gap(node.index())))?;
+            let channels = channels.ok_or_else(|| list.error(Problem::MissingId(node.index())))?;
             for (mcu, enabled) in Mcu::ALL.iter().zip(channels) {
                 if !enabled {
                     machine = machine.without_channel(*node, *mcu);
@@ -122,7 +125,7 @@ impl<'a> Md<'a> {
     }
 }
 
-/// Which channels of a processor are there, and not disabled.
+/// Returns `true` for each memory channel of a processor that is present and enabled.
 fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<'_>> {
     let mut channels = [None; Mcu::ALL.len()];
     for mcu in node.children("mcu") {
@@ -132,7 +135,7 @@ fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<
     Ok(channels.map(|enabled| enabled == Some(true)))
 }
 
-/// The place of a node with an `id`, which no other has taken.
+/// Returns the element of `places` whose index is the node's `id`, and which is still `None`.
 fn numbered<'a, 's, T>(
     node: Node<'a>,
     places: &'s mut [Option<T>],
@@ -140,8 +143,8 @@ fn numbered<'a, 's, T>(
     let id = node.needed_number("id")?;
     let count = places.len();
     match usize::try_from(id).ok().and_then(|id| places.get_mut(id)) {
-        None => Err(node.error(Problem::Number(id, count))),
-        Some(Some(_)) => Err(node.error(Problem::NumberTwice(id))),
+        None => Err(node.error(Problem::Id(id, count))),
+        Some(Some(_)) => Err(node.error(Problem::DuplicateId(id))),
         Some(free) => Ok(free),
     }
 }

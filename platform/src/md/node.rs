@@ -1,4 +1,4 @@
-//! Nodes, and what is looked up in them.
+//! Nodes and their properties.
 
 use core::fmt;
 
@@ -21,14 +21,14 @@ pub struct Property<'a> {
     index: usize,
 }
 
-/// What a property holds.
+/// The value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// An arc to a node.
     Arc(Node<'a>),
     /// A number.
     Number(u64),
-    /// A string, without its NUL.
+    /// A string, without the terminating NUL.
     String(&'a str),
     /// Bytes.
     Data(&'a [u8]),
@@ -39,17 +39,17 @@ impl<'a> Property<'a> {
         Self { name, value, index }
     }
 
-    /// Its name. Several properties of a node may have the same.
+    /// Returns the name. Several properties of a node may have the same name.
     pub const fn name(self) -> &'a str {
         self.name
     }
 
-    /// What it holds.
+    /// Returns the value.
     pub const fn value(self) -> Value<'a> {
         self.value
     }
 
-    /// Where its element is, from the first byte of the description.
+    /// Returns the offset of its element from the first byte of the description.
     pub const fn offset(self) -> usize {
         offset(self.index)
     }
@@ -60,82 +60,82 @@ impl<'a> Node<'a> {
         Self { md, index }
     }
 
-    /// Its name. Several nodes may have the same.
+    /// Returns the name. Several nodes may have the same name.
     pub fn name(self) -> &'a str {
         self.md.node_name(self.index)
     }
 
-    /// The index of its first element, which [`Md::node`] takes and arcs hold.
+    /// Returns the index of its first element. [`Md::node`] takes this index, and arcs hold it.
     pub const fn index(self) -> usize {
         self.index
     }
 
-    /// Where its first element is, from the first byte of the description.
+    /// Returns the offset of its first element from the first byte of the description.
     pub const fn offset(self) -> usize {
         offset(self.index)
     }
 
-    /// Its properties, in their order.
+    /// Returns the properties in the order of their elements.
     pub fn properties(self) -> impl Iterator<Item = Property<'a>> {
         (self.index.saturating_add(1)..self.md.elements())
             .map_while(move |index| match self.md.element(index) {
                 Ok(Element::Property(property)) => Some(Some(property)),
-                Ok(Element::Nothing) => Some(None),
+                Ok(Element::Noop) => Some(None),
                 _ => None,
             })
             .flatten()
     }
 
-    /// The property with this name; `None` if there is none.
+    /// Returns the property with this name; `None` if there is none.
     ///
     /// # Errors
-    /// There are two.
+    /// The node has several properties with this name.
     pub fn property(self, name: &str) -> Result<Option<Property<'a>>, NodeError<'a>> {
         let mut named = self.properties().filter(|property| property.name == name);
         let first = named.next();
         match named.next() {
-            Some(second) => Err(self.error_at(second, Problem::PropertyTwice(second.name))),
+            Some(second) => Err(self.error_at(second, Problem::DuplicateProperty(second.name))),
             None => Ok(first),
         }
     }
 
-    /// The number with this name; `None` if there is none.
+    /// Returns the value of the number with this name; `None` if there is no such property.
     ///
     /// # Errors
-    /// There are two properties with the name, or it is no number.
+    /// The node has several properties with this name, or the property is not a number.
     pub fn number(self, name: &str) -> Result<Option<u64>, NodeError<'a>> {
         match self.property(name)? {
             None => Ok(None),
             Some(property) => match property.value {
                 Value::Number(number) => Ok(Some(number)),
-                _ => Err(self.error_at(property, Problem::NoNumber(property.name))),
+                _ => Err(self.error_at(property, Problem::NotANumber(property.name))),
             },
         }
     }
 
-    /// The string with this name; `None` if there is none.
+    /// Returns the value of the string with this name; `None` if there is no such property.
     ///
     /// # Errors
-    /// There are two properties with the name, or it is no string.
+    /// The node has several properties with this name, or the property is not a string.
     pub fn string(self, name: &str) -> Result<Option<&'a str>, NodeError<'a>> {
         match self.property(name)? {
             None => Ok(None),
             Some(property) => match property.value {
                 Value::String(string) => Ok(Some(string)),
-                _ => Err(self.error_at(property, Problem::NoString(property.name))),
+                _ => Err(self.error_at(property, Problem::NotAString(property.name))),
             },
         }
     }
 
-    /// The number with this name, which must be there.
+    /// Returns the value of the number with this name.
     ///
     /// # Errors
-    /// It is not there once, or no number.
+    /// The node has no property or several properties with this name, or the property is not a number.
     pub fn needed_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
         self.number(name)?.ok_or(self.error(Problem::Missing(name)))
     }
 
-    /// The nodes that its arcs of this name lead to, in their order.
+    /// Returns the targets of the arcs with this name, in the order of the arcs.
     pub fn arcs(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.properties()
             .filter(move |property| property.name == name)
@@ -145,25 +145,25 @@ impl<'a> Node<'a> {
             })
     }
 
-    /// The nodes of this name that belong to it: that its arcs `fwd` lead to.
+    /// Returns the children with this name: the nodes that `fwd` arcs of this node lead to.
     pub fn children(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.arcs(FORWARD).filter(move |node| node.name() == name)
     }
 
-    /// The node of this name that belongs to it; `None` if none does.
+    /// Returns the only child with this name; `None` if there is none.
     ///
     /// # Errors
-    /// Two do.
+    /// The node has several children with this name.
     pub fn child(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         let mut children = self.children(name);
         let first = children.next();
         match children.next() {
-            Some(second) => Err(self.error(Problem::NodeTwice(second.name()))),
+            Some(second) => Err(self.error(Problem::DuplicateChild(second.name()))),
             None => Ok(first),
         }
     }
 
-    /// Something is wrong with the node.
+    /// Returns an error about the node as a whole, for those who interpret its properties.
     pub fn error(self, problem: Problem<'a>) -> NodeError<'a> {
         NodeError {
             node: self.name(),
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The same node of the same description.
+/// Nodes are equal if they are the same node of the same bytes in memory.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && self.md.is(other.md)

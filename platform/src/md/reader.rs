@@ -1,15 +1,15 @@
-//! From bytes to elements.
+//! Checks a description's bytes, and reads its elements.
 
 use super::error::{Defect, MdError};
 use super::node::{Node, Property, Value};
 
-/// The size of the header and of an element, in bytes.
+/// The size of an element in bytes. The header has the same size.
 const ELEMENT: usize = 16;
 
 /// The tags of elements.
 mod tag {
     pub(super) const LIST_END: u8 = 0;
-    pub(super) const NOTHING: u8 = 0x20;
+    pub(super) const NOOP: u8 = 0x20;
     pub(super) const NODE: u8 = b'N';
     pub(super) const NODE_END: u8 = b'E';
     pub(super) const ARC: u8 = b'a';
@@ -18,24 +18,24 @@ mod tag {
     pub(super) const DATA: u8 = b'd';
 }
 
-/// A machine description that has been checked.
+/// A machine description whose format [`new`](Self::new) has checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Md<'a> {
-    /// Those before the end of the list.
+    /// The elements before the end of the list.
     elements: &'a [[u8; ELEMENT]],
     names: &'a [u8],
     data: &'a [u8],
 }
 
-/// What an element is.
+/// An element, decoded.
 pub(super) enum Element<'a> {
-    Nothing,
+    Noop,
     Node { next: u64 },
     NodeEnd,
     Property(Property<'a>),
 }
 
-/// An element as it stands in memory.
+/// The fields of an element.
 #[derive(Clone, Copy)]
 struct Raw {
     tag: u8,
@@ -58,16 +58,16 @@ impl Raw {
     }
 }
 
-/// Where an element is, from the first byte of the description.
+/// Returns the offset of an element from the first byte of the description.
 pub(super) const fn offset(index: usize) -> usize {
     ELEMENT.saturating_add(index.saturating_mul(ELEMENT))
 }
 
 impl<'a> Md<'a> {
-    /// Checks that `bytes` begin with a machine description. What follows it is not looked at.
+    /// Checks that `bytes` begin with a machine description. Ignores the bytes behind it.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// Returns the first defect.
     pub fn new(bytes: &'a [u8]) -> Result<Self, MdError> {
         let header_error = |offset, what| MdError { offset, what };
         let (header, rest) = bytes
@@ -104,16 +104,17 @@ impl<'a> Md<'a> {
         Ok(md)
     }
 
-    /// Nodes that begin, hold properties, end, and name the next one; between them nothing.
+    /// Checks that every element is valid, that properties lie within nodes and nodes not within each other, and that
+    /// each node holds the index of the next one.
     fn check(self) -> Result<(), MdError> {
-        /// Where the scan is.
+        /// The position of the scan relative to the nodes.
         enum At {
-            Before,
+            BeforeFirst,
             In {
                 node: usize,
                 next: u64,
             },
-            /// Behind a node that ended at the element `end`.
+            /// Behind the node whose end is the element `end`.
             Behind {
                 node: usize,
                 end: usize,
@@ -124,23 +125,23 @@ impl<'a> Md<'a> {
             offset: offset(index),
             what,
         };
-        // What a node calls the next one is behind its own end; what is skipped may lie in between.
-        let names_next = |at: &At, found: usize| match *at {
+        // The index of the next node may also be that of a no-op between the two nodes.
+        let check_next = |at: &At, found: usize| match *at {
             At::Behind { node, end, next } if next <= end as u64 || next > found as u64 => {
                 Err(error(node, Defect::NextNode(found)))
             }
             _ => Ok(()),
         };
-        let mut at = At::Before;
+        let mut at = At::BeforeFirst;
         for index in 0..self.elements.len() {
             let element = self.element(index).map_err(|what| error(index, what))?;
             at = match (element, at) {
-                (Element::Nothing, at) => at,
+                (Element::Noop, at) => at,
                 (Element::Node { .. }, At::In { .. }) => {
                     return Err(error(index, Defect::NodeInNode));
                 }
                 (Element::Node { next, .. }, at) => {
-                    names_next(&at, index)?;
+                    check_next(&at, index)?;
                     At::In { node: index, next }
                 }
                 (Element::NodeEnd, At::In { node, next }) => At::Behind {
@@ -156,17 +157,17 @@ impl<'a> Md<'a> {
         }
         match at {
             At::In { node, .. } => Err(error(node, Defect::NodeOpen)),
-            at => names_next(&at, self.elements.len()),
+            at => check_next(&at, self.elements.len()),
         }
     }
 
-    /// The element with this index; nothing if it is not there.
+    /// Decodes the element with this index. Returns a no-op if the index is beyond the last element.
     pub(super) fn element(self, index: usize) -> Result<Element<'a>, Defect> {
         let Some(raw) = self.raw(index) else {
-            return Ok(Element::Nothing);
+            return Ok(Element::Noop);
         };
         match raw.tag {
-            tag::NOTHING => return Ok(Element::Nothing),
+            tag::NOOP => return Ok(Element::Noop),
             tag::NODE_END => return Ok(Element::NodeEnd),
             tag::NODE | tag::ARC | tag::NUMBER | tag::STRING | tag::DATA => {}
             unknown => return Err(Defect::Tag(unknown)),
@@ -213,51 +214,51 @@ impl<'a> Md<'a> {
             .ok_or(Defect::ArcTarget(raw.value))
     }
 
-    /// The node that begins at this element; `None` if none does.
+    /// Returns the node whose first element has this index; `None` if there is none.
     pub fn node(self, index: usize) -> Option<Node<'a>> {
         let raw = self.raw(index)?;
         (raw.tag == tag::NODE).then_some(Node::new(self, index))
     }
 
-    /// The name of the node that begins at this element.
+    /// Returns the name of the node whose first element has this index.
     pub(super) fn node_name(self, index: usize) -> &'a str {
         self.raw(index)
             .and_then(|raw| self.name(raw).ok())
             .unwrap_or_default()
     }
 
-    /// All nodes, in their order.
+    /// Returns all nodes in order.
     pub fn nodes(self) -> impl Iterator<Item = Node<'a>> {
         (0..self.elements.len()).filter_map(move |index| self.node(index))
     }
 
-    /// The nodes with this name, in their order.
+    /// Returns the nodes with this name in order.
     pub fn nodes_named(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.nodes().filter(move |node| node.name() == name)
     }
 
-    /// The first node with this name.
+    /// Returns the first node with this name; `None` if there is none.
     pub fn node_named(self, name: &str) -> Option<Node<'a>> {
         self.nodes_named(name).next()
     }
 
-    /// How many elements there are before the end of the list.
+    /// Returns the number of elements before the end of the list.
     pub(super) fn elements(self) -> usize {
         self.elements.len()
     }
 
-    /// Whether both are the same bytes in memory.
+    /// Returns `true` if both are the same bytes in memory.
     pub(super) fn is(self, other: Self) -> bool {
         core::ptr::eq(self.elements, other.elements)
     }
 }
 
-/// `length` bytes of a block from `offset` on.
+/// Returns the bytes from `offset` to `offset + length` of a block; `None` if the block ends before them.
 fn part(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
     block.get(offset as usize..)?.get(..length as usize)
 }
 
-/// The bytes before a NUL that is the last byte and the only one.
+/// Returns the bytes before the terminating NUL; `None` if the last byte is no NUL or another byte is one.
 fn until_nul(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.split_last() {
         Some((0, text)) if !text.contains(&0) => Some(text),

@@ -1,8 +1,8 @@
-//! Deadlines.
+//! 64-bit deadlines on the 27-bit comparator.
 //!
-//! The comparator has 27 bits and matches when they are equal: a deadline that has passed while it was being set would
-//! come a whole wrap too late, and one that is further away than that comes too early. So deadlines are compared with the
-//! clock in 64 bits, and the clock is read again after the comparator was set.
+//! The comparator matches when its 27 bits equal those of the counter. If a deadline passes while the driver sets the
+//! comparator, the match comes a whole wrap too late; if a deadline is more than a wrap away, the match comes too early.
+//! So the driver compares deadlines with the time in 64 bits, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::Widened;
 use heapless::Vec;
@@ -12,19 +12,19 @@ use super::{Access, COUNTER_BITS, Ptimer, PtimerError, Register, STEP};
 /// The only bit of INTR and INTR_EN.
 const ALARM: u32 = 1;
 
-/// A timer with up to `N` deadlines, each with a token that says what it is for.
+/// A timer with up to `N` deadlines, each with a token of the caller's that identifies it.
 ///
-/// Call [`expired`](Self::expired) at each interrupt of the timer, until it returns `None`. No deadline is lost then, and none
-/// comes early.
+/// Call [`expired`](Self::expired) at each interrupt of the timer, until it returns `None`. Then no deadline is lost, and
+/// none comes early.
 ///
-/// A deadline is a time of the timer as [`time`](Self::time) returns it. That has 64 bits and goes on when the counter wraps (at
-/// 31.25 MHz after 73 years), if it is looked at meanwhile.
+/// A deadline is a time as [`time`](Self::time) returns it: of 64 bits, continuous across wraps of the counter (every 73
+/// years at 31.25 MHz) as long as some function of this type reads the timer at least once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
     /// Counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
-    /// The earliest last; of equal ones the one that was scheduled first.
+    /// Sorted by deadline, the earliest last; among equal deadlines, the one scheduled first is last.
     list: Vec<Alarm<T>, N>,
 }
 
@@ -35,30 +35,30 @@ struct Alarm<T> {
     token: T,
 }
 
-/// When the earliest deadline is.
+/// Whether the earliest deadline has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
 pub enum When {
-    /// Later, if there is one: the timer interrupts then, or before.
+    /// The earliest deadline has not passed, or there is none. The timer interrupts at the deadline or before.
     Later,
-    /// It has passed: [`Alarms::expired`] returns it. No interrupt comes for it.
+    /// The earliest deadline has passed, and no interrupt comes for it: call [`Alarms::expired`].
     Now,
 }
 
-/// Why an alarm was not scheduled.
+/// Why [`Alarms::schedule`] failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError<T> {
-    /// There are `N` already. Here is the token.
+    /// The list has `N` deadlines already. Returns the token.
     Full(T),
-    /// It is on the list, but the timer cannot be set for it.
+    /// The deadline is on the list, but the timer could not be set for it.
     Timer(PtimerError),
 }
 
 impl<A: Access, T, const N: usize> Alarms<A, T, N> {
-    /// A timer without deadlines. Lets it interrupt.
+    /// Enables the interrupt of the timer, and returns an empty list of deadlines.
     ///
     /// # Errors
-    /// The timer cannot be reached.
+    /// An access to the timer failed.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
         let mut alarms = Self {
             counts: Widened::new(0_u64),
@@ -71,21 +71,21 @@ impl<A: Access, T, const N: usize> Alarms<A, T, N> {
         Ok(alarms)
     }
 
-    /// The timer.
+    /// Returns the timer.
     pub fn timer(&self) -> &Ptimer<A> {
         &self.timer
     }
 
-    /// Gives the timer back, which does not interrupt any more.
+    /// Disables the interrupt, drops all deadlines, and returns the timer.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// An access to the timer failed.
     pub fn stop(self) -> Result<Ptimer<A>, PtimerError> {
         self.write(Register::IntrEn, 0)?;
         Ok(self.timer)
     }
 
-    /// The time, in 64 bits.
+    /// Returns the time in 64 bits.
     ///
     /// # Errors
     /// See [`Ptimer::time`].
@@ -93,11 +93,11 @@ impl<A: Access, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time: see [`Ptimer::set_time`]. Deadlines stay the times that they were; those that the time jumps over
-    /// have passed.
+    /// Sets the time as [`Ptimer::set_time`] does. Keeps all deadlines as they are: those at or before the new time have
+    /// passed.
     ///
     /// # Errors
-    /// The time has more than 61 bits, or the timer cannot be reached.
+    /// The time has more than 61 bits, or an access to the timer failed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(0_u64);
@@ -105,10 +105,10 @@ impl<A: Access, T, const N: usize> Alarms<A, T, N> {
         self.arm()
     }
 
-    /// Puts a deadline on the list. What is below [`STEP`] is rounded up.
+    /// Adds a deadline, rounded up to a multiple of [`STEP`].
     ///
     /// # Errors
-    /// The list is full, or the timer cannot be reached.
+    /// The list is full, or an access to the timer failed.
     pub fn schedule(&mut self, deadline: u64, token: T) -> Result<When, ScheduleError<T>> {
         let deadline = deadline.div_ceil(STEP);
         let place = self.list.partition_point(|alarm| alarm.deadline > deadline);
@@ -118,19 +118,20 @@ impl<A: Access, T, const N: usize> Alarms<A, T, N> {
         self.arm().map_err(ScheduleError::Timer)
     }
 
-    /// Takes the earliest alarm with such a token off the list. The timer may interrupt for it all the same.
-    pub fn cancel(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let place = self.list.iter().rposition(|alarm| is_it(&alarm.token))?;
+    /// Removes the earliest deadline whose token `matches`, and returns the token; `None` if there is none. The timer may
+    /// still interrupt for it.
+    pub fn cancel(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
+        let place = self.list.iter().rposition(|alarm| matches(&alarm.token))?;
         Some(self.list.remove(place).token)
     }
 
-    /// The earliest alarm whose deadline has passed, taken off the list, with the interrupt acknowledged. `None`: there is
-    /// none, and the timer interrupts at the next one or before.
+    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest and returns its token. Returns `None` if
+    /// none has passed: the timer then interrupts at the next deadline or before.
     ///
     /// # Errors
-    /// The timer cannot be reached. The list is as it was.
+    /// An access to the timer failed. The list is unchanged.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
-        // Before anything is looked at: a match from now on interrupts again.
+        // Acknowledge before reading the time, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;
         Ok(match self.arm()? {
             When::Now => self.list.pop().map(|alarm| alarm.token),
@@ -148,7 +149,7 @@ impl<A: Access, T, const N: usize> Alarms<A, T, N> {
         }
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
-        // It may have passed before the comparator was set: no interrupt comes then.
+        // If the deadline passed before the comparator was set, no interrupt comes.
         if self.now()? >= deadline {
             return Ok(When::Now);
         }

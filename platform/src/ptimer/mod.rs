@@ -1,16 +1,16 @@
-//! PTIMER, the time source of NVIDIA graphics processors: a counter of 56 bits whose rate is set by a ratio, and a
-//! comparator.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a 56-bit counter, whose rate a ratio of two
+//! registers sets, and a comparator.
 //!
-//! The counter is seen through two registers of 32 bits: bits 26:0 are bits 31:5 of TIME_0, and bits 55:27 are bits 28:0 of
-//! TIME_1. "Time" means the 64 bits of both registers here: it goes on by [`STEP`] with each count, and counts nanoseconds
-//! at [`NANOSECONDS`].
+//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits
+//! 55:27 are bits 28:0 of TIME_1. In this module, a *time* is the 64 bits of both registers. It advances by [`STEP`] with
+//! each count. When the counter runs at [`NANOSECONDS`], a time is in nanoseconds.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
-//! - [`Alarms`]: any number of deadlines of 64 bits on the one comparator of 27.
+//! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
 //!
-//! The driver reaches the device through [`Access`]. It is no [`Bus`](crate::Bus): the registers have 32 bits, and the
-//! address of the block is its owner's affair.
+//! The driver accesses the device through the trait [`Access`], and not through [`Bus`](crate::Bus): the registers have
+//! 32 bits, and the implementation of `Access` knows where the register block is.
 
 mod alarms;
 mod ratio;
@@ -24,10 +24,10 @@ pub use timer::{Ptimer, PtimerError};
 
 use crate::AccessError;
 
-/// By how much the time goes on with a count.
+/// The amount by which the time advances with each count.
 pub const STEP: u64 = 1 << 5;
 
-/// How many bits the counter has.
+/// The width of the counter in bits.
 pub const COUNTER_BITS: u32 = 56;
 
 /// The rate of the counter, in Hz, at which the time counts nanoseconds.
@@ -36,20 +36,20 @@ pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 /// The registers, of 32 bits, of NV3 and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
-    /// Bit 0: the comparator has matched. Stays until it is written as 1.
+    /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
     #[doc(alias = "PTIMER.INTR")]
     Intr,
     /// Bit 0: INTR drives the interrupt line.
     #[doc(alias = "PTIMER.INTR_EN")]
     IntrEn,
-    /// What the rate is divided by.
+    /// Divides the rate of the input clock.
     #[doc(alias = "PTIMER.NUMERATOR")]
     Numerator,
-    /// What the rate is multiplied by: at most NUMERATOR. 0 stops the counter.
+    /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
     Denominator,
-    /// What is divided (NV41 and later): bit 16 for the external clock; else the crystal, times bits 7:0 plus 1, by bits 12:8
-    /// plus 1.
+    /// The input clock (NV41 and later). If bit 16 is set, the external clock; else the crystal, multiplied by bits 7:0
+    /// plus 1, and divided by bits 12:8 plus 1.
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
     ClockSource,
     /// Bits 26:0 of the counter.
@@ -58,13 +58,13 @@ pub enum Register {
     /// Bits 55:27 of the counter.
     #[doc(alias = "PTIMER.TIME_1")]
     Time1,
-    /// Matches when TIME_0 comes to show the same.
+    /// The comparator matches when TIME_0 becomes equal to this register.
     #[doc(alias = "PTIMER.ALARM_0")]
     Alarm0,
 }
 
 impl Register {
-    /// All of them.
+    /// All registers.
     pub const ALL: [Self; 8] = [
         Self::Intr,
         Self::IntrEn,
@@ -76,7 +76,7 @@ impl Register {
         Self::Alarm0,
     ];
 
-    /// Where it is in the register space of the processor (BAR 0), in bytes.
+    /// Returns the offset of the register in the register space of the graphics processor (BAR 0), in bytes.
     pub const fn offset(self) -> u32 {
         match self {
             Self::Intr => 0x9100,
@@ -90,7 +90,7 @@ impl Register {
         }
     }
 
-    /// The bits that it has. The others read 0, and what is written to them is lost.
+    /// Returns the bits that the register implements. The others read as 0, and writes to them have no effect.
     pub const fn mask(self) -> u32 {
         match self {
             Self::Intr | Self::IntrEn => 1,
@@ -102,10 +102,11 @@ impl Register {
     }
 }
 
-/// What drives the counter.
+/// The clock that drives the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// NV3 to NV40: a clock of the chip (of its memory, its core or its host interface), and no register CLOCK_SOURCE.
+    /// NV3 to NV40, which have no register CLOCK_SOURCE: a clock of the chip (of its memory, its core or its host
+    /// interface).
     Chip {
         /// The clock's rate in Hz.
         hz: u32,
@@ -114,12 +115,12 @@ pub enum Input {
     Crystal {
         /// The crystal's rate in Hz.
         hz: u32,
-        /// The external clock's: that of the host interface, since G84 a clock of its own.
+        /// The external clock's rate in Hz. It is the clock of the host interface; since G84, a separate clock.
         external_hz: u32,
     },
 }
 
-/// How the registers are reached.
+/// Access to the registers of the device.
 pub trait Access {
     /// Reads a register.
     fn read(&self, register: Register) -> Result<u32, AccessError>;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{Input, Register};
 
-/// How NUMERATOR and DENOMINATOR, and CLOCK_SOURCE where it is there, are set.
+/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE where the device has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     multiplier: Option<u16>,
@@ -13,12 +13,13 @@ pub struct Setting {
     hz: u32,
 }
 
-/// Why there is no setting for a rate.
+/// Why no setting exists for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioError {
-    /// The input is slower, even multiplied by 256, than the counter is to be; or one of them is 0.
+    /// The input clock, with the multiplier of a crystal at its maximum of 256, is slower than the wanted rate; or one of
+    /// the two rates is 0.
     InputTooSlow,
-    /// The input is more than 65,535 times faster than the counter is to be.
+    /// The input clock is more than 65,535 times faster than the wanted rate.
     InputTooFast,
 }
 
@@ -34,13 +35,13 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Sets the counter to so many counts a second, or as near as 16-bit numbers come.
+    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
     ///
-    /// A crystal is multiplied until it is at least twice as fast as that: the counts come more evenly then. The external
-    /// clock is not used.
+    /// The setting multiplies a crystal until it is at least twice as fast as the wanted rate, so that the counts come at
+    /// more even intervals. It never uses the external clock.
     ///
     /// # Errors
-    /// The input is too slow, or too fast.
+    /// The input clock is too slow or too fast for the rate.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         let (input_hz, multiplier) = match input {
             Input::Chip { hz: input_hz } => (u64::from(input_hz), None),
@@ -57,7 +58,8 @@ impl Setting {
             return Err(RatioError::InputTooSlow);
         }
         let (numerator, denominator) = nearest(input_hz, hz).ok_or(RatioError::InputTooFast)?;
-        // At most 2^40 * 2^16; and it is near the wanted rate, but for one just below 2^32 not beyond it.
+        // The products are at most 2^40 * 2^16. The rounded rate is near `hz`, and exceeds 32 bits only if `hz` is just
+        // below 2^32.
         let parts = input_hz * u64::from(denominator) + u64::from(numerator / 2);
         let rounded = parts.checked_div(numerator.into());
         Ok(Self {
@@ -70,7 +72,7 @@ impl Setting {
         })
     }
 
-    /// What the register is set to; `None` if it is none of a setting, or not there.
+    /// Returns the value of a register; `None` if it does not belong to a setting, or the device does not have it.
     pub fn value(&self, register: Register) -> Option<u32> {
         match register {
             Register::Numerator => Some(self.numerator.into()),
@@ -80,23 +82,24 @@ impl Setting {
         }
     }
 
-    /// The rate that it makes, in Hz, rounded.
+    /// Returns the rate of the counter with this setting, in Hz, rounded.
     pub fn hz(&self) -> u32 {
         self.hz
     }
 }
 
-/// A step in the continued fraction of a ratio: the convergent that it comes to.
+/// A convergent of a continued fraction.
 #[derive(Clone, Copy)]
 struct Convergent {
     numerator: u64,
     denominator: u64,
 }
 
-/// The fraction nearest to `a / b`, which is at least 1, with a numerator below 2^16; `None` if it is 2^16 or more.
+/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`; `None` if `a / b` is 2^16 or more.
+/// `a / b` is at least 1.
 ///
-/// By continued fraction: a best approximation with a bounded numerator is the last convergent that fits, or the one
-/// between it and the next that has the largest numerator.
+/// It uses the continued fraction of `a / b`: the best approximation with a bounded numerator is the last convergent that
+/// fits, or the semiconvergent behind it with the largest numerator that fits.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     const MOST: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));
@@ -108,7 +111,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
         numerator: 1,
         denominator: 0,
     };
-    // Each step makes the numerator at least the sum of the two before: 25 steps reach 2^16.
+    // Each numerator is at least the sum of the two before it, so that the loop ends after at most 25 steps.
     while let Some(quotient) = dividend.checked_div(divisor) {
         let fits = (MOST - before.numerator).checked_div(last.numerator)?;
         let taken = quotient.min(fits);
@@ -120,7 +123,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
             if last.denominator == 0 {
                 return None;
             }
-            if taken > 0 && off(next, a, b, last) < off(last, a, b, next) {
+            if taken > 0 && distance(next, a, b, last) < distance(last, a, b, next) {
                 last = next;
             }
             break;
@@ -131,8 +134,9 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.numerator as u16, last.denominator as u16))
 }
 
-/// How far a fraction is from `a / b`, times the denominators of all three.
-fn off(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
+/// Returns the distance of a fraction from `a / b`, multiplied by `b` and the denominators of both convergents: an integer
+/// that compares as the distance does.
+fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let [found, wanted] = [
         u128::from(of.numerator) * u128::from(b),
         u128::from(a) * u128::from(of.denominator),
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_usual_crystals() {
+    fn settings_of_the_usual_crystals() {
         for (khz, multiplier, numerator, denominator) in [
             (13_500, 5, 54, 25),
             (14_318, 5, 7159, 3125),
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn as_near_as_16_bits_come() {
+    fn nearest_setting_if_none_is_exact() {
         // 14,318,180 Hz * 5 / 31,250,000 Hz is 715909 / 312500: 126 / 55 is the convergent before 143081 / 62456.
         assert_eq!(
             Setting::for_rate(crystal(14_318_180), NANOSECONDS),
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_clock_of_the_chip() {
+    fn settings_of_a_clock_of_the_chip() {
         let of = |hz, wanted| Setting::for_rate(Input::Chip { hz }, wanted);
         assert_eq!(
             of(200_000_000, NANOSECONDS),
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be() {
+    fn rates_without_a_setting() {
         use RatioError::{InputTooFast, InputTooSlow};
         for (input, hz, error) in [
             (Input::Chip { hz: 31_249_999 }, 31_250_000, InputTooSlow),
@@ -238,11 +242,11 @@ mod tests {
                 continue;
             };
             assert!(numerator >= denominator && denominator > 0);
-            let off = |n: u64, d: u64| (n * u64::from(b)).abs_diff(a * d);
-            let found_off = off(numerator.into(), denominator.into());
+            let distance = |n: u64, d: u64| (n * u64::from(b)).abs_diff(a * d);
+            let found = distance(numerator.into(), denominator.into());
             for d in 1..=65_535 {
                 for n in [a * d / u64::from(b), a * d / u64::from(b) + 1] {
-                    let nearer = off(n, d) * u64::from(denominator) < found_off * d;
+                    let nearer = distance(n, d) * u64::from(denominator) < found * d;
                     assert!(n > 65_535 || !nearer, "{a}/{b}: {n}/{d}");
                 }
             }

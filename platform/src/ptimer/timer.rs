@@ -1,4 +1,4 @@
-//! The counter: started, read and set.
+//! Starts, reads and sets the counter.
 
 use core::fmt;
 
@@ -8,14 +8,14 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{Access, COUNTER_BITS, Input, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// How often the halves of the time are read at most until they belong together. TIME_1 changes once in 2^27 counts: the
-/// second try succeeds, unless someone sets the time meanwhile.
+/// The largest number of attempts to read two halves of the time that belong together. TIME_1 changes once in 2^27
+/// counts, so that the second attempt succeeds, unless another writer sets the time concurrently.
 const READS: u32 = 8;
 
-/// How many equal reads show that the counter stands still.
+/// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
 
-/// What a [`ClockSource`] that is this device is rated: below a register of the processor, which is read faster.
+/// The rating of this device as a [`ClockSource`]: below a register of the processor, which is faster to read.
 const RATING: u16 = 200;
 
 const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
@@ -23,14 +23,14 @@ const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
     None => panic!("a width"),
 };
 
-/// What cannot be done with the timer.
+/// Why an operation on the timer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PtimerError {
-    /// A register cannot be reached.
+    /// An access to a register failed.
     Access(AccessError),
-    /// There is no setting for the rate.
+    /// No setting exists for the rate.
     Ratio(RatioError),
-    /// The halves of the time did not belong together, however often they were read.
+    /// TIME_1 changed between any two of several reads.
     Torn,
     /// The time has more than 61 bits.
     OutOfRange,
@@ -41,8 +41,8 @@ impl fmt::Display for PtimerError {
         match self {
             Self::Access(error) => error.fmt(f),
             Self::Ratio(error) => error.fmt(f),
-            Self::Torn => f.write_str("the two halves of the time do not belong together"),
-            Self::OutOfRange => f.write_str("a time has 61 bits"),
+            Self::Torn => f.write_str("the upper half of the time changed with every read"),
+            Self::OutOfRange => f.write_str("the time has more than 61 bits"),
         }
     }
 }
@@ -61,7 +61,7 @@ impl From<RatioError> for PtimerError {
     }
 }
 
-/// A timer that counts.
+/// The driver of a timer that counts.
 #[derive(Debug)]
 pub struct Ptimer<A> {
     pub(super) access: A,
@@ -69,13 +69,13 @@ pub struct Ptimer<A> {
 }
 
 impl<A: Access> Ptimer<A> {
-    /// Makes the timer count so many times a second, or as near as it can. The time goes on from what it is.
+    /// Starts the counter at a rate in Hz, or at the nearest rate that the device reaches. Does not change the time.
     ///
     /// # Errors
-    /// There is no setting for the rate, or a register cannot be reached.
+    /// No setting exists for the rate, or an access to a register failed.
     pub fn start(access: A, input: Input, hz: u32) -> Result<Self, PtimerError> {
         let setting = Setting::for_rate(input, hz)?;
-        // Stopped meanwhile: a ratio above 1, even between two writes, hangs the device.
+        // A ratio above 1, even between two writes, hangs the device: so stop the counter first.
         access.write(Register::Denominator, 0)?;
         for register in [
             Register::ClockSource,
@@ -92,18 +92,18 @@ impl<A: Access> Ptimer<A> {
         })
     }
 
-    /// The rate in Hz, rounded.
+    /// Returns the rate of the counter in Hz, rounded.
     pub fn hz(&self) -> u32 {
         self.hz
     }
 
-    /// The time: a multiple of [`STEP`], below 2^61.
+    /// Returns the time: a multiple of [`STEP`], below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between the reads of the two. So TIME_1 is read again, until it is the same before
-    /// TIME_0 and after.
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0, until both reads
+    /// return the same.
     ///
     /// # Errors
-    /// A register cannot be reached, or [`PtimerError::Torn`].
+    /// An access to a register failed, or [`PtimerError::Torn`].
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {
@@ -117,12 +117,13 @@ impl<A: Access> Ptimer<A> {
         Err(PtimerError::Torn)
     }
 
-    /// Sets the time. What is below [`STEP`] is dropped.
+    /// Sets the time, rounded down to a multiple of [`STEP`].
     ///
-    /// TIME_0 is 0 while TIME_1 is written, so that it does not carry: 2^27 counts must not pass until it is set in its turn.
+    /// This first sets TIME_0 to 0, so that it does not carry into TIME_1 until both registers are written: the writes
+    /// take less than 2^27 counts.
     ///
     /// # Errors
-    /// The time has more than 61 bits, or a register cannot be reached.
+    /// The time has more than 61 bits, or an access to a register failed.
     pub fn set_time(&mut self, time: u64) -> Result<(), PtimerError> {
         let (high, low) = ((time >> 32) as u32, time as u32);
         if high & !Register::Time1.mask() != 0 {
@@ -135,10 +136,10 @@ impl<A: Access> Ptimer<A> {
         Ok(())
     }
 
-    /// Whether the counter stands still: it shows the same in 16 reads.
+    /// Returns `true` if the counter stands still: 16 reads return the same.
     ///
     /// # Errors
-    /// A register cannot be reached.
+    /// An access to a register failed.
     pub fn is_stalled(&self) -> Result<bool, PtimerError> {
         let first = self.read(Register::Time0)?;
         for _ in 1..STALLED {
@@ -154,7 +155,7 @@ impl<A: Access> Ptimer<A> {
     }
 }
 
-/// The counter, of 56 bits: the time without its low 5 bits.
+/// As a clock source, the timer shows the 56 bits of its counter: the time divided by [`STEP`].
 impl<A: Access> ClockSource for Ptimer<A> {
     fn describe(&self) -> Description {
         Description {

@@ -38,14 +38,14 @@ fn every_kind_of_element() {
 }
 
 #[test]
-fn what_follows_is_not_looked_at() {
+fn bytes_behind_the_description_are_ignored() {
     let mut longer = std::vec::Vec::from(EVERYTHING);
     longer.extend([0xff; 100]);
     assert_eq!(walk(Md::new(&longer).unwrap()), 4);
 }
 
 #[test]
-fn a_description_of_nothing() {
+fn an_empty_description() {
     let mut bytes = [0; 32];
     bytes[1] = 1;
     bytes[7] = 16;
@@ -72,7 +72,7 @@ fn truncated_anywhere() {
     }
 }
 
-/// The defect after these bytes have been put there.
+/// Asserts the defect of `EVERYTHING` with these bytes changed.
 #[track_caller]
 fn broken(changes: &[(usize, &[u8])], offset: usize, what: Defect) {
     let mut bytes = EVERYTHING;
@@ -98,7 +98,7 @@ fn broken_headers() {
     );
     broken(&[(8, huge)], 8, Defect::BlockSize(u32::MAX));
     broken(&[(12, huge)], 12, Defect::BlockSize(u32::MAX));
-    // A minor version that is newer is no reason to refuse.
+    // A newer minor version is accepted.
     let mut bytes = EVERYTHING;
     bytes[3] = 1;
     assert!(Md::new(&bytes).is_ok());
@@ -110,7 +110,7 @@ fn broken_elements() {
     broken(&[(0x60, b"n")], 0x60, Defect::Tag(b'n'));
     broken(&[(0x52, &[1])], 0x50, Defect::Reserved);
     broken(&[(0x43, &[1])], 0x40, Defect::Reserved);
-    // An arc to its own node's second element, to the end of the list, far outside.
+    // An arc to the second element of its own node, to the end of the list, and far outside.
     broken(&[(0x2f, &[1])], 0x20, Defect::ArcTarget(1));
     broken(&[(0x2f, &[9])], 0x20, Defect::ArcTarget(9));
     broken(&[(0x28, &[0xff; 8])], 0x20, Defect::ArcTarget(u64::MAX));
@@ -118,11 +118,11 @@ fn broken_elements() {
 
 #[test]
 fn broken_names() {
-    // Behind the block, over its end, and so far that the sum would overflow.
+    // A name behind the block, one that crosses its end, and one whose offset and length overflow.
     broken(&[(0x57, &[32])], 0x50, Defect::NameOutside);
     broken(&[(0x51, &[18])], 0x50, Defect::NameOutside);
     broken(&[(0x54, &[0xff; 4])], 0x50, Defect::NameOutside);
-    // Too short a length, and one that reaches into the next name.
+    // A length that is too short, and one that reaches into the next name.
     broken(&[(0x51, &[1])], 0x50, Defect::NameLength);
     broken(&[(0x51, &[7])], 0x50, Defect::NameLength);
     broken(&[(0xb0 + 14, &[0xff])], 0x50, Defect::NameText);
@@ -135,7 +135,7 @@ fn broken_values() {
     broken(&[(0x6c, &[0xff; 4])], 0x60, Defect::DataOutside);
     broken(&[(0x68, &[0xff; 8])], 0x60, Defect::DataOutside);
     broken(&[(0x7f, &[14])], 0x70, Defect::DataOutside);
-    // No NUL, no room for one, and two of them.
+    // Strings without a NUL, without room for one, and with two of them.
     broken(&[(0x6b, &[3])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[0])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[5])], 0x60, Defect::StringLength);
@@ -144,10 +144,10 @@ fn broken_values() {
 
 #[test]
 fn broken_lists() {
-    // root does not end before unit begins; unit does not end before the list.
+    // root has no end before unit begins; unit has no end before the list ends.
     broken(&[(0x30, b" ")], 0x40, Defect::NodeInNode);
     broken(&[(0x90, b" ")], 0x40, Defect::NodeOpen);
-    // A property, and an end, before the first node and between two.
+    // A property and the end of a node, before the first node and between two nodes.
     broken(&[(0x10, b" ")], 0x20, Defect::OutsideNode);
     broken(&[(0x10, b" "), (0x20, b" ")], 0x30, Defect::OutsideNode);
     broken(&[(0x20, b"E")], 0x30, Defect::OutsideNode);
@@ -155,16 +155,16 @@ fn broken_lists() {
 }
 
 #[test]
-fn the_next_node() {
-    // Itself, inside of itself, its end, behind the next one, far outside.
+fn wrong_indices_of_the_next_node() {
+    // The node itself, its property, its end, the node after the next one, and far outside.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }
-    // Backwards, and behind the end of the list.
+    // Backwards, and past the end of the list.
     for next in [0, 3, 8, 10, u64::MAX] {
         broken(&[(0x48, &next.to_be_bytes())], 0x40, Defect::NextNode(9));
     }
-    // What has been removed in between may be skipped, or not.
+    // The index may be that of a no-op in front of the next node.
     for next in [7, 8, 9] {
         let mut bytes = EVERYTHING;
         bytes[0x70] = b'E';

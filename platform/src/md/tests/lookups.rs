@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::Build;
 use crate::md::{Md, Node, NodeError, Problem};
 
-/// A root with two units and a note; a unit has everything twice but its id.
+/// A root with two units and a note. The first unit has two properties `twice`.
 fn description() -> Vec<u8> {
     let mut build = Build::default();
     build.node("root", |root| {
@@ -62,10 +62,10 @@ fn nodes_by_arc() {
     assert_eq!(root.child("other"), Ok(None));
     assert_eq!(
         root.child("unit"),
-        Err(error(root, 0x10, Problem::NodeTwice("unit")))
+        Err(error(root, 0x10, Problem::DuplicateChild("unit")))
     );
     assert_eq!(md.under_root("note"), Ok(md.node(15)));
-    // It belongs to itself, which nothing follows for ever.
+    // A node may be its own child: no lookup follows arcs for ever.
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
 }
 
@@ -83,15 +83,15 @@ fn properties() {
     assert_eq!(note.string("text"), Ok(Some("")));
     assert_eq!(
         unit.number("name"),
-        Err(error(unit, 0xa0, Problem::NoNumber("name")))
+        Err(error(unit, 0xa0, Problem::NotANumber("name")))
     );
     assert_eq!(
         unit.number("back"),
-        Err(error(unit, 0xb0, Problem::NoNumber("back")))
+        Err(error(unit, 0xb0, Problem::NotANumber("back")))
     );
     assert_eq!(
         unit.string("id"),
-        Err(error(unit, 0x70, Problem::NoString("id")))
+        Err(error(unit, 0x70, Problem::NotAString("id")))
     );
     for lookup in [
         unit.number("twice").map(drop),
@@ -99,7 +99,7 @@ fn properties() {
     ] {
         assert_eq!(
             lookup,
-            Err(error(unit, 0x90, Problem::PropertyTwice("twice")))
+            Err(error(unit, 0x90, Problem::DuplicateProperty("twice")))
         );
     }
     assert_eq!(
@@ -129,7 +129,7 @@ fn roots() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn messages_of_errors() {
     let bytes = description();
     let md = Md::new(&bytes).unwrap();
     assert_eq!(
@@ -138,6 +138,6 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         std::format!("{}", Md::new(&bytes[..20]).unwrap_err()),
-        "offset 0x4: a block of 304 bytes, which are not all there"
+        "offset 0x4: a block of 304 bytes, more than the description has"
     );
 }

@@ -1,4 +1,4 @@
-//! What descriptions say of the hardware.
+//! The platforms and machines that descriptions describe.
 
 extern crate std;
 
@@ -10,12 +10,12 @@ use super::Build;
 use crate::md::{Md, NodeError, Platform, Problem};
 use crate::{Machine, Model};
 
-/// A processor: its number, and its channels with what `disabled` is, if anything.
+/// A processor: its `id`, and the `id` and optional property `disabled` of each of its channels.
 type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
 
 const BOTH: &[(u64, Option<u64>)] = &[(0, None), (1, None)];
 
-/// A description of a platform with these processors: root at 0x10, `vf-nodes` at 0x50 with a platform in front.
+/// Builds a description of a platform with these processors.
 fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Vec<u8> {
     let mut build = Build::default();
     build.node("root", |root| {
@@ -103,7 +103,7 @@ fn machines() {
         machine("SUNW,T5140", &[(0, BOTH)]),
         Machine::new(Model::Maramba, 1).unwrap()
     );
-    // In any order.
+    // Processors and channels may come in any order.
     assert_eq!(
         machine(
             "SUNW,T5440",
@@ -144,7 +144,7 @@ fn channels_that_are_disabled_or_missing() {
 #[test]
 fn contradictions() {
     let t5440 = Some("SUNW,T5440");
-    // vf-nodes is at element 7, and is followed by its first vf-node behind as many arcs as there are.
+    // vf-nodes is at element 7, offset 0x80. The first vf-node follows it, after an arc per processor.
     rejected(None, &[(0, BOTH)], "vf-nodes", 0x80, Problem::NoPlatform);
     rejected(
         Some("SUNW,T2000"),
@@ -153,29 +153,29 @@ fn contradictions() {
         0x80,
         Problem::UnknownPlatform("SUNW,T2000"),
     );
-    rejected(t5440, &[(4, BOTH)], "vf-node", 0xb0, Problem::Number(4, 4));
+    rejected(t5440, &[(4, BOTH)], "vf-node", 0xb0, Problem::Id(4, 4));
     rejected(
         t5440,
         &[(u64::MAX, BOTH)],
         "vf-node",
         0xb0,
-        Problem::Number(u64::MAX, 4),
+        Problem::Id(u64::MAX, 4),
     );
     rejected(
         t5440,
         &[(0, BOTH), (0, BOTH)],
         "vf-node",
         0x110,
-        Problem::NumberTwice(0),
+        Problem::DuplicateId(0),
     );
     rejected(
         t5440,
         &[(0, BOTH), (2, BOTH)],
         "vf-nodes",
         0x80,
-        Problem::Gap(1),
+        Problem::MissingId(1),
     );
-    rejected(t5440, &[(1, BOTH)], "vf-nodes", 0x80, Problem::Gap(0));
+    rejected(t5440, &[(1, BOTH)], "vf-nodes", 0x80, Problem::MissingId(0));
     let too_many = Machine::new(Model::Maramba, 3).unwrap_err();
     rejected(
         Some("SUNW,T5240"),
@@ -186,19 +186,13 @@ fn contradictions() {
     );
     let none = Machine::new(Model::Batoka, 0).unwrap_err();
     rejected(t5440, &[], "vf-nodes", 0x80, Problem::Machine(none));
-    rejected(
-        t5440,
-        &[(0, &[(2, None)])],
-        "mcu",
-        0xf0,
-        Problem::Number(2, 2),
-    );
+    rejected(t5440, &[(0, &[(2, None)])], "mcu", 0xf0, Problem::Id(2, 2));
     rejected(
         t5440,
         &[(0, &[(1, None), (1, Some(1))])],
         "mcu",
         0x130,
-        Problem::NumberTwice(1),
+        Problem::DuplicateId(1),
     );
 }
 
@@ -210,7 +204,7 @@ fn other_machines() {
         node.string("name", "SUNW,Sun-Fire-T200");
         node.number("stick-frequency", 1_000_000_000);
     });
-    // Nobody's.
+    // The root has no arc to this node.
     build.node("vf-nodes", |_| {});
     let bytes = build.bytes();
     let md = Md::new(&bytes).unwrap();
@@ -225,7 +219,7 @@ fn other_machines() {
 }
 
 #[test]
-fn platforms_that_make_no_sense() {
+fn invalid_platforms() {
     let platform = |properties: fn(&mut Build)| {
         let mut build = Build::default();
         build.node("root", |root| root.arc("fwd", 3));
@@ -237,7 +231,7 @@ fn platforms_that_make_no_sense() {
         (
             platform(|node| node.number("name", 0)),
             0x50,
-            Problem::NoString("name"),
+            Problem::NotAString("name"),
         ),
         (
             platform(|node| {
@@ -245,12 +239,12 @@ fn platforms_that_make_no_sense() {
                 node.number("stick-frequency", 0);
             }),
             0x40,
-            Problem::Stopped("stick-frequency"),
+            Problem::ZeroFrequency("stick-frequency"),
         ),
         (
             platform(|node| node.string("stick-frequency", "fast")),
             0x50,
-            Problem::NoNumber("stick-frequency"),
+            Problem::NotANumber("stick-frequency"),
         ),
     ] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Descriptions written out as bytes, or put together by a builder that knows no more than the format.
+//! Descriptions for tests: written out as bytes, or made by a builder that knows the format only.
 
 extern crate std;
 
@@ -11,24 +11,24 @@ use std::vec::Vec;
 
 use super::{Md, Value};
 
-/// A description with every kind of element, as it stands in memory.
+/// The bytes of a description with every kind of element.
 pub(super) const EVERYTHING: [u8; 224] = {
     let mut bytes = [0; 224];
     let rows: [&[u8; 16]; 14] = [
         // Header: version 1.0; 10 elements, 32 bytes of names, 16 of data.
         b"\0\x01\0\0\0\0\0\xa0\0\0\0\x20\0\0\0\x10",
-        // 0: root, the next node is 3; an arc to 3; its end.
+        // 0: root, whose next node is 3; an arc to 3; the end of the node.
         b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x03",
         b"a\x03\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03",
         b"E\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-        // 3: unit, the next node would be 9; a number, a string, data; nothing; its end.
+        // 3: unit, whose next node would be 9; a number, a string, data; a no-op; the end of the node.
         b"N\x04\0\0\0\0\0\x09\0\0\0\0\0\0\0\x09",
         b"v\x02\0\0\0\0\0\x0e\x01\x23\x45\x67\x89\xab\xcd\xef",
         b"s\x04\0\0\0\0\0\x11\0\0\0\x04\0\0\0\0",
         b"d\x04\0\0\0\0\0\x16\0\0\0\x03\0\0\0\x08",
         b" \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         b"E\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-        // 9: the list ends.
+        // 9: the end of the list.
         b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
         b"root\0fwd\0unit\0id",
         b"\0name\0data\0\0\0\0\0\0",
@@ -42,7 +42,7 @@ pub(super) const EVERYTHING: [u8; 224] = {
     bytes
 };
 
-/// Puts a description together. Names and strings are not shared.
+/// Builds a description. Each name and string gets bytes of its own, even if it equals another.
 #[derive(Default)]
 pub(super) struct Build {
     elements: Vec<[u8; 16]>,
@@ -62,7 +62,7 @@ impl Build {
         self.elements.push(element);
     }
 
-    /// A node with `properties`; its index.
+    /// Adds a node with `properties`, and returns its index.
     pub(super) fn node(&mut self, name: &str, properties: impl FnOnce(&mut Self)) -> u64 {
         let index = self.elements.len();
         self.element(b'N', name, 0);
@@ -101,7 +101,7 @@ impl Build {
     }
 }
 
-/// Looks at everything that a description has, in every way that there is; how many properties it has.
+/// Looks up everything in a description, by all public functions. Returns the number of properties.
 pub(super) fn walk(md: Md<'_>) -> usize {
     let mut properties = 0;
     for node in md.nodes() {

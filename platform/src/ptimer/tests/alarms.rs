@@ -1,4 +1,4 @@
-//! Deadlines, one case after the other.
+//! Tests of deadlines, case by case.
 
 use super::Device;
 use crate::AccessError;
@@ -38,8 +38,8 @@ fn alarms_in_order() {
 
 #[test]
 fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
-    // The clock is read, the comparator set, and the clock read again: at some of these distances the deadline passes in
-    // between, and no interrupt comes within a wrap.
+    // The driver reads the time, sets the comparator, and reads the time again. At some of these distances the deadline
+    // passes in between, and no interrupt comes within a wrap.
     let mut raced = 0;
     for distance in (0..2000).step_by(8) {
         let device = Device::counting(&[100]);
@@ -48,7 +48,7 @@ fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
         let accesses = device.accesses.get();
         match alarms.schedule(deadline, 9).unwrap() {
             When::Now => {
-                // The comparator had been set all the same.
+                // More accesses than a read of the time needs: the driver had set the comparator.
                 raced += u32::from(device.accesses.get() - accesses > 3);
                 assert_eq!(alarms.expired(), Ok(Some(9)));
             }
@@ -68,7 +68,7 @@ fn a_deadline_beyond_a_wrap_does_not_come_early() {
     assert_eq!(alarms.schedule((5 << 32) + 320, 1), Ok(When::Later));
     for wrap in 0..5_u64 {
         device.now.set((wrap << 32) + 360);
-        assert!(device.interrupts(), "the comparator knows no better");
+        assert!(device.interrupts(), "the comparator matches once a wrap");
         assert_eq!(alarms.expired(), Ok(None), "{wrap}");
     }
     device.now.set((5 << 32) + 319);
@@ -112,12 +112,12 @@ fn a_jump_of_the_time_passes_deadlines() {
     assert_eq!(alarms.set_time((1 << 50) - 320), Ok(When::Later));
     device.now.set(320);
     assert!(device.interrupts());
-    assert_eq!(alarms.set_time(0), Ok(When::Later), "back again");
+    assert_eq!(alarms.set_time(0), Ok(When::Later), "a jump back");
     assert_eq!(alarms.expired(), Ok(None));
 }
 
 #[test]
-fn what_cannot_be_reached_keeps_the_list() {
+fn the_list_survives_failed_accesses() {
     let device = Device::counting(&[0]);
     let mut alarms = list(&device);
     assert_eq!(alarms.schedule(320, 1), Ok(When::Later));

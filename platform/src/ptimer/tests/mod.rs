@@ -1,4 +1,4 @@
-//! The driver on the model of the device.
+//! Tests of the driver on the model of the device.
 
 extern crate std;
 
@@ -17,7 +17,7 @@ mod time;
 struct Device {
     engine: RefCell<PtimerEngine>,
     now: Cell<u64>,
-    /// How long an access takes: these nanoseconds in turn.
+    /// The durations of successive accesses in nanoseconds, repeated.
     takes: Vec<u64>,
     accesses: Cell<usize>,
 }
@@ -37,7 +37,7 @@ impl Device {
         }
     }
 
-    /// One that counts nanoseconds.
+    /// Returns a device that counts nanoseconds.
     fn counting(takes: &[u64]) -> Self {
         let device = Self::new(CRYSTAL, takes);
         Ptimer::start(&device, CRYSTAL, NANOSECONDS).unwrap();
@@ -48,7 +48,7 @@ impl Device {
         Ptimer::start(self, CRYSTAL, NANOSECONDS).unwrap()
     }
 
-    /// The driver, without a write.
+    /// Returns a driver that has written no register.
     fn timer_as_it_is(&self) -> Ptimer<&Self> {
         Ptimer {
             access: self,
@@ -65,7 +65,7 @@ impl Device {
         engine.write(Register::Time0, time as u32, now).unwrap();
     }
 
-    /// The time at this moment, which no access takes any of.
+    /// Returns the time without an access, so that none passes.
     fn truth(&self) -> u64 {
         let mut engine = self.engine.borrow_mut();
         let [high, low] = [Register::Time1, Register::Time0]
@@ -77,7 +77,8 @@ impl Device {
         self.engine.borrow_mut().interrupts(self.now.get())
     }
 
-    fn pass(&self) -> u64 {
+    /// Advances the clock by the duration of the next access, and returns it.
+    fn advance(&self) -> u64 {
         let access = self.accesses.replace(self.accesses.get() + 1);
         let now = self.now.get() + self.takes[access % self.takes.len()];
         self.now.set(now);
@@ -87,12 +88,12 @@ impl Device {
 
 impl Access for Device {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
-        let now = self.pass();
+        let now = self.advance();
         self.engine.borrow_mut().read(register, now)
     }
 
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
-        let now = self.pass();
+        let now = self.advance();
         self.engine.borrow_mut().write(register, value, now)
     }
 }

@@ -1,4 +1,4 @@
-//! Deadlines, jumps of the time and interrupts at random, against a list written apart.
+//! Random deadlines, jumps of the time and interrupts, compared with an independent list.
 
 extern crate std;
 
@@ -9,20 +9,20 @@ use proptest::prelude::*;
 use super::Device;
 use crate::ptimer::{Alarms, Register, ScheduleError, When};
 
-/// What happens to a list of alarms.
+/// An operation on a list of alarms.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Schedule one that is so far away, or has passed.
+    /// Schedules a deadline at this distance from now, which may be negative.
     Schedule(i64),
-    /// Cancel the n-th of those that there are.
+    /// Cancels the n-th alarm of the list, if there is one.
     Cancel(usize),
-    /// Set the time by so much forward or back.
+    /// Sets the time forward or back by this distance.
     Jump(i64),
-    /// So many nanoseconds pass, with interrupts served.
+    /// Lets this many nanoseconds pass, and serves the interrupts.
     Pass(u64),
 }
 
-/// Distances about 0, a few counts, a wrap of the comparator, and some wraps.
+/// Distances around 0, of a few counts, around a wrap of the comparator, and of several wraps.
 fn distance() -> impl Strategy<Value = i64> {
     prop_oneof![
         -200..3000_i64,
@@ -40,7 +40,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The list as it should be: deadlines and tokens, in no order, and the time in 64 bits.
+/// The expected list: deadlines and tokens in any order, and the time in 64 bits.
 struct Oracle {
     list: Vec<(u64, u32)>,
     time: u64,
@@ -49,7 +49,7 @@ struct Oracle {
 const COUNTER: u64 = (1 << 61) - 1;
 
 impl Oracle {
-    /// The time at a nanosecond that is not over.
+    /// Returns the time at this nanosecond.
     fn time_at(&self, device: &Device, nanosecond: u64) -> u64 {
         let mut engine = device.engine.borrow().clone();
         let [high, low] = [Register::Time1, Register::Time0]
@@ -62,16 +62,16 @@ impl Oracle {
         self.time
     }
 
-    /// This one has come: it was there, its time had come, and none was earlier.
+    /// Asserts that the alarm that came was on the list, that its deadline has passed, and that no other was earlier.
     fn came(&mut self, token: u32, device: &Device) {
         let time = self.look(device);
         let place = self.list.iter().position(|alarm| alarm.1 == token);
-        let (deadline, _) = self.list.swap_remove(place.expect("was there"));
+        let (deadline, _) = self.list.swap_remove(place.expect("on the list"));
         assert!(deadline <= time, "{deadline:#x} came at {time:#x}");
         assert!(self.list.iter().all(|other| other.0 >= deadline & !31));
     }
 
-    /// None should have come at this time.
+    /// Asserts that no deadline has passed at this time.
     fn none_until(&self, time: u64) {
         let list = &self.list;
         assert!(
@@ -83,7 +83,7 @@ impl Oracle {
 
 type Sixteen<'a> = Alarms<&'a Device, u32, 16>;
 
-/// Takes all alarms that have come, as a handler of the interrupt does.
+/// Takes all expired alarms, as a handler of the interrupt does.
 fn drain(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle) {
     loop {
         let before = oracle.look(device);
@@ -94,7 +94,7 @@ fn drain(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle) {
     }
 }
 
-/// Lets nanoseconds pass. Nobody looks at the timer but when it interrupts.
+/// Lets nanoseconds pass. Accesses the timer only when it interrupts.
 fn pass(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle, nanoseconds: u64) {
     let end = device.now.get() + nanoseconds;
     loop {

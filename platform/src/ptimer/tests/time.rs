@@ -1,4 +1,4 @@
-//! The time, read and set.
+//! Tests of reading and setting the time.
 
 use core::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::ptimer::{Access, Input, NANOSECONDS, Ptimer, PtimerError, RatioError,
 #[test]
 fn starts_without_a_ratio_above_one() {
     let device = Device::new(CRYSTAL, &[0]);
-    // As found: 3/4 of the external clock.
+    // The device comes with a ratio of 3/4 of the external clock.
     for (register, value) in [
         (Register::ClockSource, 1 << 16),
         (Register::Numerator, 4),
@@ -25,7 +25,7 @@ fn starts_without_a_ratio_above_one() {
     device.now.set(1_000_000_000);
     assert_eq!(timer.time(), Ok(1_000_000_000));
 
-    // And to a ratio whose numerator is below the denominator that was.
+    // The new ratio has a numerator below the old denominator.
     let timer = Ptimer::start(&device, CRYSTAL, 27_000_000).unwrap();
     assert_eq!(timer.hz(), 27_000_000);
     device.now.set(2_000_000_000);
@@ -46,7 +46,7 @@ fn starts_a_chip_without_clock_source() {
     );
 }
 
-/// TIME_0 and TIME_1, in this order and in the other, and nothing else.
+/// Reads TIME_0 and TIME_1 once each, in either order.
 fn naive(device: &Device, low_first: bool) -> u64 {
     let read = |register| u64::from(device.read(register).unwrap());
     if low_first {
@@ -59,7 +59,7 @@ fn naive(device: &Device, low_first: bool) -> u64 {
 
 #[test]
 fn a_read_does_not_tear() {
-    // 100 ns an access: each of the first reads may be the one before the carry.
+    // An access takes 100 ns: the carry comes before, between or after the reads.
     for before in (0..1000).step_by(10) {
         let device = Device::counting(&[100]);
         let time = (7 << 32) - before;
@@ -79,7 +79,8 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
         device.set(time);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // High, carry, low: 2^32 short. Low, carry, high: 2^32 too much, but for the three counts between the two reads.
+    // A carry after the high half was read: 2^32 too low. A carry after the low half was read: 2^32 too high, less the
+    // three counts between the two reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
 }
@@ -93,7 +94,7 @@ fn setting_does_not_tear() {
         timer.set_time(0x0123_4567_89ab_cdef).unwrap();
         assert_eq!(device.truth(), 0x0123_4567_89ab_cde0, "{before}");
     }
-    // The naive order, high and low, with a carry between.
+    // The naive order, high then low, with a carry in between.
     let device = Device::counting(&[100]);
     device.set((7 << 32) - 160);
     device.write(Register::Time1, 0x0123_4567).unwrap();
@@ -111,7 +112,7 @@ fn a_time_has_61_bits() {
 }
 
 #[test]
-fn a_counter_that_stands_still_is_seen() {
+fn a_counter_that_stands_still_is_detected() {
     let device = Device::counting(&[1]);
     let timer = device.timer();
     assert_eq!(timer.is_stalled(), Ok(true), "16 reads in one count");
@@ -137,7 +138,7 @@ fn is_a_clock_source() {
     assert_eq!(timer.read(strand), None, "hung");
 }
 
-/// A device that answers another TIME_1 each time.
+/// A device whose TIME_1 changes with every read.
 struct Torn(Cell<u32>);
 
 impl Access for Torn {
