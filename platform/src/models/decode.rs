@@ -1,4 +1,4 @@
-//! Which register an address means.
+//! Decodes physical addresses.
 
 use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 
@@ -16,7 +16,8 @@ pub(super) enum Target {
     Hub(Hub, HubUnit, HubRole),
 }
 
-/// The register at an address, for a strand of this node. A local hub address means the hub of the node's number.
+/// Returns the register at an address, for a strand of this node; `None` if there is none. A local hub address means the
+/// hub with the number of the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     match address >> 32 {
@@ -31,7 +32,7 @@ pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
         0xe1 | 0xe5 | 0xe9 | 0xed => {
             let number = global_number(address);
             hub_register(Hub::new(number)?, address & 0xffff_ffff, |offset| {
-                // Bits 13:12 repeat the number. An address where they differ means nothing.
+                // Bits 13:12 repeat the number. If they differ, no register is at the address.
                 if offset >> 12 & 3 == number as u64 {
                     offset >> 14 << 12 | offset & 0xfff
                 } else {
@@ -43,7 +44,7 @@ pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     }
 }
 
-/// The node or hub of a global address, bits 35:34.
+/// Returns the number of the node or hub in a global address, bits 35:34.
 fn global_number(address: u64) -> usize {
     (address >> 34 & 3) as usize
 }
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_90_addresses_and_nothing_beside_them() {
+    fn addresses_of_all_registers_and_their_neighbours() {
         for register in PerfReg::all() {
             let Some(PhysicalAddress(global)) = address::global(register) else {
                 continue;
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_mean_nothing() {
+    fn addresses_without_a_register() {
         for address in [
             0,
             0x84_0000_2400,

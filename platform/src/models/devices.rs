@@ -1,4 +1,4 @@
-//! All devices of a machine.
+//! The devices of a machine, behind the traits of real hardware.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,28 +10,29 @@ use super::{HubChip, L2, MemoryController, StrandUnit};
 use crate::address::L2_BANKS;
 use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
 
-/// A device that can be made to fault.
+/// A device that [`Devices::set_faulty`] makes fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyUnit {
     /// A memory controller.
     Mcu(Node, Mcu),
-    /// A hub, with all its parts.
+    /// A hub with all its units.
     Hub(Hub),
-    /// The control registers of a node's L2 cache.
+    /// All L2 control registers of a node.
     L2(Node),
-    /// Those of this bank (0 to 7) and the banks after it. A set of all eight faults half-way.
+    /// The L2 control registers of this bank (0 to 7) and the banks after it, so that a set of all eight banks fails
+    /// midway.
     L2FromBank(Node, usize),
 }
 
-/// The devices of a machine: its [`Bus`] and its [`StrandRegisters`], which any number of threads use at once.
+/// The devices of a machine: its [`Bus`] and its [`StrandRegisters`], for any number of concurrent threads.
 ///
-/// An address without a device, an absent node, a disabled channel and a hub of a machine without hubs
-/// [fault](AccessError::Fault).
+/// An access [faults](AccessError::Fault) if no device is at its address, or if the node, channel or hub is absent.
 ///
-/// Every device has a lock of its own, and no method here holds two. Whoever holds the guard of a strand's unit
-/// may lock one other device at a time; whoever holds another guard locks nothing more.
+/// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a
+/// [strand unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks
+/// nothing more.
 ///
-/// About 18 KB, and `new` is const: it fits a static.
+/// The size is about 18 KB, and `new` is const, so that a static can hold it.
 #[derive(Debug)]
 pub struct Devices {
     machine: Machine,
@@ -44,7 +45,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The devices of a machine after reset, at time 0.
+    /// Returns the devices of a machine after reset, at time 0.
     pub const fn new(machine: Machine) -> Self {
         Self {
             machine,
@@ -58,30 +59,30 @@ impl Devices {
         }
     }
 
-    /// The machine whose devices these are.
+    /// Returns the machine whose devices these are.
     pub fn machine(&self) -> Machine {
         self.machine
     }
 
-    /// The time, in cycles.
+    /// Returns the time in cycles.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time. It decides how long a hub is busy; the hubs' counters are told of it by
+    /// Sets the time in cycles, which decides whether a hub is still busy. It does not count in the hubs: call
     /// [`HubChip::pass`].
     pub fn set_time(&self, now: u64) {
         self.now.store(now, Ordering::Release);
     }
 
-    /// How many cycles an access to any hub takes from now on. At first 0: a hub is never busy.
+    /// Sets the duration of an access to any hub in cycles. At first it is 0, so that no hub is ever busy.
     pub fn set_hub_access_cycles(&self, cycles: u64) {
         for hub in &self.hubs {
             hub.lock().set_access_cycles(cycles);
         }
     }
 
-    /// Makes a device fault, or work again.
+    /// Makes accesses to a device fault, or succeed again.
     pub fn set_faulty(&self, unit: FaultyUnit, faulty: bool) {
         let from = |bank| if faulty { bank } else { L2_BANKS };
         match unit {
@@ -92,43 +93,44 @@ impl Devices {
         }
     }
 
-    /// %pic of a strand, as code on it reads it.
+    /// Reads %pic of a strand, as code on the strand does.
     pub fn pic(&self, strand: StrandId) -> u64 {
         self.strand_unit(strand).pic()
     }
 
-    /// Writes %pic of a strand, as code on it does.
+    /// Writes %pic of a strand, as code on the strand does.
     pub fn set_pic(&self, strand: StrandId, value: u64) {
         self.strand_unit(strand).set_pic(value);
     }
 
-    /// Takes the cross-call that waits for a strand, if there is one. Whoever plays the strand asks between its calls.
+    /// Takes the cross-call that is pending for a strand. Returns `true` if there was one. Call it for each simulated
+    /// strand between two of its hypercalls.
     pub fn take_cross_call(&self, strand: StrandId) -> bool {
         let bit = 1 << (strand.index() % 64);
         self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
-    /// The counters of a strand, locked.
+    /// Locks and returns the counters of a strand.
     pub fn strand_unit(&self, strand: StrandId) -> MutexGuard<'_, StrandUnit> {
         self.strands[strand.index()].lock()
     }
 
-    /// The L2 control registers of a node, locked.
+    /// Locks and returns the L2 control registers of a node.
     pub fn l2(&self, node: Node) -> MutexGuard<'_, L2> {
         self.l2[node.index()].lock()
     }
 
-    /// The counters of a DRAM channel, locked.
+    /// Locks and returns the counters of a DRAM channel.
     pub fn memory_controller(&self, node: Node, mcu: Mcu) -> MutexGuard<'_, MemoryController> {
         self.controllers[node.index()][mcu.index()].lock()
     }
 
-    /// A hub, locked.
+    /// Locks and returns a hub.
     pub fn hub(&self, hub: Hub) -> MutexGuard<'_, HubChip> {
         self.hubs[hub.index()].lock()
     }
 
-    /// The register at an address, if this machine has it.
+    /// Returns the register at an address. Faults if this machine has none there.
     fn target(&self, strand: StrandId, address: PhysicalAddress) -> Result<Target, AccessError> {
         let target = decode(strand.node(), address).ok_or(AccessError::Fault)?;
         let present = match target {
@@ -190,7 +192,7 @@ impl StrandRegisters for Devices {
         self.strand_unit(strand).set_pic(value);
     }
 
-    /// The time, the same for all strands.
+    /// Returns the time in cycles, which is the same for all strands.
     fn ticks(&self, _: StrandId) -> u64 {
         self.now()
     }

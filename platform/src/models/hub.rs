@@ -1,4 +1,4 @@
-//! The counters of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6).
+//! A model of the counters of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6).
 
 use guest_abi::event::{AsuEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{AsuPcr, EventSelect, GpdPcr, LpuPcr};
@@ -6,7 +6,7 @@ use guest_abi::{HubRole, HubUnit, Node};
 
 use crate::AccessError;
 
-/// PCR and the two 64-bit counters of one part of a hub.
+/// PCR and the two 64-bit counters of one unit of a hub.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     pcr: u64,
@@ -19,7 +19,7 @@ impl Unit {
         pic: [0; 2],
     };
 
-    /// Adds to the counters whose select, at bit 0 or bit 8 of the PCR, is the event.
+    /// Adds `n` to each counter whose select (bits 7:0 of the PCR for counter 0, 15:8 for counter 1) is the event.
     fn count(&mut self, event: u8, n: u64) {
         for (pic, select) in self.pic.iter_mut().zip([self.pcr, self.pcr >> 8]) {
             if select as u8 == event {
@@ -47,11 +47,11 @@ impl Unit {
     }
 }
 
-/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. At reset
-/// every register is 0, and so nothing is counted.
+/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset
+/// every register is 0, and no counter counts.
 ///
-/// A register access keeps the chip's register port busy for a settable time. An access in that time is refused
-/// and changes nothing.
+/// An access keeps the register port of the chip busy for [a number of cycles](Self::set_access_cycles). Meanwhile the
+/// chip refuses other accesses, which have no effect.
 #[derive(Clone, Debug)]
 pub struct HubChip {
     units: [Unit; HubUnit::ALL.len()],
@@ -61,7 +61,7 @@ pub struct HubChip {
 }
 
 impl HubChip {
-    /// A hub after reset, whose accesses take no time.
+    /// Returns a hub after reset, whose accesses take no time.
     pub const fn new() -> Self {
         Self {
             units: [Unit::RESET; HubUnit::ALL.len()],
@@ -77,7 +77,7 @@ impl HubChip {
         Ok(self.unit(unit).read(role))
     }
 
-    /// Writes a register at the time `now`, in cycles. What is not writable is dropped.
+    /// Writes the writable bits of a register at the time `now`, in cycles.
     pub fn write(
         &mut self,
         unit: HubUnit,
@@ -95,17 +95,17 @@ impl HubChip {
         Ok(())
     }
 
-    /// How many cycles an access takes from now on.
+    /// Sets the duration of an access in cycles.
     pub fn set_access_cycles(&mut self, cycles: u64) {
         self.access_cycles = cycles;
     }
 
-    /// Whether accesses fault.
+    /// Makes accesses fault, or succeed again.
     pub fn set_faulty(&mut self, faulty: bool) {
         self.faulty = faulty;
     }
 
-    /// The link port unit of a node did this `n` times.
+    /// Counts an event of a node's link port unit that happened `n` times.
     pub fn count_lpu(&mut self, port: Node, event: LpuEvent, n: u64) {
         let unit = match port {
             Node::Node0 => HubUnit::LpuA,
@@ -118,14 +118,14 @@ impl HubChip {
         }
     }
 
-    /// The address serialization unit did this `n` times.
+    /// Counts an event of the address serialization unit that happened `n` times.
     pub fn count_asu(&mut self, event: AsuEvent, n: u64) {
         if !matches!(event, AsuEvent::None) {
             self.unit(HubUnit::Asu).count(event.code(), n);
         }
     }
 
-    /// So many cycles have passed. All parts of the hub have the same clock.
+    /// Counts this many cycles in all units, which share one clock.
     pub fn pass(&mut self, cycles: u64) {
         for port in Node::ALL {
             self.count_lpu(*port, LpuEvent::Clock, cycles);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn all_parts_count_the_clock() {
+    fn all_units_count_the_clock() {
         let mut hub = HubChip::new();
         hub.pass(1000);
         for unit in HubUnit::ALL {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_in_the_time_of_another_is_refused_without_effect() {
+    fn an_access_during_another_is_refused_without_effect() {
         let mut hub = HubChip::new();
         hub.set_access_cycles(100);
         assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 1000), Ok(()));

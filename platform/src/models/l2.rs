@@ -1,12 +1,11 @@
-//! The control registers of a node's L2 cache (FWARC/2007/529 section 2.3).
+//! A model of the control registers of a node's L2 cache (FWARC/2007/529 section 2.3).
 
 use guest_abi::layout::{L2Control, PerfConfig};
 
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all 64 bits, of which only PERF_CONFIG has an
-/// effect.
+/// The eight control registers of the L2 cache of a node. They keep all 64 bits; only PERF_CONFIG has an effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],
@@ -14,7 +13,7 @@ pub struct L2 {
 }
 
 impl L2 {
-    /// A cache after reset: every register is 0.
+    /// Returns a cache after reset: every register is 0.
     pub const fn new() -> Self {
         Self {
             control: [0; L2_BANKS],
@@ -22,32 +21,32 @@ impl L2 {
         }
     }
 
-    /// Reads the control register of a bank.
+    /// Reads the control register of a bank. Faults beyond bank 7.
     pub fn read(&self, bank: usize) -> Result<u64, AccessError> {
-        self.answering(bank)?;
+        self.check_fault(bank)?;
         self.control.get(bank).copied().ok_or(AccessError::Fault)
     }
 
-    /// Writes the control register of a bank.
+    /// Writes the control register of a bank. Faults beyond bank 7.
     pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
-        self.answering(bank)?;
+        self.check_fault(bank)?;
         let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;
         *control = value;
         Ok(())
     }
 
-    /// PERF_CONFIG of each bank: which of its misses are counted.
+    /// Returns PERF_CONFIG of each bank, which selects the misses that count.
     pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
         self.control
             .map(|control| L2Control::from_bits(control).perf_config())
     }
 
-    /// From this bank on, accesses fault: 0 for all, 8 or more for none.
+    /// Makes accesses to this bank and all later ones fault: 0 makes all fault, 8 or more none.
     pub fn set_faulty_from(&mut self, bank: usize) {
         self.faulty_from = bank;
     }
 
-    fn answering(&self, bank: usize) -> Result<(), AccessError> {
+    fn check_fault(&self, bank: usize) -> Result<(), AccessError> {
         if bank < self.faulty_from {
             Ok(())
         } else {

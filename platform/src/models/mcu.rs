@@ -1,4 +1,4 @@
-//! The counters of a DRAM channel (FWARC/2007/529 section 2.2).
+//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2).
 
 use guest_abi::McuRole;
 use guest_abi::event::DramEvent;
@@ -6,8 +6,8 @@ use guest_abi::layout::{DramPcr, DramPic, EventSelect};
 
 use crate::AccessError;
 
-/// The memory controller of a channel: PCR and two 31-bit counters. At reset all are 0, and as code 0 is
-/// `mem_reads`, both counters count reads.
+/// The memory controller of a channel: PCR and two 31-bit counters. After reset all are 0. Code 0 is `mem_reads`, so that
+/// both counters then count reads.
 #[derive(Clone, Debug)]
 pub struct MemoryController {
     pcr: DramPcr,
@@ -16,7 +16,7 @@ pub struct MemoryController {
 }
 
 impl MemoryController {
-    /// A controller after reset.
+    /// Returns a controller after reset.
     pub const fn new() -> Self {
         Self {
             pcr: DramPcr::new(),
@@ -27,7 +27,7 @@ impl MemoryController {
 
     /// Reads a register. The PIC has counter 0 in bits 62:32 and counter 1 in bits 30:0.
     pub fn read(&self, role: McuRole) -> Result<u64, AccessError> {
-        self.answering()?;
+        self.check_fault()?;
         let [pic0, pic1] = self.pic;
         Ok(match role {
             McuRole::Pcr => self.pcr.into_bits(),
@@ -35,9 +35,9 @@ impl MemoryController {
         })
     }
 
-    /// Writes a register. Bits 7:0 of the PCR are kept, and all of the PIC but bits 63 and 31.
+    /// Writes a register: bits 7:0 of the PCR, or all bits of the PIC except 63 and 31.
     pub fn write(&mut self, role: McuRole, value: u64) -> Result<(), AccessError> {
-        self.answering()?;
+        self.check_fault()?;
         match role {
             McuRole::Pcr => self.pcr = DramPcr::from_bits(value & DramPcr::WRITABLE),
             McuRole::Pic => {
@@ -48,12 +48,12 @@ impl MemoryController {
         Ok(())
     }
 
-    /// Whether register accesses fault.
+    /// Makes register accesses fault, or succeed again.
     pub fn set_faulty(&mut self, faulty: bool) {
         self.faulty = faulty;
     }
 
-    /// A line was read, and was in the read queue for so many cycles.
+    /// Counts the read of a line that was in the read queue for `queued` cycles.
     pub fn line_read(&mut self, queued: u32) {
         self.count(DramEvent::Reads, 1);
         self.count(DramEvent::ReadWrites, 1);
@@ -61,7 +61,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// A line was written, and was in the write queue for so many cycles.
+    /// Counts the write of a line that was in the write queue for `queued` cycles.
     pub fn line_written(&mut self, queued: u32) {
         self.count(DramEvent::Writes, 1);
         self.count(DramEvent::ReadWrites, 1);
@@ -69,12 +69,12 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// A read was answered from the write-back buffer.
+    /// Counts a read that hit the write-back buffer.
     pub fn buffer_hit(&mut self) {
         self.count(DramEvent::WriteBackBufferHits, 1);
     }
 
-    fn answering(&self) -> Result<(), AccessError> {
+    fn check_fault(&self) -> Result<(), AccessError> {
         if self.faulty {
             Err(AccessError::Fault)
         } else {

@@ -1,17 +1,17 @@
-//! Simulated devices: register models of what a Victoria Falls machine counts with.
+//! Simulated devices: models of the performance registers of a Victoria Falls machine.
 //!
 //! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
-//! [`HubChip`]. [`Devices`] holds all of a machine's and puts them behind [`Bus`](crate::Bus) and
-//! [`StrandRegisters`](crate::StrandRegisters). The time sources [`PtimerEngine`] and [`TickCounters`] stand
-//! beside them.
+//! [`HubChip`]. [`Devices`] holds all devices of a machine, and implements [`Bus`](crate::Bus) and
+//! [`StrandRegisters`](crate::StrandRegisters) for them. [`PtimerEngine`] and [`TickCounters`] model sources of time.
 //!
-//! [`SparcUnit`] is a strand's counters as code that samples uses them, and [`R10000`] the counters of another processor:
-//! both are a [`CounterUnit`](guest_abi::sampling::CounterUnit).
+//! Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
+//! counters of a strand, and [`R10000`], the counters of another processor.
 //!
-//! The models count what they are told of. What happens in a machine is for a memory system to say.
+//! The models count the events that the caller reports. Which events happen in a machine is for the caller, such as a
+//! simulated memory system, to decide.
 //!
-//! An event that is reserved counts nothing, and its select reads back. Counters count on while they are
-//! written or their event changes, and wrap at their width.
+//! A reserved event counts nothing, and its select reads back as written. A counter keeps its value when its event
+//! changes, and wraps at its width.
 
 mod decode;
 mod devices;

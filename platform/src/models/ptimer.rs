@@ -1,23 +1,23 @@
-//! PTIMER: see [`crate::ptimer`] for its registers.
+//! A model of PTIMER. [`crate::ptimer`] documents the registers.
 
 use crate::AccessError;
 use crate::ptimer::{COUNTER_BITS, Input, Register};
 
-/// The bits of the counter, and those of them that the comparator looks at.
+/// The bits of the counter, and the low bits of these, which the comparator compares.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
 const EXTERNAL: u32 = 1 << 16;
 
-/// The engine. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
+/// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
 ///
-/// Everything happens at a time, in nanoseconds, that the caller says; it never goes back.
+/// The caller passes the time in nanoseconds to each function, and never an earlier time than before.
 ///
-/// The comparator looks at the counter whenever that changes, and at ALARM_0 when it is written. It matches once for each
-/// time that the counter comes by, so again after 2^27 counts.
+/// The comparator compares when the counter changes and when software writes ALARM_0. It matches once each time the
+/// counter reaches ALARM_0, and so again after 2^27 counts.
 ///
-/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the engine, as it did a machine: from then on every
+/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: from then on every
 /// access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
@@ -29,20 +29,20 @@ pub struct PtimerEngine {
     clock_source: u32,
     alarm: u64,
     count: u64,
-    /// When the counter came to `count`, in nanoseconds, with what of the next count was over by then: a fraction of which
-    /// this is the numerator, and [`Rate::per`] the denominator.
+    /// The time in nanoseconds when the counter showed `count`.
     at: u64,
+    /// The fraction of the next count that had passed at the time `at`, multiplied by [`Rate::per`].
     begun: u128,
 }
 
-/// So many counts per so many nanoseconds; neither is 0.
+/// A rate: `counts` counts per `per` nanoseconds. Neither is 0.
 struct Rate {
     counts: u128,
     per: u128,
 }
 
 impl PtimerEngine {
-    /// An engine after reset.
+    /// Returns a device after reset.
     pub const fn new(input: Input) -> Self {
         Self {
             input,
@@ -60,7 +60,7 @@ impl PtimerEngine {
 
     /// Reads a register.
     pub fn read(&mut self, register: Register, now: u64) -> Result<u32, AccessError> {
-        self.answering(register)?;
+        self.check_fault(register)?;
         self.pass(now);
         Ok(match register {
             Register::Intr => self.matched.into(),
@@ -74,9 +74,10 @@ impl PtimerEngine {
         })
     }
 
-    /// Writes a register. What the comparator missed until now it saw as everything was before.
+    /// Writes a register. First lets the counter advance to `now` with the old values, and latches the matches of that
+    /// time.
     pub fn write(&mut self, register: Register, value: u32, now: u64) -> Result<(), AccessError> {
-        self.answering(register)?;
+        self.check_fault(register)?;
         self.pass(now);
         let value = value & register.mask();
         match register {
@@ -95,13 +96,14 @@ impl PtimerEngine {
         Ok(())
     }
 
-    /// Whether the interrupt line is up.
+    /// Returns `true` if the device asserts its interrupt.
     pub fn interrupts(&mut self, now: u64) -> bool {
         self.pass(now);
         self.matched && self.enabled
     }
 
-    /// When the comparator matches next: the first nanosecond at which TIME_0 has come to show ALARM_0. `None` if never.
+    /// Returns the time of the next match: the first nanosecond at which TIME_0 has become equal to ALARM_0. `None` if the
+    /// counter stands still.
     pub fn next_match(&self) -> Option<u64> {
         let Rate { counts, per } = self.rate()?;
         let whole = u128::from(self.counts_to_match()) * per - self.begun;
@@ -116,7 +118,7 @@ impl PtimerEngine {
         }
     }
 
-    /// Lets the time pass until now.
+    /// Advances the counter to `now`.
     fn pass(&mut self, now: u64) {
         let Some(passed) = now.checked_sub(self.at) else {
             return;
@@ -153,7 +155,7 @@ impl PtimerEngine {
         (counts != 0 && per != 0).then_some(Rate { counts, per })
     }
 
-    fn answering(&self, register: Register) -> Result<(), AccessError> {
+    fn check_fault(&self, register: Register) -> Result<(), AccessError> {
         let hung = self.numerator != 0 && self.denominator > self.numerator;
         let absent = matches!(self.input, Input::Chip { .. }) && register == Register::ClockSource;
         if hung || absent {
@@ -170,7 +172,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// An engine that counts once in 32 ns, from 0.
+    /// Returns a device that counts every 32 ns, from 0.
     fn counting() -> PtimerEngine {
         let mut engine = PtimerEngine::new(Input::Chip { hz: 31_250_000 });
         set(&mut engine, &[(Numerator, 1), (Denominator, 1)], 0);
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_chips_clock_times_the_ratio() {
-        // What an Xbox has: 233,333,324 Hz * 7629 / 56966 is 31,248,462.746 Hz.
+        // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 is 31,248,462.746 Hz.
         let mut engine = PtimerEngine::new(Input::Chip { hz: 233_333_324 });
         set(
             &mut engine,
@@ -234,7 +236,7 @@ mod tests {
             hz: 27_000_000,
             external_hz: 100_000_000,
         };
-        // (CLOCK_SOURCE, NUMERATOR, DENOMINATOR) and the counts of a second.
+        // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
         for (source, numerator, denominator, counts) in [
             (0, 1, 1, 27_000_000),
             (2, 324, 125, 31_250_000),
@@ -312,17 +314,17 @@ mod tests {
         set(&mut engine, &[(IntrEn, 1)], 640);
         assert!(engine.interrupts(640));
         set(&mut engine, &[(Intr, 0xffff_fffe)], 650);
-        assert!(engine.interrupts(650), "cleared by a 1 in its place only");
+        assert!(engine.interrupts(650), "only a 1 in bit 0 clears it");
         set(&mut engine, &[(Intr, 1)], 650);
         assert!(!engine.interrupts(WRAP + 639));
         assert_eq!(engine.next_match(), Some(WRAP + 640));
         assert!(engine.interrupts(WRAP + 640), "armed for the next wrap");
         set(&mut engine, &[(Intr, 1)], WRAP + 640);
-        assert!(engine.interrupts(9 * WRAP), "passed by unseen");
+        assert!(engine.interrupts(9 * WRAP), "latched without an access");
     }
 
     #[test]
-    fn all_ones_is_an_alarm_like_others() {
+    fn the_reset_value_of_the_alarm_matches_too() {
         let mut engine = counting();
         set(&mut engine, &[(Time0, 0xffff_ffc0)], 0);
         assert_eq!(engine.read(Intr, 31), Ok(0));
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_or_a_time_that_is_set_equal_matches() {
+    fn a_write_that_makes_time_and_alarm_equal_matches() {
         let mut engine = counting();
         set(&mut engine, &[(Alarm0, 320)], 330);
         assert_eq!(engine.read(Intr, 330), Ok(1));
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overdue_is_latched_before_a_write() {
+    fn a_match_before_a_write_is_latched() {
         for (register, value) in [
             (IntrEn, 1),
             (Numerator, 2),
@@ -368,7 +370,7 @@ mod tests {
         let mut engine = counting();
         set(&mut engine, &[(Alarm0, 640)], 0);
         set(&mut engine, &[(Intr, 1)], 1000);
-        assert_eq!(engine.read(Intr, 1000), Ok(0), "and cleared with the rest");
+        assert_eq!(engine.read(Intr, 1000), Ok(0), "the write clears the match");
     }
 
     #[test]

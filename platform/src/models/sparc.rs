@@ -1,4 +1,4 @@
-//! The counters of a strand as a unit that can sample.
+//! The counters of a strand as a unit for sampling.
 
 use core::ops::DerefMut;
 
@@ -9,7 +9,7 @@ use guest_abi::sampling::{CounterSet, CounterUnit, Program, SparcMode};
 
 use super::StrandUnit;
 
-/// Hyperprivileged events may not be counted: the guest has no right to HT.
+/// The guest asks to count hyperprivileged events without the right to set HT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHtRight;
 
@@ -21,9 +21,10 @@ impl core::fmt::Display for NoHtRight {
 
 impl core::error::Error for NoHtRight {}
 
-/// %pcr and %pic as a guest uses them: by writes of its own, and for HT through a hypervisor that grants it, or not.
+/// %pcr and %pic as a guest uses them: the guest writes them directly, except that only the hypervisor changes HT, and sets
+/// it only if it has granted the guest the right to.
 ///
-/// It holds its [`StrandUnit`] however it likes: by reference, or locked.
+/// `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
 #[derive(Clone, Debug)]
 pub struct SparcUnit<S> {
     strand: S,
@@ -31,12 +32,12 @@ pub struct SparcUnit<S> {
 }
 
 impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
-    /// A guest without the right to HT.
+    /// Returns the unit of a guest without the right to set HT.
     pub const fn new(strand: S) -> Self {
         Self { strand, ht: false }
     }
 
-    /// The hypervisor gives the right to HT, or takes it away: HT is clear then.
+    /// Grants the right to set HT, or revokes it and clears HT.
     pub fn grant_ht(&mut self, granted: bool) {
         self.ht = granted;
         if !granted {
@@ -45,17 +46,18 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// What counts.
+    /// Returns the counters.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }
 
-    /// What counts, to be told what happens.
+    /// Returns the counters, for reports of events.
     pub fn strand_mut(&mut self) -> &mut StrandUnit {
         &mut self.strand
     }
 
-    /// An instruction that runs with this privilege does all this. Its trap is pending afterwards, if any.
+    /// Counts the events of one instruction, each with how often it happens, in this mode. If a counter overflows, its
+    /// trap is pending afterwards.
     pub fn step(&mut self, mode: SparcMode, events: &[(SparcEvent, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {
@@ -67,7 +69,8 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         SparcPcr::from_bits(self.strand.pcr())
     }
 
-    /// Writes %pcr as a guest does: HT takes the hypervisor, which always lets it be cleared.
+    /// Writes %pcr as a guest does: directly, or through the hypervisor if HT changes. The hypervisor always permits to
+    /// clear HT.
     fn set_pcr(&mut self, pcr: SparcPcr) -> Result<(), NoHtRight> {
         if pcr.hypervisor() && !self.ht {
             return Err(NoHtRight);

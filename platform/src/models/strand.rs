@@ -1,26 +1,26 @@
-//! The counters of a strand (FWARC/2007/529 section 2.1).
+//! A model of the counters of a strand (FWARC/2007/529 section 2.1).
 
 use guest_abi::Counter;
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::{EventSelect, SparcPcr, SparcPic};
 use guest_abi::sampling::{CounterSet, SparcMode};
 
-/// What a counter counts in the present mode: the MASK of each event class. All but one are 0, or all.
+/// The MASK of each event class that a counter counts in the present mode. At most one class has a MASK other than 0.
 type Counted = [u8; 16];
 
-/// How early an overflow trap comes: the OV bit is set, and the trap taken, at the first event that leaves the counter
-/// at most so many events before its wrap. Hardware does this with 0 to 16, as it happens to work best for it.
+/// How early an overflow trap comes: the first event that leaves the counter at most this many events before its wrap
+/// sets the OV bit, which raises the trap. Hardware may be 0 to 16 events early, and by a different number each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 
 impl Early {
-    /// Not before the wrap.
+    /// The trap comes at the wrap.
     pub const EXACT: Self = Self(0);
 
-    /// At -16 to -1.
+    /// The trap comes as early as hardware permits: when the counter is at -16 to -1.
     pub const MOST: Self = Self(16);
 
-    /// Up to so many events before the wrap; `None` beyond 16.
+    /// Returns a trap that comes up to this many events before the wrap; `None` beyond 16.
     pub const fn new(events: u8) -> Option<Self> {
         if events <= Self::MOST.0 {
             Some(Self(events))
@@ -29,19 +29,19 @@ impl Early {
         }
     }
 
-    /// The highest count at which there is no trap yet.
+    /// Returns the highest count that does not yet trap.
     const fn quiet(self) -> u32 {
         u32::MAX - self.0 as u32
     }
 }
 
-/// %pcr and %pic of one strand. At reset both are 0, and the strand runs in user mode.
+/// %pcr and %pic of one strand. After reset both are 0, and the strand runs in user mode.
 ///
-/// OVn is set when counter n wraps; with TOEn already as [`Early`] says. The trap is a level: it is pending as long as
-/// an OV bit is set together with its TOE bit. Setting OV by a write is like an overflow.
+/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. The trap is a level: it is
+/// pending while an OV bit and its TOE bit are both set. A write that sets OV has the effect of an overflow.
 ///
-/// A write with HOLDOVn leaves an OVn that the counter has set as it is: so a handler that clears one OV bit cannot
-/// lose the other. HOLDOV reads back as written.
+/// A write with HOLDOVn set does not clear an OVn that the counter has set, so that a handler that clears one OV bit
+/// cannot lose the other. HOLDOV reads back as written.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
     pcr: SparcPcr,
@@ -56,7 +56,7 @@ pub struct StrandUnit {
 }
 
 impl StrandUnit {
-    /// A strand after reset.
+    /// Returns the counters of a strand after reset.
     pub const fn new() -> Self {
         Self {
             pcr: SparcPcr::new(),
@@ -69,7 +69,7 @@ impl StrandUnit {
         }
     }
 
-    /// %pcr. OV bits show the overflows since they were last written as 0.
+    /// Returns %pcr. An OV bit is set if its counter has overflowed since a write last cleared the bit.
     pub fn pcr(&self) -> u64 {
         self.pcr.into_bits()
     }
@@ -86,48 +86,48 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Writes %pcr, as privileged code does: HT stays as it was.
+    /// Writes %pcr, as privileged code does: does not change HT.
     pub fn set_pcr_privileged(&mut self, value: u64) {
         let ht = self.pcr() & SparcPcr::HT;
         self.set_pcr(value & !SparcPcr::HT | ht);
     }
 
-    /// Whether the overflow trap is pending.
+    /// Returns `true` if the overflow trap is pending.
     pub fn trap_pending(&self) -> bool {
         !self.pcr.trapping().is_empty()
     }
 
-    /// From now on overflow traps come so early.
+    /// Sets how early overflow traps come.
     pub fn set_early(&mut self, early: Early) {
         self.early = early;
         self.select();
     }
 
-    /// %pic: counter 0 in bits 31:0, counter 1 in bits 63:32.
+    /// Returns %pic: counter 0 in bits 31:0, counter 1 in bits 63:32.
     pub fn pic(&self) -> u64 {
         let [pic0, pic1] = self.pic;
         SparcPic::new().with_pic0(pic0).with_pic1(pic1).into_bits()
     }
 
-    /// Writes both counters.
+    /// Writes %pic, and so both counters.
     pub fn set_pic(&mut self, value: u64) {
         let value = SparcPic::from_bits(value);
         self.pic = [value.pic0(), value.pic1()];
     }
 
-    /// The privilege that the strand runs with.
+    /// Returns the mode that the strand runs in.
     pub fn mode(&self) -> SparcMode {
         self.mode
     }
 
-    /// The strand changes its privilege.
+    /// Changes the mode that the strand runs in.
     pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
         self.select();
     }
 
-    /// The strand did this `n` times. An event of a single MASK bit: those of several bits, such as
-    /// [`SparcEvent::Instructions`], are sums that a counter makes by itself.
+    /// Counts an event that happened `n` times. The event must have a single MASK bit: an event of several bits, such as
+    /// [`SparcEvent::Instructions`], is the sum of events that the caller reports one by one.
     #[inline(always)]
     pub fn count(&mut self, event: SparcEvent, n: u32) {
         let code = event.code();
@@ -198,7 +198,7 @@ mod tests {
     const OV0: u64 = 1 << 18;
     const OV1: u64 = 1 << 31;
 
-    /// A PCR that counts these codes (`SL << 8 | MASK`) in user mode.
+    /// Returns a PCR that counts these codes (`SL << 8 | MASK`) in user mode.
     fn counting(code0: u64, code1: u64) -> u64 {
         UT | code0 << 6 | code1 << 19
     }

@@ -1,4 +1,4 @@
-//! All devices together, by address.
+//! Tests of all devices together, by address.
 
 extern crate std;
 
@@ -42,7 +42,7 @@ fn fits_a_static() {
 }
 
 #[test]
-fn every_register_is_one_of_its_own() {
+fn registers_do_not_overlap() {
     let devices = Devices::new(machine(Model::Batoka, 4));
     let addresses: Vec<_> = PerfReg::all().filter_map(address::global).collect();
     assert_eq!(addresses.len(), 88);
@@ -65,7 +65,7 @@ fn every_register_is_one_of_its_own() {
 }
 
 #[test]
-fn local_addresses_are_those_of_the_strand() {
+fn local_addresses_mean_the_node_of_the_strand() {
     let devices = Devices::new(machine(Model::Batoka, 4));
     for node in 0..4_u64 {
         let strand = strand(node as usize * 64 + 63);
@@ -87,7 +87,7 @@ fn local_addresses_are_those_of_the_strand() {
 }
 
 #[test]
-fn what_a_machine_lacks_faults() {
+fn absent_devices_fault() {
     let small = Devices::new(machine(Model::Maramba, 2).without_channel(Node::Node1, Mcu::Mcu0));
     for address in [
         0,
@@ -155,7 +155,7 @@ fn faults_are_injected_one_device_at_a_time() {
 }
 
 #[test]
-fn a_hub_is_busy_for_as_long_as_it_is_told() {
+fn a_hub_is_busy_for_its_access_cycles() {
     let devices = Devices::new(machine(Model::Batoka, 4));
     let pic = at(0xe1_3000_4008);
     let other_hub = at(0xe5_3000_5008);
@@ -220,7 +220,7 @@ fn a_strand_has_its_own_counters_and_cross_calls() {
     assert_eq!(devices.pic(strand(6)), 0);
     devices.set_time(99);
     assert_eq!(hardware.ticks(strand(3)), 99);
-    // Two that are sent before one is taken are one.
+    // Two cross-calls that are sent before the strand takes one are delivered as one.
     for to in [70, 6, 70] {
         hardware.cross_call(strand(to));
     }

@@ -1,4 +1,4 @@
-//! %tick and %stick, the counters of a strand that go on with time.
+//! Models of %tick and %stick, the counters of a strand that advance with time.
 
 use core::array;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -8,28 +8,28 @@ use spin::{Mutex, MutexGuard};
 
 use crate::ticks::TickRegisters;
 
-/// NPT: bit 63, no part of the count.
+/// NPT: bit 63, which is not part of the count.
 const NPT: u64 = 1 << 63;
 
 const BILLION: u64 = 1_000_000_000;
 
-/// %tick or %stick of one strand. At reset it counts from 0, at its own rate, with NPT clear.
+/// %tick or %stick of one strand. After reset it counts from 0 at its nominal rate, and NPT is clear.
 ///
-/// Everything happens at a time, in nanoseconds, that the caller says; it never goes back.
+/// The caller passes the time in nanoseconds to each function, and never an earlier time than before.
 #[derive(Clone, Debug)]
 pub struct TickCounter {
     hz: u32,
-    /// How much faster than that it is, in parts of 10^9.
+    /// The deviation from the nominal rate, in parts per billion.
     drift: i32,
     stopped: bool,
     npt: bool,
-    /// What it showed, and when.
+    /// The count at the time `at`.
     count: u64,
     at: u64,
 }
 
 impl TickCounter {
-    /// A counter after reset, at time 0.
+    /// Returns a counter with this rate after reset, at time 0.
     pub const fn new(hz: u32) -> Self {
         Self {
             hz,
@@ -41,7 +41,7 @@ impl TickCounter {
         }
     }
 
-    /// The register: NPT, and the 63 bits of the counter.
+    /// Returns the register: NPT, and the 63 bits of the counter.
     pub fn read(&self, now: u64) -> u64 {
         let npt = if self.npt { NPT } else { 0 };
         self.count(now) | npt
@@ -54,13 +54,14 @@ impl TickCounter {
         self.at = now;
     }
 
-    /// From now on it is this much too fast, or too slow, in parts of 10^9: more than -10^9.
+    /// Makes the counter faster (or slower, if negative) than its nominal rate, in parts per billion, which must be above
+    /// -10^9.
     pub fn set_drift(&mut self, parts: i32, now: u64) {
         self.settle(now);
         self.drift = parts;
     }
 
-    /// From now on it stands still, or goes on.
+    /// Stops the counter, or lets it count again.
     pub fn set_stopped(&mut self, stopped: bool, now: u64) {
         self.settle(now);
         self.stopped = stopped;
@@ -74,7 +75,7 @@ impl TickCounter {
     fn count(&self, now: u64) -> u64 {
         let passed = u128::from(now.saturating_sub(self.at));
         let speed = u128::from(BILLION.saturating_add_signed(self.drift.into()));
-        // 2^64 * 2^32 fits, and so does the rest after the division.
+        // Whole seconds and the rest apart, so that the products of 64, 32 and 32 bits fit in 128.
         let ticks = |nanoseconds| nanoseconds * u128::from(self.hz) * speed / u128::from(BILLION);
         let (seconds, rest) = (passed / u128::from(BILLION), passed % u128::from(BILLION));
         let more = match self.stopped {
@@ -85,7 +86,7 @@ impl TickCounter {
     }
 }
 
-/// %tick and %stick of all strands, and the time that they count.
+/// %tick and %stick of all strands, and the time by which they count.
 #[derive(Debug)]
 pub struct TickCounters {
     now: AtomicU64,
@@ -94,7 +95,7 @@ pub struct TickCounters {
 }
 
 impl TickCounters {
-    /// Counters with these rates in Hz after reset, at time 0.
+    /// Returns counters with these rates in Hz after reset, at time 0.
     pub fn new(tick_hz: u32, stick_hz: u32) -> Self {
         let counters = |hz| array::from_fn(|_| Mutex::new(TickCounter::new(hz)));
         Self {
@@ -104,22 +105,22 @@ impl TickCounters {
         }
     }
 
-    /// The time in nanoseconds.
+    /// Returns the time in nanoseconds.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time, which never goes back.
+    /// Sets the time in nanoseconds, to no earlier one than before.
     pub fn set_time(&self, now: u64) {
         self.now.store(now, Ordering::Release);
     }
 
-    /// %tick of a strand, locked.
+    /// Locks and returns %tick of a strand.
     pub fn tick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
         self.tick[strand.index()].lock()
     }
 
-    /// %stick of a strand, locked.
+    /// Locks and returns %stick of a strand.
     pub fn stick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
         self.stick[strand.index()].lock()
     }

@@ -1,22 +1,22 @@
-//! What happens in one cycle, and which events that makes.
+//! What happens in a cycle, and the events that follow from it.
 
 use super::event::R10000Event;
 
-/// What an instruction does, as far as the counters tell instructions apart.
+/// The kinds of instruction that the counters distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Integer multiply or divide. It graduates as two instructions.
     MultiplyDivide,
     /// Load, prefetch, SYNC or CACHE.
     Load,
-    /// Store, not conditional.
+    /// Store, except store conditional.
     Store,
-    /// Store conditional: a store too.
+    /// Store conditional. It counts as a store too.
     StoreConditional {
-        /// Whether it stored.
+        /// `true` if the store succeeded.
         stored: bool,
     },
-    /// Sets bits of the FP status register (EVZOUI).
+    /// An instruction that sets bits of the FP status register (EVZOUI).
     FloatingPoint,
     /// Anything else, branches included.
     Other,
@@ -25,22 +25,22 @@ pub enum Operation {
 /// How a decoded branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Branch {
-    /// It was predicted right.
+    /// The prediction was right.
     Predicted,
-    /// It was mispredicted. What was decoded after it is nullified.
+    /// The prediction was wrong. The processor nullifies the instructions that it decoded after the branch.
     Mispredicted,
-    /// An older branch was mispredicted: this one was never executed, whatever its own prediction.
+    /// An older branch was mispredicted, so that the processor never executed this one.
     Nullified,
 }
 
-/// What happens in one cycle. Several instructions may be issued, and graduate.
+/// The events of one cycle, in which several instructions may be issued and graduate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     counts: [u32; R10000Event::COUNT],
 }
 
 impl Cycle {
-    /// A cycle in which nothing happens, but that it passes.
+    /// Returns a cycle without events, except for the cycle itself.
     pub fn new() -> Self {
         let counts = [0; R10000Event::COUNT];
         Self { counts }
@@ -48,7 +48,7 @@ impl Cycle {
             .and(R10000Event::Cycles1, 1)
     }
 
-    /// An event happens `n` times more. Those of instructions and branches follow from the functions below.
+    /// Adds an event that happens `n` times. The functions below add the events of instructions and branches.
     #[must_use]
     pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];
@@ -56,7 +56,7 @@ impl Cycle {
         self
     }
 
-    /// An instruction is issued to a functional unit.
+    /// Adds an instruction that is issued to a functional unit.
     #[must_use]
     pub const fn issue(self, operation: Operation) -> Self {
         let cycle = self.and(R10000Event::Issued, 1);
@@ -70,7 +70,7 @@ impl Cycle {
         }
     }
 
-    /// An instruction graduates: it is done, and the oldest.
+    /// Adds an instruction that graduates: it has completed, and no older instruction is left.
     #[must_use]
     pub const fn graduate(self, operation: Operation) -> Self {
         let instructions = match operation {
@@ -92,13 +92,13 @@ impl Cycle {
         }
     }
 
-    /// A branch is decoded.
+    /// Adds a branch that is decoded.
     #[must_use]
     pub const fn decode_branch(self) -> Self {
         self.and(R10000Event::BranchesDecoded, 1)
     }
 
-    /// A decoded branch comes to its end.
+    /// Adds the end of a decoded branch.
     #[must_use]
     pub const fn resolve_branch(self, branch: Branch) -> Self {
         match branch {
@@ -107,13 +107,13 @@ impl Cycle {
         }
     }
 
-    /// A TLB miss: a new one, or one within the handler of another. It is counted in the mode of its cycle.
+    /// Adds a TLB miss, in a program or in the handler of another TLB miss. It counts in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
         self.and(R10000Event::TlbRefills, 1)
     }
 
-    /// How often an event happens.
+    /// Returns how often an event happens in this cycle.
     pub const fn count(&self, event: R10000Event) -> u32 {
         self.counts[event as usize]
     }

@@ -1,21 +1,22 @@
-//! What the R10000 counts: 16 events for each of its two counters.
+//! The events of the R10000: 16 for each of its two counters.
 
 use guest_abi::Counter;
 use guest_abi::sampling::{CounterSet, UnitEvent};
 
 macro_rules! events {
     ($($(#[$doc:meta])* $event:ident = $number:literal, $name:literal;)*) => {
-        /// An event, by the number that `perfex` gives it: 0 to 15 are those of counter 0, 16 to 31 those of counter 1.
+        /// An event. Its discriminant is its number in `perfex`: counter 0 counts events 0 to 15, counter 1 events 16 to
+        /// 31.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum R10000Event { $($(#[$doc])* $event = $number,)* }
 
         impl R10000Event {
-            /// All of them, in order.
+            /// All events in order.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
-            /// Its name: what `perfex` calls it, with underscores. Both counters have events of the names `cycles` and
-            /// `graduated_instructions`.
+            /// Returns the name of the event in `perfex`, with underscores. Both counters have events with the names
+            /// `cycles` and `graduated_instructions`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
             }
@@ -36,25 +37,25 @@ events! {
     ConditionalsIssued = 4, "issued_store_conditionals";
     /// Store conditionals that failed.
     ConditionalsFailed = 5, "failed_store_conditionals";
-    /// Branches decoded, those included that an older misprediction nullifies.
+    /// Branches decoded, including those that an older misprediction nullifies.
     BranchesDecoded = 6, "decoded_branches";
     /// Quadwords written back from the L2 cache.
     L2QuadwordsWritten = 7, "quadwords_written_back_from_scache";
-    /// Correctable ECC errors of the data of the L2 cache.
+    /// Correctable ECC errors in the data array of the L2 cache.
     L2EccErrors = 8, "correctable_scache_data_array_ecc_errors";
     /// Misses of the L1 instruction cache.
     L1InstructionMisses = 9, "primary_instruction_cache_misses";
     /// Misses of the L2 cache by instruction fetches.
     L2InstructionMisses = 10, "secondary_instruction_cache_misses";
-    /// Mispredictions of the L2's way, of instruction fetches.
+    /// Instruction fetches for which the way of the L2 cache was mispredicted.
     L2InstructionWayMispredicted = 11, "instruction_misprediction_from_scache_way_prediction_table";
-    /// Interventions from outside.
+    /// External interventions.
     Interventions = 12, "external_interventions";
-    /// Invalidations from outside.
+    /// External invalidations.
     Invalidations = 13, "external_invalidations";
     /// Virtual coherency conditions.
     VirtualCoherency = 14, "virtual_coherency_conditions";
-    /// Instructions graduated, on counter 0. Multiplies and divides count twice.
+    /// Instructions graduated. Multiplies and divides count twice.
     Graduated0 = 15, "graduated_instructions";
     /// Cycles.
     Cycles1 = 16, "cycles";
@@ -70,19 +71,19 @@ events! {
     FloatingPointGraduated = 21, "graduated_floating_point_instructions";
     /// Quadwords written back from the L1 data cache.
     L1QuadwordsWritten = 22, "quadwords_written_back_from_primary_data_cache";
-    /// TLB refills, within the TLB handler too.
+    /// TLB refills, including those in the TLB handler.
     TlbRefills = 23, "tlb_misses";
-    /// Branches mispredicted, without those that an older misprediction has nullified.
+    /// Branches mispredicted, excluding those that an older misprediction nullified.
     BranchesMispredicted = 24, "mispredicted_branches";
     /// Misses of the L1 data cache.
     L1DataMisses = 25, "primary_data_cache_misses";
     /// Misses of the L2 cache by loads and stores.
     L2DataMisses = 26, "secondary_data_cache_misses";
-    /// Mispredictions of the L2's way, of loads and stores.
+    /// Loads and stores for which the way of the L2 cache was mispredicted.
     L2DataWayMispredicted = 27, "data_misprediction_from_scache_way_prediction_table";
-    /// Interventions from outside that hit the L2 cache.
+    /// External interventions that hit the L2 cache.
     InterventionHits = 28, "external_intervention_hits_in_scache";
-    /// Invalidations from outside that hit the L2 cache.
+    /// External invalidations that hit the L2 cache.
     InvalidationHits = 29, "external_invalidation_hits_in_scache";
     /// Stores and exclusive prefetches to a clean block of the L2 cache.
     StoresToClean = 30, "store_prefetch_exclusive_to_clean_block_in_scache";
@@ -91,10 +92,10 @@ events! {
 }
 
 impl R10000Event {
-    /// How many there are.
+    /// The number of events.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Event number 0 to 15 of a counter; `None` beyond.
+    /// Returns the event with this number, 0 to 15, of a counter; `None` beyond 15.
     pub fn of(counter: Counter, number: u8) -> Option<Self> {
         if number > 15 {
             return None;
@@ -104,7 +105,7 @@ impl R10000Event {
             .copied()
     }
 
-    /// The counter that counts it.
+    /// Returns the counter that counts the event.
     pub const fn counter(self) -> Counter {
         if (self as u8) < 16 {
             Counter::Pic0
@@ -113,13 +114,13 @@ impl R10000Event {
         }
     }
 
-    /// Its number in the control register of its counter, 0 to 15.
+    /// Returns its number in the control register of its counter, 0 to 15.
     pub const fn number(self) -> u8 {
         self as u8 & 0xf
     }
 
-    /// The events of that name, at most one of each counter. Capitals and small letters are alike, and so are
-    /// underscores, spaces, hyphens and slashes.
+    /// Returns the events with this name, at most one of each counter. The comparison ignores case, and a space, hyphen or
+    /// slash in `name` matches an underscore.
     pub fn named(name: &str) -> impl Iterator<Item = Self> {
         let alike = |(ours, theirs): (u8, u8)| match theirs {
             b' ' | b'-' | b'/' => ours == b'_',

@@ -1,29 +1,30 @@
-//! The four instructions that move performance registers: MTC0 and MFC0 of register 25, told apart by bits 5:0.
+//! The four instructions that move performance registers: forms of MTC0 and MFC0 with register 25, which bits 5:0
+//! distinguish.
 
 use guest_abi::Counter;
 
 /// MFPS, MFPC, MTPS or MTPC, with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
-    /// From or to the performance register.
+    /// The direction of the move.
     pub direction: Direction,
-    /// Control register or counter.
+    /// The kind of performance register.
     pub register: RegisterKind,
-    /// Which of the two.
+    /// The counter to which the performance register belongs.
     pub counter: Counter,
     rt: u8,
 }
 
-/// Which way a move goes.
+/// The direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// MFPS, MFPC: into the general register.
+    /// MFPS, MFPC: from the performance register to the general register.
     From,
-    /// MTPS, MTPC: out of the general register.
+    /// MTPS, MTPC: from the general register to the performance register.
     To,
 }
 
-/// What of a counter is moved.
+/// The kind of performance register that an instruction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterKind {
     /// MFPS, MTPS: the control register ("event specifier").
@@ -35,14 +36,14 @@ pub enum RegisterKind {
 impl PerformanceMove {
     /// Opcode COP0, and register 25 in bits 15:11.
     const BASE: u32 = 0x4000_c800;
-    /// All bits but rt (20:16) and the number of the counter (5:1).
+    /// All bits except rt (20:16) and the number of the counter (5:1).
     const OPCODE_MASK: u32 = 0xffe0_ffc1;
-    /// MTC0, not MFC0.
+    /// Set in MTC0, clear in MFC0.
     const TO: u32 = 0x0080_0000;
-    /// Counter, not control register.
+    /// Set for a counter, clear for a control register.
     const IS_COUNTER: u32 = 1;
 
-    /// A move between this performance register and general register `rt`; `None` if that is beyond 31.
+    /// Returns the move between this performance register and general register `rt`; `None` if `rt` is beyond 31.
     pub const fn new(
         direction: Direction,
         register: RegisterKind,
@@ -61,12 +62,12 @@ impl PerformanceMove {
         }
     }
 
-    /// The number of the general register, 0 to 31.
+    /// Returns the number of the general register, 0 to 31.
     pub const fn rt(self) -> usize {
         self.rt as usize
     }
 
-    /// The instruction word.
+    /// Returns the instruction word.
     pub const fn encode(self) -> u32 {
         let to = match self.direction {
             Direction::From => 0,
@@ -79,7 +80,7 @@ impl PerformanceMove {
         Self::BASE | to | (self.rt as u32) << 16 | (self.counter as u32) << 1 | kind
     }
 
-    /// The move of this instruction word; `None` for any other instruction, and for counters beyond 1.
+    /// Decodes an instruction word. Returns `None` for any other instruction, and for counters beyond 1.
     pub const fn decode(word: u32) -> Option<Self> {
         let opcode = word & Self::OPCODE_MASK;
         if opcode & !(Self::TO | Self::IS_COUNTER) != Self::BASE {

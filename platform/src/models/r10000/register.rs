@@ -1,8 +1,8 @@
-//! The control registers, and what of the Status register matters to them.
+//! The control registers, and the bits of the Status register that affect counting.
 
 use guest_abi::sampling::{ModeSet, UnitMode};
 
-/// A control register: bits 8:0. The others are reserved and hold 0.
+/// The value of a control register: bits 8:0. The others are reserved and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Control(u16);
 
@@ -11,56 +11,56 @@ impl Control {
     const INTERRUPT: u16 = 1 << 4;
     const EVENT_SHIFT: u32 = 5;
 
-    /// What the register keeps of a value that is written.
+    /// Returns the value of the register after a write of `value`.
     pub const fn new(value: u32) -> Self {
         Self((value & 0x1ff) as u16)
     }
 
-    /// Counts the event of this number (0 to 15) in these modes.
+    /// Returns a value that counts the event with this number (0 to 15) in these modes.
     pub fn counting(event: u8, modes: ModeSet<R10000Mode>) -> Self {
         let bits = |mode: R10000Mode| u16::from(modes.contains(mode)) << mode.index();
         let modes: u16 = R10000Mode::ALL.iter().copied().map(bits).sum();
         Self(u16::from(event & 0xf) << Self::EVENT_SHIFT | modes)
     }
 
-    /// The same, with or without the interrupt.
+    /// Returns the value with the interrupt enabled or disabled.
     #[must_use]
     pub const fn with_interrupt(self, enabled: bool) -> Self {
         let interrupt = if enabled { Self::INTERRUPT } else { 0 };
         Self(self.0 & !Self::INTERRUPT | interrupt)
     }
 
-    /// The same, counting in no mode.
+    /// Returns the value with counting disabled in all modes.
     #[must_use]
     pub const fn stopped(self) -> Self {
         Self(self.0 & !Self::MODES)
     }
 
-    /// Event, bits 8:5: the number of the event.
+    /// Returns the number of the event, bits 8:5.
     pub const fn event(self) -> u8 {
         (self.0 >> Self::EVENT_SHIFT) as u8
     }
 
-    /// IE, bit 4: bit 31 of the counter asserts IP\[7\].
+    /// Returns IE, bit 4: if set, bit 31 of the counter asserts IP\[7\].
     pub const fn interrupt(self) -> bool {
         self.0 & Self::INTERRUPT != 0
     }
 
-    /// Whether it counts in this mode: U, S, K and EXL, bits 3:0.
+    /// Returns `true` if the counter counts in this mode: the mode's bit of U, S, K and EXL, bits 3:0.
     pub fn counts_in(self, mode: R10000Mode) -> bool {
         self.0 >> mode.index() & 1 != 0
     }
 
-    /// What a read of the register returns.
+    /// Returns the value that a read of the register returns.
     pub const fn value(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// The modes that a control register tells apart, by its bits.
+/// A mode, with the bit of the control register that enables counting in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum R10000Mode {
-    /// EXL, bit 0: exception level, whatever KSU says.
+    /// EXL, bit 0: exception level, whatever KSU is.
     Exception,
     /// K, bit 1: kernel mode.
     Kernel,
@@ -78,7 +78,7 @@ impl UnitMode for R10000Mode {
     }
 }
 
-/// KSU of the Status register: the mode of a processor that is at no exception or error level.
+/// KSU of the Status register: the mode of a processor at neither exception nor error level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ksu {
     /// 0.
@@ -90,19 +90,19 @@ pub enum Ksu {
     User,
 }
 
-/// The bits of the Status register that decide whether there is counting.
+/// The bits of the Status register that affect counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// KSU.
+    /// KSU: the mode.
     pub ksu: Ksu,
-    /// EXL: at exception level.
+    /// EXL: the processor is at exception level.
     pub exl: bool,
-    /// ERL: at error level. Nothing is counted.
+    /// ERL: the processor is at error level, where nothing counts.
     pub erl: bool,
 }
 
 impl Status {
-    /// The mode that counts; `None` at error level.
+    /// Returns the mode in which events count; `None` at error level.
     pub const fn mode(self) -> Option<R10000Mode> {
         match self {
             Self { erl: true, .. } => None,

@@ -10,7 +10,7 @@ use super::event::R10000Event;
 use super::instruction::{Direction, PerformanceMove, RegisterKind};
 use super::register::{Control, R10000Mode, Status};
 
-/// Bit 31 of a counter: it has overflowed.
+/// Bit 31 of a counter, which signals its overflow.
 const OVERFLOW: u32 = 1 << 31;
 
 /// One counter and its control register.
@@ -26,7 +26,7 @@ impl Pair {
     }
 }
 
-/// Two counters with their control registers, and the pending Compare interrupt. All are 0 at first.
+/// Two counters with their control registers, and the pending Compare interrupt. All are 0 initially.
 #[derive(Clone, Debug, Default)]
 pub struct R10000 {
     pairs: [Pair; 2],
@@ -34,7 +34,7 @@ pub struct R10000 {
 }
 
 impl R10000 {
-    /// A unit that counts nothing.
+    /// Returns a unit that counts nothing.
     pub const fn new() -> Self {
         let pair = Pair {
             control: Control::new(0),
@@ -46,8 +46,8 @@ impl R10000 {
         }
     }
 
-    /// One cycle passes at this Status, and all this happens in it. A counter may go on by several events at once, and
-    /// past its overflow.
+    /// Counts the events of one cycle, executed at this Status. A counter may advance by several events at once, and past
+    /// its overflow.
     pub fn step(&mut self, status: Status, cycle: &Cycle) {
         let Some(mode) = status.mode() else { return };
         for counter in Counter::ALL {
@@ -61,22 +61,23 @@ impl R10000 {
         }
     }
 
-    /// IP\[7\], a level: Compare, or bit 31 of a counter whose interrupt is enabled. IM\[7\] masks it.
+    /// Returns IP\[7\], a level, before IM\[7\] masks it: set while the Compare interrupt is pending, or while bit 31 of a
+    /// counter with an enabled interrupt is set.
     pub fn ip7(&self) -> bool {
         self.compare || !self.overflowed().is_empty()
     }
 
-    /// Count has come to equal Compare.
+    /// Raises the Compare interrupt: Count has become equal to Compare.
     pub fn match_compare(&mut self) {
         self.compare = true;
     }
 
-    /// Compare is written: its own part of IP\[7\] is clear then.
+    /// Clears the Compare interrupt, as a write of Compare does.
     pub fn write_compare(&mut self) {
         self.compare = false;
     }
 
-    /// A control register.
+    /// Returns a control register.
     pub const fn control(&self, counter: Counter) -> Control {
         self.pair(counter).control
     }
@@ -86,8 +87,8 @@ impl R10000 {
         self.pair_mut(counter).control = control;
     }
 
-    /// Executes a move between a performance register and `general`, which are registers 0 to 31. As with other moves
-    /// of 32-bit registers, bits 31:0 are written, and a read extends the sign. Register 0 stays 0.
+    /// Executes a move between a performance register and one of the general registers 0 to 31. As in other moves of
+    /// 32-bit registers, a write takes bits 31:0, and a read extends the sign. Register 0 stays 0.
     pub fn execute(&mut self, instruction: PerformanceMove, general: &mut [u64; 32]) {
         let pair = self.pair_mut(instruction.counter);
         let Some(rt) = general.get_mut(instruction.rt()) else {
