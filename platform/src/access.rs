@@ -3,6 +3,7 @@
 use core::fmt;
 
 use guest_abi::{Node, StrandId};
+use static_assertions::assert_obj_safe;
 
 use crate::address::PhysicalAddress;
 
@@ -91,6 +92,8 @@ pub trait StrandRegisters {
     /// restarts.
     fn cross_call(&self, strand: StrandId);
 }
+
+assert_obj_safe!(Bus, StrandRegisters);
 
 impl<T: Bus + ?Sized> Bus for &T {
     #[inline]

@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use spin::{Mutex, MutexGuard};
+use static_assertions::assert_impl_all;
 
 use super::decode::{Target, decode};
 use super::{HubChip, L2, MemoryController, StrandUnit};
@@ -43,6 +44,8 @@ pub struct Devices {
     controllers: [[Mutex<MemoryController>; Mcu::ALL.len()]; Node::ALL.len()],
     hubs: [Mutex<HubChip>; Hub::ALL.len()],
 }
+
+assert_impl_all!(Devices: Bus, StrandRegisters, Send, Sync);
 
 impl Devices {
     /// Returns the devices of a machine after reset, at time 0.

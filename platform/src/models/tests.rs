@@ -11,11 +11,6 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 use super::{Devices, FaultyUnit};
 use crate::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters, address};
 
-const _: () = {
-    const fn hardware<T: Bus + StrandRegisters + Send + Sync>() {}
-    hardware::<Devices>();
-};
-
 static IN_A_STATIC: Devices = Devices::new(match Machine::new(Model::Batoka, 4) {
     Ok(machine) => machine,
     Err(_) => panic!(),

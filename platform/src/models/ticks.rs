@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::StrandId;
 use spin::{Mutex, MutexGuard};
+use static_assertions::assert_impl_all;
 
 use crate::ticks::TickRegisters;
 
@@ -93,6 +94,8 @@ pub struct TickCounters {
     tick: [Mutex<TickCounter>; StrandId::COUNT],
     stick: [Mutex<TickCounter>; StrandId::COUNT],
 }
+
+assert_impl_all!(TickCounters: TickRegisters, Send, Sync);
 
 impl TickCounters {
     /// Returns counters with these rates in Hz after reset, at time 0.
