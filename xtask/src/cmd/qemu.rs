@@ -12,7 +12,7 @@ use super::machine::MachineArgs;
 use crate::output::OutputFile;
 use crate::qemu::build::{self, Devices};
 use crate::qemu::checks;
-use crate::qemu::elf::Elf;
+use crate::qemu::elf;
 use crate::qemu::machine::{self, Boot, ENTRY, End, MACHINE, MEMORY, word};
 use crate::qemu::report::Report;
 use crate::qemu::toolchain::Toolchain;
@@ -106,6 +106,6 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
 fn entry(path: &Path) -> anyhow::Result<u64> {
     let name = || path.display().to_string();
     let file = fs::read(path).with_context(name)?;
-    let elf = Elf::new(&file).with_context(name)?;
-    elf.program(&MEMORY).with_context(name)
+    let elf = elf::parse(&file).with_context(name)?;
+    elf::entry(&elf, &MEMORY).with_context(name)
 }

@@ -11,7 +11,7 @@ use platform::Machine;
 use sweep::tell::Detail;
 
 use super::build::{self, Devices};
-use super::elf::{self, Elf};
+use super::elf;
 use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
 use super::report::Report;
 use super::toolchain::Toolchain;
@@ -94,17 +94,17 @@ impl Checks<'_> {
         let control = build::hypervisor(self.toolchain, Devices::Control)?;
         let name = || shipped.display().to_string();
         let file = fs::read(&shipped).with_context(name)?;
-        let elf = Elf::new(&file).with_context(name)?;
+        let elf = elf::parse(&file).with_context(name)?;
         let other = fs::read(&control).with_context(|| control.display().to_string())?;
         let mut lines = format!(
             "image: {} bytes of instructions, {} of constants\n",
-            elf.size(".text"),
-            elf.size(".rodata")
+            elf::size(&elf, ".text"),
+            elf::size(&elf, ".rodata")
         );
         for (name, wrong) in image::check(&elf).with_context(name)? {
             lines.push_str(&Report::line(name, wrong.as_deref()));
         }
-        let hidden = !image::has_control(&Elf::new(&other)?)?;
+        let hidden = !image::has_control(&elf::parse(&other)?)?;
         lines.push_str(&Report::line(
             "test control is seen in the image that has it",
             hidden.then_some("it is not"),

@@ -1,11 +1,22 @@
 //! What is true of the hypervisor's image as it is shipped.
 
 use anyhow::Context;
+use object::{Object, ObjectSymbol};
 
-use super::elf::{Elf, Symbol};
+use super::elf::{Elf, instructions};
 
 /// A check of the image, and what is wrong, if something is.
 pub type Finding = (&'static str, Option<String>);
+
+/// The name of a symbol, as the linker has it, and its address.
+type Symbol<'a> = (&'a str, u64);
+
+fn symbols<'a>(elf: &Elf<'a>) -> anyhow::Result<Vec<Symbol<'a>>> {
+    let all = elf.symbols();
+    Ok(all
+        .map(|symbol| Ok((symbol.name()?, symbol.address())))
+        .collect::<object::Result<_>>()?)
+}
 
 /// What Rust's panics, and its allocator, are made of.
 const UNWANTED: [&str; 6] = [
@@ -25,12 +36,12 @@ const KEEPERS: [&str; 5] = ["get", "set", "get_hub", "get_pcr", "set_pcr"];
 /// # Errors
 /// The file is broken, or has no leaf functions.
 pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
-    let symbols = elf.symbols()?;
-    let instructions = elf.instructions()?;
+    let symbols = symbols(elf)?;
+    let instructions = instructions(elf)?;
     let address = |name: &str| {
-        let symbol = symbols.iter().find(|symbol| symbol.name == name);
+        let symbol = elf.symbol_by_name(name);
         symbol
-            .map(|symbol| symbol.address)
+            .map(|symbol| symbol.address())
             .with_context(|| format!("the image has no symbol {name}"))
     };
     let (start, end) = (address("__leaf_start")?, address("__leaf_end")?);
@@ -45,22 +56,22 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     for name in KEEPERS {
         // The end of a mangled path: the length of the name, and the name.
         let ending = format!("4leaf{}{name}", name.len());
-        let function = symbols.iter().find(|symbol| symbol.name.ends_with(&ending));
+        let function = symbols.iter().find(|(name, _)| name.ends_with(&ending));
         let from = function
-            .map(|symbol| symbol.address)
+            .map(|(_, address)| *address)
             .with_context(|| format!("the image has no leaf function {name}"))?;
-        let next = symbols.iter().map(|symbol| symbol.address);
+        let next = symbols.iter().map(|(_, address)| *address);
         let to = next.filter(|other| *other > from).min().unwrap_or(end);
         keepers.push(from..to);
     }
     let kept = |address: &u64| keepers.iter().any(|keeper| keeper.contains(address));
     let unwanted = symbols
         .iter()
-        .find(|symbol| UNWANTED.iter().any(|name| symbol.name.contains(name)));
+        .find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
     Ok(vec![
         (
             "image without panic machinery and allocation",
-            unwanted.map(|symbol| format!("it has {}", symbol.name)),
+            unwanted.map(|(name, _)| format!("it has {name}")),
         ),
         (
             "image without test control",
@@ -92,17 +103,17 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
 /// # Errors
 /// The file is broken.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
-    Ok(control(&elf.symbols()?, &elf.instructions()?).is_some())
+    Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }
 
 fn control(symbols: &[Symbol<'_>], instructions: &[(u64, u32)]) -> Option<String> {
-    let symbol = symbols.iter().find(|symbol| symbol.name.contains("5sweep"));
+    let symbol = symbols.iter().find(|(name, _)| name.contains("5sweep"));
     let upper = (sweep::control::FUNCTION >> 10) as u32;
     let number = instructions
         .iter()
         .find(|(_, code)| op(*code) == 0 && code >> 22 & 7 == 4 && code & 0x3f_ffff == upper);
     symbol
-        .map(|symbol| format!("it has {}", symbol.name))
+        .map(|(name, _)| format!("it has {name}"))
         .or(number.map(|(address, _)| format!("its function number is at {address:#x}")))
 }
 
@@ -167,7 +178,7 @@ mod tests {
 
     #[test]
     fn control_is_found() {
-        let named = |name| Symbol { name, address: 4 };
+        let named = |name| (name, 4);
         // sethi %hi(0x5eedc0de), %g2; the same of another number
         let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
         assert_eq!(control(&[named("_RNvNtC4leaf3get")], &[other]), None);

@@ -124,7 +124,7 @@ fn guests() {
         (good[..good.len() - 1].to_vec(), not_whole),
         // Headers, or sections, far beyond the file; more bytes in the file than in memory.
         (with(32, &[0x7f; 8]), not_whole),
-        (with(60, &[0, 9]), not_whole),
+        (with(40, &[0x7f; 8]), not_whole),
         (with(64 + 40, &[0, 0, 0, 0, 0, 0, 0, 4]), not_whole),
         (
             with(56, &[0, 0]),
