@@ -4,13 +4,13 @@
  * Link with the static library that guest-abi's feature `capi` builds. Everything here is freestanding C99: no libc, no
  * allocation, no state; all functions may be called from any strand at any time.
  *
- * - Functions that return uint64_t and take a transport answer a status: one of enum sun4v_status, or another number that
- *   the hypervisor gave. On an error no result is stored.
- * - A transport is NULL for the real trap, which takes privileged mode of a sun4v virtual machine (SPARC V9 only: elsewhere
- *   the answer is EBADTRAP). Otherwise it is valid, and so is the function in it.
- * - A pointer to a result is NULL, and the result dropped, or valid for a write.
+ * - Functions that return uint64_t and take a transport return a status: one of enum sun4v_status, or another number that
+ *   the hypervisor answered. On an error no result is stored.
+ * - A transport is NULL for the real trap, which needs privileged mode of a sun4v virtual machine (SPARC V9 only: elsewhere
+ *   the status is EBADTRAP). Otherwise both the pointer and the function in the structure have to be valid.
+ * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
  *
- * Written by `cargo xtask header`: change guest-abi/src/capi, not this file.
+ * Written by `cargo xtask header`: change guest-abi/src, not this file.
  */
 
 #ifndef SUN4V_PERF_H
@@ -23,7 +23,7 @@
 /* `ta 0x80`: hypercalls of the API groups. */
 #define SUN4V_FAST_TRAP 0x80ull
 
-/* `ta 0xff`: calls that exist whatever has been negotiated. */
+/* `ta 0xff`: calls that every guest can make, whatever it has negotiated. */
 #define SUN4V_CORE_TRAP 0xffull
 
 /* FAST_TRAP: reads a performance register (FWARC/2007/529 section 3.2.1). */
@@ -32,7 +32,7 @@
 /* FAST_TRAP: writes a performance register (FWARC/2007/529 section 3.2.2). */
 #define SUN4V_VFALLS_SET_PERFREG 0x107ull
 
-/* CORE_TRAP: negotiates an API group. */
+/* CORE_TRAP: negotiates a version of an API group. */
 #define SUN4V_API_SET_VERSION 0
 
 /* CORE_TRAP: writes a character to the console. */
@@ -41,7 +41,7 @@
 /* CORE_TRAP: stops the guest. */
 #define SUN4V_EXIT 2
 
-/* CORE_TRAP: what a group is negotiated to. */
+/* CORE_TRAP: returns the negotiated version of an API group. */
 #define SUN4V_API_GET_VERSION 3
 
 /* The API group of the sun4v architecture itself. */
@@ -58,9 +58,6 @@
 
 /* How many units there are, on the largest machine. */
 #define SUN4V_UNITS 32
-
-/* No register: what a unit that does not exist has. */
-#define SUN4V_NO_REG 0xffffffffffffffffull
 
 /* SPARC PCR: user code may not read the counters, bit 0. */
 #define SUN4V_SPARC_PCR_PRIV 0x1ull
@@ -515,7 +512,7 @@ enum sun4v_perf_config {
   SUN4V_PERF_CONFIG_CACHE_TO_CACHE = 3,
 };
 
-/* What a strand's counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). */
+/* What a SPARC counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). */
 enum sun4v_sparc_event {
   /* Strands of the core that are idle. `Idle_strands`. */
   SUN4V_SPARC_IDLE_STRANDS = 0x0,
@@ -726,6 +723,9 @@ enum sun4v_asu_event {
   /* Wake-ups of requests that waited for an address. `asu_wakeup`. */
   SUN4V_ASU_WAKEUP = 0x5,
 };
+
+/* No register: what a unit that does not exist has. */
+#define SUN4V_NO_REG 0xffffffffffffffffull
 
 /*
  How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or

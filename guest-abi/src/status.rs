@@ -12,12 +12,12 @@ pub const EOK: u64 = 0;
 pub struct UnknownStatus(u64);
 
 macro_rules! statuses {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $c_name:literal;)*) => {
+    ($(#[doc = $text:literal] $name:ident = $number:literal, $c_name:literal;)*) => {
         /// Every status but success, from any hypervisor: one without a name here stays what it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum HvError {
             $(
-                $(#[$doc])*
+                #[doc = $text]
                 #[doc = concat!("(`", $c_name, "`, sun4v specification, \"error codes\")")]
                 #[doc(alias = $c_name)]
                 $name,
@@ -52,6 +52,14 @@ macro_rules! statuses {
                 match error {
                     $($number => Self::$name,)*
                     other => Self::Unknown(UnknownStatus(other)),
+                }
+            }
+
+            /// Returns one line that says what the status means.
+            pub const fn description(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text.trim_ascii(),)*
+                    Self::Unknown(_) => "Not a status of the specification.",
                 }
             }
 

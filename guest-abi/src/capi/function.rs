@@ -4,12 +4,15 @@
 use core::ffi::c_void;
 
 use super::common::{self, counted, counters, field, place, retried, status};
-use super::{SUN4V_NO_REG, sun4v_count, sun4v_present, sun4v_version};
+use super::{sun4v_count, sun4v_present, sun4v_version};
 use crate::group::{ApiGroup, Version};
 use crate::guest::{Core, DramCount, Hypercall, NegotiateError, PerfCounters, Rate, StrandCount};
 use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use crate::status::{EOK, HvError};
 use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+
+/// No register: what a unit that does not exist has.
+pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
 /// How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
 /// one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.

@@ -9,25 +9,16 @@
 //! Freestanding: no libc, no allocation, no state, no panic that a caller could provoke. Every function may be called from
 //! any strand at any time. Names are those of the header.
 #![allow(non_camel_case_types, reason = "the names of the C header")]
-#![allow(clippy::enum_variant_names, reason = "C has no namespaces")]
 #![allow(
     clippy::missing_safety_doc,
     reason = "the introduction of the header says what every caller promises"
 )]
 
 mod common;
-mod event;
 mod function;
-mod layout;
-mod number;
-mod register;
 mod types;
 
-pub use event::*;
 pub use function::*;
-pub use layout::*;
-pub use number::*;
-pub use register::*;
 pub use types::*;
 
 // A static library has a panic handler. Where panics abort (the profile `image`, and every target without an operating

@@ -9,11 +9,11 @@ pub use hub::{AsuEvent, GpdEvent, LpuEvent};
 pub use sparc::SparcEvent;
 
 macro_rules! events {
-    ($(#[$doc:meta])* $type:ident: $code:ty { $($(#[$event_doc:meta])* $event:ident = $number:literal, $name:literal;)* }) => {
+    ($(#[$doc:meta])* $type:ident: $code:ty { $(#[doc = $text:literal] $event:ident = $number:literal, $name:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($code)]
-        pub enum $type { $($(#[$event_doc])* #[doc(alias = $name)] $event = $number,)* }
+        pub enum $type { $(#[doc = $text] #[doc(alias = $name)] $event = $number,)* }
 
         impl $type {
             /// All events, in the order of their codes.
@@ -32,6 +32,11 @@ macro_rules! events {
             /// The event's name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
+            }
+
+            /// Returns one line that says what is counted.
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$event => $text.trim_ascii(),)* }
             }
 
             /// The event of that name. Capitals and small letters are alike.

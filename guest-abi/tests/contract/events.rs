@@ -160,6 +160,15 @@ check!(asu, AsuEvent, u8, ASU);
 check!(sparc, SparcEvent, u16, SPARC);
 
 #[test]
+fn descriptions() {
+    assert_eq!(SparcEvent::Instructions.description(), "All instructions.");
+    assert_eq!(DramEvent::Reads.description(), "Reads.");
+    assert_eq!(LpuEvent::CrcErrors.description(), "CRC errors of the link.");
+    assert_eq!(GpdEvent::Clock.description(), "Clock cycles.");
+    assert_eq!(AsuEvent::PacketsIn.description(), "Packets in.");
+}
+
+#[test]
 fn papi() {
     for (name, code) in PAPI {
         assert_eq!(

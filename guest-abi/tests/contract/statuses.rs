@@ -30,6 +30,17 @@ fn text() {
     assert_eq!(text(u64::MAX), "status 18446744073709551615");
 }
 
+#[test]
+fn descriptions() {
+    let description = |status| HvError::check(status).unwrap_err().description();
+    assert_eq!(
+        description(9),
+        "The call cannot complete without blocking. Nothing was done; try again."
+    );
+    assert_eq!(description(10), "The guest may not do this.");
+    assert_eq!(description(18), "Not a status of the specification.");
+}
+
 proptest! {
     #[test]
     fn any(status: u64) {

@@ -129,7 +129,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            names("guest-abi/src/capi/register.rs"),
+            names("guest-abi/src/capi/function.rs"),
             ["guest-abi's tests in C"]
         );
         assert_eq!(

@@ -1,0 +1,166 @@
+//! Writes the C header of guest-abi, `guest-abi/include/sun4v_perf.h`. Run it by `cargo xtask header`.
+//!
+//! The numbers come from the tables of guest-abi; types and functions come from the source of its C interface, which
+//! cbindgen reads.
+//!
+//! Exit status: 0 if all is well, 1 if the header was to be compared and differs, 2 if it cannot be made.
+
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
+use clap::Parser;
+
+/// Write the C header of guest-abi
+#[derive(Parser)]
+struct Args {
+    /// Compare instead of writing
+    #[arg(long)]
+    check: bool,
+}
+
+const INTRODUCTION: &str = "\
+/*
+ * The sun4v performance counter service (API group 0x205) for guests written in C.
+ *
+ * Link with the static library that guest-abi's feature `capi` builds. Everything here is freestanding C99: no libc, no
+ * allocation, no state; all functions may be called from any strand at any time.
+ *
+ * - Functions that return uint64_t and take a transport return a status: one of enum sun4v_status, or another number that
+ *   the hypervisor answered. On an error no result is stored.
+ * - A transport is NULL for the real trap, which needs privileged mode of a sun4v virtual machine (SPARC V9 only: elsewhere
+ *   the status is EBADTRAP). Otherwise both the pointer and the function in the structure have to be valid.
+ * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
+ *
+ * Written by `cargo xtask header`: change guest-abi/src, not this file.
+ */";
+
+/// The files of the C interface that have types and functions, in the order of the header.
+const SOURCES: [&str; 2] = ["types", "function"];
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (path, header) = (path(), header()?);
+    let name = || path.display().to_string();
+    if !args.check {
+        fs::write(&path, header).with_context(name)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let found = fs::read_to_string(&path).with_context(name)?;
+    Ok(match first_difference(&found, &header) {
+        None => ExitCode::SUCCESS,
+        Some(line) => {
+            eprintln!(
+                "error: guest-abi/include/sun4v_perf.h, line {line}: differs from what guest-abi/src says; \
+                 write it with: cargo xtask header"
+            );
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn guest_abi() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-abi")
+}
+
+fn path() -> PathBuf {
+    guest_abi().join("include/sun4v_perf.h")
+}
+
+/// Returns the number of the first line that differs; `None` if the texts are the same.
+fn first_difference(found: &str, expected: &str) -> Option<usize> {
+    let same = found
+        .lines()
+        .zip(expected.lines())
+        .take_while(|(found, expected)| found == expected);
+    (found != expected).then(|| same.count() + 1)
+}
+
+/// Returns the header as the source has it.
+fn header() -> anyhow::Result<String> {
+    let config = Config {
+        language: Language::C,
+        cpp_compat: true,
+        style: Style::Tag,
+        header: Some(INTRODUCTION.into()),
+        include_guard: Some("SUN4V_PERF_H".into()),
+        no_includes: true,
+        sys_includes: ["stddef.h", "stdint.h", "stdbool.h"]
+            .map(String::from)
+            .into(),
+        after_includes: Some(format!("\n{}", tables::tables())),
+        documentation_style: DocumentationStyle::C,
+        line_length: 120,
+        ..Config::default()
+    };
+    let directory = guest_abi().join("src/capi");
+    let builder = SOURCES
+        .iter()
+        .fold(Builder::new().with_config(config), |builder, name| {
+            builder.with_src(directory.join(format!("{name}.rs")))
+        });
+    let bindings = builder
+        .generate()
+        .map_err(|error| anyhow!("guest-abi/src/capi: {error}"))?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    let text = on_one_line(&String::from_utf8(text)?);
+    // cbindgen writes every number in decimal.
+    Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
+}
+
+/// Puts comments of one line on one line, without lines of their own for the delimiters.
+fn on_one_line(text: &str) -> String {
+    let lines = text.lines().collect::<Vec<_>>();
+    let mut rest = &*lines;
+    let mut shorter = String::new();
+    while let [line, more @ ..] = rest {
+        rest = more;
+        shorter.push_str(line);
+        if let ("/*", [comment, end, more @ ..]) = (line.trim(), more)
+            && end.trim() == "*/"
+        {
+            rest = more;
+            shorter.push_str(&format!(" {} */", comment.trim()));
+        }
+        shorter.push('\n');
+    }
+    shorter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_is_current() {
+        let found = fs::read_to_string(path()).unwrap();
+        assert_eq!(first_difference(&found, &header().unwrap()), None);
+    }
+
+    #[test]
+    fn the_first_difference_is_found() {
+        assert_eq!(first_difference("a\nb\nc\n", "a\nd\nc\n"), Some(2));
+        assert_eq!(first_difference("a\n", "a\nb\n"), Some(2));
+        assert_eq!(first_difference("a\n", "a\n"), None);
+    }
+
+    #[test]
+    fn short_comments_take_one_line() {
+        let text = "/*\n a\n */\nb\n  /*\n   c\n   d\n   */\n";
+        assert_eq!(on_one_line(text), "/* a */\nb\n  /*\n   c\n   d\n   */\n");
+    }
+}

@@ -1,0 +1,306 @@
+//! The numbers of the header, from the tables of guest-abi.
+
+use std::fmt::{Display, Write};
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use guest_abi::layout::{
+    AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr, SparcPic,
+};
+use guest_abi::status::EOK;
+use guest_abi::trap::{
+    API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
+};
+use guest_abi::{
+    ApiGroup, Counter, Hub, HubRole, HubUnit, HvError, Kind, Mcu, McuRole, Node, PerfReg, Trap,
+    Unit,
+};
+
+/// Returns all definitions and enumerations, in the order of the header.
+pub(crate) fn tables() -> String {
+    let mut text = Text::default();
+    numbers(&mut text);
+    sparc(&mut text);
+    text.define_bits(
+        "L2_PERF_CONFIG_WRITABLE",
+        PerfConfig::WRITABLE,
+        "PERF_CONFIG: the bits that exist.",
+    );
+    selects::<DramPcr>(&mut text, "DRAM", "the bits that exist.");
+    let width = "DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.";
+    text.define("DRAM_PIC_WIDTH", DramPic::WIDTH, width);
+    text.define_bits(
+        "DRAM_PIC_WRITABLE",
+        DramPic::WRITABLE,
+        "DRAM PIC: the bits that exist.",
+    );
+    let wide = "the bits that exist. Its counters have 64.";
+    selects::<LpuPcr>(&mut text, "LPU", wide);
+    selects::<GpdPcr>(&mut text, "GPD", wide);
+    selects::<AsuPcr>(&mut text, "ASU", wide);
+    statuses(&mut text);
+    registers(&mut text);
+    units(&mut text);
+    perf_config(&mut text);
+    events(&mut text);
+    text.0.trim_end().to_owned()
+}
+
+/// The text so far.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, line: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn define(&mut self, name: &str, value: impl Display, comment: &str) {
+        self.line(format_args!("/* {comment} */"));
+        self.line(format_args!("#define SUN4V_{name} {value}\n"));
+    }
+
+    fn define_bits(&mut self, name: &str, value: u64, comment: &str) {
+        self.define(name, format_args!("{value:#x}ull"), comment);
+    }
+
+    /// Writes an enumeration: names, values and comments.
+    fn enumeration<N: Display, V: Display, C: Display>(
+        &mut self,
+        name: &str,
+        comment: &str,
+        members: impl IntoIterator<Item = (N, V, C)>,
+    ) {
+        self.line(format_args!("/* {comment} */"));
+        self.line(format_args!("enum sun4v_{name} {{"));
+        for (name, value, comment) in members {
+            self.line(format_args!("  /* {comment} */"));
+            self.line(format_args!("  SUN4V_{name} = {value},"));
+        }
+        self.line("};\n");
+    }
+}
+
+fn numbers(text: &mut Text) {
+    let fast = "`ta 0x80`: hypercalls of the API groups.";
+    text.define_bits("FAST_TRAP", Trap::Fast.number().into(), fast);
+    let core = "`ta 0xff`: calls that every guest can make, whatever it has negotiated.";
+    text.define_bits("CORE_TRAP", Trap::Core.number().into(), core);
+    let get = "FAST_TRAP: reads a performance register (FWARC/2007/529 section 3.2.1).";
+    text.define_bits("VFALLS_GET_PERFREG", VFALLS_GET_PERFREG, get);
+    let set = "FAST_TRAP: writes a performance register (FWARC/2007/529 section 3.2.2).";
+    text.define_bits("VFALLS_SET_PERFREG", VFALLS_SET_PERFREG, set);
+
+    let set = "CORE_TRAP: negotiates a version of an API group.";
+    text.define("API_SET_VERSION", API_SET_VERSION, set);
+    let putchar = "CORE_TRAP: writes a character to the console.";
+    text.define("CONS_PUTCHAR", CONS_PUTCHAR, putchar);
+    text.define("EXIT", EXIT, "CORE_TRAP: stops the guest.");
+    let get = "CORE_TRAP: returns the negotiated version of an API group.";
+    text.define("API_GET_VERSION", API_GET_VERSION, get);
+
+    let sun4v = "The API group of the sun4v architecture itself.";
+    text.define_bits("GROUP_SUN4V", ApiGroup::SUN4V.0, sun4v);
+    let core = "The API group of the calls that every guest has.";
+    text.define_bits("GROUP_CORE", ApiGroup::CORE.0, core);
+    let vfalls = "The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.";
+    text.define_bits("GROUP_VFALLS", ApiGroup::VFALLS.0, vfalls);
+
+    let registers = "How many performance registers there are.";
+    text.define("PERF_REGS", PerfReg::COUNT, registers);
+    let units = "How many units there are, on the largest machine.";
+    text.define("UNITS", Unit::COUNT, units);
+}
+
+fn sparc(text: &mut Text) {
+    let none = SparcPcr::new();
+    for (name, pcr, comment) in [
+        (
+            "PRIV",
+            none.with_privileged(true),
+            "user code may not read the counters",
+        ),
+        ("ST", none.with_system(true), "count in privileged mode"),
+        ("UT", none.with_user(true), "count in user mode"),
+        (
+            "HT",
+            none.with_hypervisor(true),
+            "count in hyperprivileged mode. Only the hypervisor can set it",
+        ),
+        (
+            "TOE0",
+            none.with_trap_on_overflow0(true),
+            "trap when counter 0 overflows",
+        ),
+        (
+            "TOE1",
+            none.with_trap_on_overflow1(true),
+            "trap when counter 1 overflows",
+        ),
+        ("OV0", none.with_overflow0(true), "counter 0 has overflowed"),
+        ("OV1", none.with_overflow1(true), "counter 1 has overflowed"),
+        (
+            "HOLDOV0",
+            none.with_hold_overflow0(true),
+            "hold counter 0's overflow",
+        ),
+        (
+            "HOLDOV1",
+            none.with_hold_overflow1(true),
+            "hold counter 1's overflow",
+        ),
+    ] {
+        let bits = u64::from(pcr);
+        let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
+        text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
+    }
+    selects::<SparcPcr>(text, "SPARC", "the bits that exist.");
+    let width = "SPARC PIC: bits of a counter. Counter 0 is in bits 31:0, counter 1 in bits 63:32.";
+    text.define("SPARC_PIC_WIDTH", SparcPic::WIDTH, width);
+}
+
+/// The selects of a control register: in place, where they begin, and `busstat`'s mask, which is all other bits.
+fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
+    for counter in Counter::ALL {
+        let (field, number) = (P::field(*counter), counter.index());
+        let (low, high) = (field.trailing_zeros(), field.ilog2());
+        let select = format!("{name}_PCR_SELECT{number}");
+        let comment = format!("{name} PCR: event of counter {number}, bits {high}:{low}.");
+        text.define_bits(&select, field, &comment);
+        let comment = format!("{name} PCR: lowest bit of the event of counter {number}.");
+        text.define(&format!("{select}_SHIFT"), low, &comment);
+        let comment = format!("{name} PCR: all bits but the event of counter {number}.");
+        let clear = format!("{name}_PCR_CLEAR_PIC{number}");
+        text.define_bits(&clear, P::clearing_mask(*counter), &comment);
+    }
+    let comment = format!("{name} PCR: {writable}");
+    text.define_bits(&format!("{name}_PCR_WRITABLE"), P::WRITABLE, &comment);
+}
+
+fn statuses(text: &mut Text) {
+    let errors = HvError::NAMED
+        .iter()
+        .map(|error| (error.to_string(), error.number(), error.description()));
+    text.enumeration(
+        "status",
+        "What a call answers in %o0 (sun4v specification, \"error codes\"). A hypervisor may answer others.",
+        [("EOK".to_owned(), EOK, "Success.")].into_iter().chain(errors),
+    );
+}
+
+fn registers(text: &mut Text) {
+    text.enumeration(
+        "perf_reg",
+        "PerfReg numbers (FWARC/2007/529 section 3.1).",
+        PerfReg::all().map(|register| {
+            let comment = match register.kind() {
+                Kind::Strand => "Control register of the calling strand.".to_owned(),
+                Kind::L2 => "PERF_CONFIG of the caller's node.".to_owned(),
+                Kind::Dram { node, mcu, role } => {
+                    let role = match role {
+                        McuRole::Pcr => "control",
+                        McuRole::Pic => "counters",
+                    };
+                    format!("{}: {role}.", channel(node, mcu))
+                }
+                Kind::Hub { hub, unit, role } => {
+                    let role = match role {
+                        HubRole::Pcr => "control",
+                        HubRole::Pic0 => "counter 0",
+                        HubRole::Pic1 => "counter 1",
+                    };
+                    format!("{}: {role}.", part(hub, unit))
+                }
+            };
+            (format!("REG_{register}"), register.id(), comment)
+        }),
+    );
+}
+
+fn units(text: &mut Text) {
+    text.enumeration(
+        "unit",
+        "What has a control register and two counters, in the order in which illumos probes them. Bits of `sun4v_present`.",
+        Unit::ALL.into_iter().map(|unit| {
+            let comment = match unit.pcr().kind() {
+                Kind::Dram { node, mcu, .. } => channel(node, mcu),
+                Kind::Hub { hub, unit, .. } => part(hub, unit),
+                Kind::Strand | Kind::L2 => String::new(),
+            };
+            (format!("UNIT_{unit}"), unit.index(), comment + ".")
+        }),
+    );
+}
+
+fn channel(node: Node, mcu: Mcu) -> String {
+    format!("Node {}, DRAM channel {}", node.index(), mcu.index())
+}
+
+fn part(hub: Hub, unit: HubUnit) -> String {
+    let name = unit.text();
+    let name = match name.strip_prefix("LPU_") {
+        Some(port) => format!("link port unit {port}"),
+        None => name.to_owned(),
+    };
+    format!("Hub {}, {name}", hub.index())
+}
+
+fn perf_config(text: &mut Text) {
+    let config = |name, config: PerfConfig, comment| (name, config.value(), comment);
+    text.enumeration(
+        "perf_config",
+        "PERF_CONFIG: which L2 misses the strands of a node count (FWARC/2007/529 section 2.3).",
+        [
+            config("PERF_CONFIG_ALL", PerfConfig::All, "All misses."),
+            config(
+                "PERF_CONFIG_LOCAL",
+                PerfConfig::Local,
+                "Misses served from the memory of the node itself.",
+            ),
+            config(
+                "PERF_CONFIG_REMOTE",
+                PerfConfig::Remote,
+                "Misses served from the memory of another node.",
+            ),
+            config(
+                "PERF_CONFIG_CACHE_TO_CACHE",
+                PerfConfig::CacheToCache,
+                "Misses served by the cache of another node.",
+            ),
+        ],
+    );
+}
+
+fn events(text: &mut Text) {
+    macro_rules! events {
+        ($($unit:literal $type:ident $comment:literal;)*) => { $(
+            let events = $type::ALL
+                .iter()
+                .map(|event| event_of($unit, event.name(), event.code().into(), event.description()));
+            text.enumeration(concat!($unit, "_event"), $comment, events);
+        )* };
+    }
+    events! {
+        "sparc" SparcEvent "What a SPARC counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1).";
+        "dram" DramEvent "What a DRAM counter counts (FWARC/2007/529 section 2.2).";
+        "lpu" LpuEvent "What a link port unit counts (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub.";
+        "gpd" GpdEvent "What the general purpose design block of a hub counts (FWARC/2007/529 section 2.5).";
+        "asu" AsuEvent "What the address serialization unit of a hub counts (FWARC/2007/529 section 2.6).";
+    }
+}
+
+/// An event as the header has it. Names that begin with their unit do not repeat it.
+fn event_of(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
+    let unit = unit.to_uppercase();
+    let letter = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter.to_ascii_uppercase(),
+        false => '_',
+    };
+    let constant: String = name.chars().map(letter).collect();
+    let own = constant.strip_prefix(&format!("{unit}_"));
+    (
+        format!("{unit}_{}", own.unwrap_or(&constant)),
+        format!("{code:#x}"),
+        format!("{description} `{name}`."),
+    )
+}
