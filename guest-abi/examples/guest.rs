@@ -5,22 +5,18 @@ use std::cell::Cell;
 
 use guest_abi::event::DramEvent;
 use guest_abi::guest::{Bounds, DramCount};
-use guest_abi::register::DramUnit;
+use guest_abi::register::DramPmu;
 use guest_abi::{Counter, Hypercall, Mcu, Node, PerfCounters, Registers, Trap};
 
 fn count_reads(hypervisor: impl Hypercall) -> Result<u64, Box<dyn std::error::Error>> {
     let counters = PerfCounters::negotiate_best(hypervisor)?;
-    let channel = DramUnit::new(Node::Node0, Mcu::Mcu0);
+    let channel = DramPmu::new(Node::Node0, Mcu::Mcu0);
     if !counters.probe().may_use(channel.into()) {
         return Err(format!("version {} has no such channel", counters.version()).into());
     }
     counters.select(channel, Counter::Pic0, DramEvent::Reads)?;
 
-    let read = || {
-        counters
-            .snapshot(channel, Bounds::ONCE)
-            .map(|unit| unit.pic0)
-    };
+    let read = || counters.snapshot(channel, Bounds::ONCE).map(|pmu| pmu.pic0);
     let mut reads = DramCount::new(read()?);
     for _ in 0..10 {
         reads.update(read()?);

@@ -30,7 +30,7 @@ pub mod trap;
 pub use clock::Clock;
 pub use group::{ApiGroup, Version};
 pub use guest::{Hypercall, PerfCounters};
-pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Port, Unit};
+pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port};
 pub use status::HvError;
 pub use strand::StrandId;
 pub use trap::{Registers, Trap};

@@ -4,7 +4,7 @@ use super::{sun4v_count, sun4v_version};
 use crate::group::Version;
 use crate::guest::{Hypercall, PerfCounters, RetryError, Tries, Widened};
 use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
-use crate::register::{Counter, Unit};
+use crate::register::{Counter, Pmu};
 use crate::status::{EOK, HvError};
 
 pub(super) fn status(result: Result<(), HvError>) -> u64 {
@@ -16,8 +16,8 @@ pub(super) const fn counters<H: Hypercall>(route: H) -> PerfCounters<H> {
     PerfCounters::assumed(route, Version::NONE)
 }
 
-pub(super) fn unit(number: u32) -> Option<Unit> {
-    Unit::ALL.get(number as usize).copied()
+pub(super) fn pmu(number: u32) -> Option<Pmu> {
+    Pmu::ALL.get(number as usize).copied()
 }
 
 pub(super) fn counter(number: u32) -> Option<Counter> {
@@ -42,12 +42,12 @@ pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
     }
 }
 
-pub(super) const fn field(unit: Unit) -> fn(Counter) -> u64 {
-    match unit {
-        Unit::Dram(_) => DramPcr::field,
-        Unit::Lpu(_) => LpuPcr::field,
-        Unit::Gpd(_) => GpdPcr::field,
-        Unit::Asu(_) => AsuPcr::field,
+pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
+    match pmu {
+        Pmu::Dram(_) => DramPcr::field,
+        Pmu::Lpu(_) => LpuPcr::field,
+        Pmu::Gpd(_) => GpdPcr::field,
+        Pmu::Asu(_) => AsuPcr::field,
     }
 }
 

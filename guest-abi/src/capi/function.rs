@@ -266,7 +266,7 @@ pub unsafe extern "C" fn sun4v_perf_probe(
     let found = version.map(|_| {
         let found = counters(route).probe();
         sun4v_present {
-            units: found.units().bits(),
+            units: found.pmus().bits(),
             refused: found.refused().bits(),
             busy: found.busy().bits(),
             unclear: found.unclear().bits(),
@@ -328,13 +328,13 @@ pub unsafe extern "C" fn sun4v_unit_select(
 /// The control register of a unit; SUN4V_NO_REG if there is no such unit.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr(unit: u32) -> u64 {
-    common::unit(unit).map_or(SUN4V_NO_REG, |unit| unit.pcr().id())
+    common::pmu(unit).map_or(SUN4V_NO_REG, |unit| unit.pcr().id())
 }
 
 /// The register that counter 0 or 1 of a unit is in; SUN4V_NO_REG if there is no such unit or counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
-    match (common::unit(unit), common::counter(counter)) {
+    match (common::pmu(unit), common::counter(counter)) {
         (Some(unit), Some(counter)) => unit.pic(counter).id(),
         _ => SUN4V_NO_REG,
     }
@@ -344,7 +344,7 @@ pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
 /// unit or a counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
-    match (common::unit(unit), common::counter(counter)) {
+    match (common::pmu(unit), common::counter(counter)) {
         (Some(unit), Some(counter)) => place(field(unit)(counter), pcr, event),
         _ => pcr,
     }
@@ -353,7 +353,7 @@ pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: 
 /// The event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64 {
-    match (common::unit(unit), common::counter(counter)) {
+    match (common::pmu(unit), common::counter(counter)) {
         (Some(unit), Some(counter)) => {
             let mask = field(unit)(counter);
             (pcr & mask) >> mask.trailing_zeros()

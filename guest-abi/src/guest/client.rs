@@ -5,7 +5,7 @@ use core::fmt;
 use super::{Core, Hypercall};
 use crate::group::{ApiGroup, Version};
 use crate::layout::{EventSelect, PerfConfig, SparcPcr};
-use crate::register::{Counter, PerfReg, UnitKind};
+use crate::register::{Counter, PerfReg, PmuKind};
 use crate::status::HvError;
 use crate::trap::{Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
@@ -128,35 +128,35 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(PerfReg::L2_PERF_CONFIG, config.value())
     }
 
-    /// Reads the PCR of a unit.
+    /// Reads the PCR of a PMU.
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn pcr<U: UnitKind>(&self, unit: U) -> Result<U::Pcr, HvError> {
-        self.get(unit.into().pcr()).map(U::Pcr::from)
+    pub fn pcr<U: PmuKind>(&self, pmu: U) -> Result<U::Pcr, HvError> {
+        self.get(pmu.into().pcr()).map(U::Pcr::from)
     }
 
-    /// Writes the PCR of a unit.
+    /// Writes the PCR of a PMU.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn set_pcr<U: UnitKind>(&self, unit: U, pcr: U::Pcr) -> Result<(), HvError> {
-        self.set(unit.into().pcr(), pcr.into())
+    pub fn set_pcr<U: PmuKind>(&self, pmu: U, pcr: U::Pcr) -> Result<(), HvError> {
+        self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Has one counter of a unit count this event, and leaves the other's event as it is: reads the PCR and writes
-    /// it. Two callers that do this to one unit at once may undo each other.
+    /// Has one counter of a PMU count this event, and leaves the other's event as it is: reads the PCR and writes
+    /// it. Two callers that do this to one PMU at once may undo each other.
     ///
     /// # Errors
     /// As [`get`](Self::get) and [`set`](Self::set).
-    pub fn select<U: UnitKind>(
+    pub fn select<U: PmuKind>(
         &self,
-        unit: U,
+        pmu: U,
         counter: Counter,
         event: <U::Pcr as EventSelect>::Event,
     ) -> Result<(), HvError> {
-        let pcr = self.pcr(unit)?;
-        self.set_pcr(unit, pcr.with_event(counter, event))
+        let pcr = self.pcr(pmu)?;
+        self.set_pcr(pmu, pcr.with_event(counter, event))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only); [`Core`] has the calls that need no
 //!   negotiation, [`PerfCounters`] those of group 0x205.
-//! - [`Present`] says which units exist, [`Tries`] bounds what is retried, [`Snapshot`] reads a unit whole.
+//! - [`Present`] says which PMUs exist, [`Tries`] bounds what is retried, [`Snapshot`] reads a PMU whole.
 //! - [`Widened`] makes 64-bit counts of narrower counters, [`StrandDriver`] runs the strand's own.
 
 mod client;
@@ -19,7 +19,7 @@ mod widen;
 pub use client::{NegotiateError, PerfCounters};
 pub use core_calls::Core;
 pub use pic::{HtSet, StrandCounters, StrandDriver};
-pub use probe::{Presence, Present, UnitSet};
+pub use probe::{PmuSet, Presence, Present};
 pub use retry::{RetryError, Tries};
 pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
 #[cfg(target_arch = "sparc64")]

@@ -1,4 +1,4 @@
-//! The PCR and both counters of a unit, read as one.
+//! The PCR and both counters of a PMU, read as one.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use super::retry::{retry, spin};
 use super::{Hypercall, PerfCounters, RetryError, Tries};
 use crate::clock::Clock;
 use crate::layout::DramPic;
-use crate::register::{Counter, PerfReg, Pics, Unit};
+use crate::register::{Counter, PerfReg, Pics, Pmu};
 
 /// How much work a snapshot may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ impl Bounds {
     };
 }
 
-/// A unit's PCR and counters. The PCR read the same before and after the counters: so they count what it says, unless
+/// A PMU's PCR and counters. The PCR read the same before and after the counters: so they count what it says, unless
 /// someone changed it and changed it back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The unit.
-    pub unit: Unit,
+    /// The PMU.
+    pub pmu: Pmu,
     /// What its PCR holds.
     pub pcr: u64,
     /// Counter 0.
@@ -88,43 +88,39 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Reads a unit whole, without a clock.
+    /// Reads a PMU whole, without a clock.
     ///
     /// # Errors
     /// If a register cannot be read, or the PCR keeps changing, within the bounds.
-    pub fn snapshot(
-        &self,
-        unit: impl Into<Unit>,
-        bounds: Bounds,
-    ) -> Result<Snapshot, SnapshotError> {
-        self.snapshot_with(unit, bounds, None, spin)
+    pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
+        self.snapshot_with(pmu, bounds, None, spin)
     }
 
-    /// Reads a unit whole. `pause` is what to do between two tries of one register: it is told how many were refused.
+    /// Reads a PMU whole. `pause` is what to do between two tries of one register: it is told how many were refused.
     ///
     /// # Errors
     /// If a register cannot be read, or the PCR keeps changing, within the bounds.
     pub fn snapshot_with(
         &self,
-        unit: impl Into<Unit>,
+        pmu: impl Into<Pmu>,
         bounds: Bounds,
         clock: Option<&dyn Clock>,
         pause: impl FnMut(u32),
     ) -> Result<Snapshot, SnapshotError> {
-        let unit = unit.into();
+        let pmu = pmu.into();
         let mut reader = Reader {
             counters: self,
             tries: bounds.tries,
             clock,
             pause,
         };
-        let mut pcr = reader.read(unit.pcr())?.value;
+        let mut pcr = reader.read(pmu.pcr())?.value;
         for attempts in 1..=bounds.attempts.number() {
-            let (pic0, pic1, skew) = reader.pics(unit.pics())?;
-            let afterwards = reader.read(unit.pcr())?.value;
+            let (pic0, pic1, skew) = reader.pics(pmu.pics())?;
+            let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
                 return Ok(Snapshot {
-                    unit,
+                    pmu,
                     pcr,
                     pic0,
                     pic1,

@@ -3,8 +3,8 @@
 mod counters;
 mod name;
 mod place;
+mod pmu;
 mod table;
-mod unit;
 
 use core::fmt;
 use core::str::FromStr;
@@ -14,8 +14,8 @@ use table::TABLE;
 pub use counters::CounterSet;
 pub use name::UnknownName;
 pub use place::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
+pub use pmu::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, Pmu, PmuKind};
 pub use table::{Kind, RegisterInfo};
-pub use unit::{AsuUnit, DramUnit, GpdUnit, LpuUnit, Pics, Unit, UnitKind};
 
 /// A PerfReg number that is known to be one of the 90.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,12 +76,12 @@ impl PerfReg {
         self.info().kind
     }
 
-    /// The unit that it belongs to; `None` for registers 0 and 1.
-    pub const fn unit(self) -> Option<Unit> {
+    /// Returns the PMU that the register belongs to; `None` for registers 0 and 1.
+    pub const fn pmu(self) -> Option<Pmu> {
         match self.kind() {
             Kind::Strand | Kind::L2 => None,
-            Kind::Dram { node, mcu, .. } => Some(Unit::Dram(DramUnit { node, mcu })),
-            Kind::Hub { hub, unit, .. } => Some(Unit::in_hub(hub, unit)),
+            Kind::Dram { node, mcu, .. } => Some(Pmu::Dram(DramPmu { node, mcu })),
+            Kind::Hub { hub, unit, .. } => Some(Pmu::in_hub(hub, unit)),
         }
     }
 

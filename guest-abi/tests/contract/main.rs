@@ -4,6 +4,6 @@ mod clocks;
 mod encoding;
 mod events;
 mod names;
+mod pmus;
 mod statuses;
 mod strands;
-mod units;

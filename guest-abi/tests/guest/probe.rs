@@ -1,7 +1,7 @@
 //! The probe, call for call as illumos makes it.
 
-use guest_abi::guest::{Presence, UnitSet};
-use guest_abi::{PerfReg, Unit};
+use guest_abi::guest::{PmuSet, Presence};
+use guest_abi::{PerfReg, Pmu};
 
 use crate::script::{Script, Step, get, get_fails};
 
@@ -17,18 +17,18 @@ fn probe(answer: impl Fn(u64) -> Step) -> guest_abi::guest::Present {
     Script::counters(PCRS.map(answer)).probe()
 }
 
-fn unit(pcr: u64) -> Unit {
-    let unit = PerfReg::new(pcr).and_then(PerfReg::unit);
-    unit.expect("registers from 2 belong to a unit")
+fn pmu(pcr: u64) -> Pmu {
+    let pmu = PerfReg::new(pcr).and_then(PerfReg::pmu);
+    pmu.expect("registers from 2 belong to a pmu")
 }
 
 #[test]
 fn all_present() {
     let present = probe(|pcr| get(pcr, 0));
-    assert_eq!(present.units().len(), 32);
+    assert_eq!(present.pmus().len(), 32);
     assert_eq!(
-        present.units().iter().collect::<Vec<_>>(),
-        PCRS.map(unit).to_vec()
+        present.pmus().iter().collect::<Vec<_>>(),
+        PCRS.map(pmu).to_vec()
     );
     for register in PerfReg::all() {
         assert!(present.has(register), "{register}");
@@ -46,11 +46,11 @@ fn two_nodes_without_hubs() {
         let register = PerfReg::new(id).unwrap();
         assert_eq!(present.has(register), id <= 9, "{register}");
     }
-    assert_eq!(present.units().len(), 4);
-    assert_eq!(present.presence(unit(8)), Presence::Readable);
-    assert_eq!(present.presence(unit(10)), Presence::Absent);
-    assert_eq!(present.presence(unit(87)), Presence::Absent);
-    assert!(!present.may_use(unit(10)));
+    assert_eq!(present.pmus().len(), 4);
+    assert_eq!(present.presence(pmu(8)), Presence::Readable);
+    assert_eq!(present.presence(pmu(10)), Presence::Absent);
+    assert_eq!(present.presence(pmu(87)), Presence::Absent);
+    assert!(!present.may_use(pmu(10)));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn only_two_statuses_mean_absent() {
                 get(pcr, 0)
             }
         });
-        let gpd = unit(30);
+        let gpd = pmu(30);
         let expected = match status {
             6 | 13 => Presence::Absent,
             10 => Presence::Refused,
@@ -71,24 +71,24 @@ fn only_two_statuses_mean_absent() {
             _ => Presence::Unclear,
         };
         assert_eq!(present.presence(gpd), expected, "{status}");
-        assert_eq!(present.units().contains(gpd), ![6, 13].contains(&status));
+        assert_eq!(present.pmus().contains(gpd), ![6, 13].contains(&status));
         assert_eq!(present.may_use(gpd), ![6, 10, 13].contains(&status));
-        assert_eq!(present.presence(unit(48)), Presence::Readable);
+        assert_eq!(present.presence(pmu(48)), Presence::Readable);
     }
 }
 
 #[test]
 fn nothing_present() {
     let present = probe(|pcr| get_fails(pcr, 13));
-    assert!(present.units().is_empty());
+    assert!(present.pmus().is_empty());
     assert!(present.has(PerfReg::SPARC_PCR) && present.has(PerfReg::L2_PERF_CONFIG));
 }
 
 #[test]
-fn sets_of_units() {
-    let some: UnitSet = [unit(87), unit(2), unit(87)].into_iter().collect();
+fn sets_of_pmus() {
+    let some: PmuSet = [pmu(87), pmu(2), pmu(87)].into_iter().collect();
     assert_eq!(some.len(), 2);
-    assert_eq!(some.iter().collect::<Vec<_>>(), [unit(2), unit(87)]);
-    assert!(UnitSet::EMPTY.is_empty() && !some.is_empty());
-    assert_eq!(UnitSet::EMPTY.with(unit(2)).with(unit(87)), some);
+    assert_eq!(some.iter().collect::<Vec<_>>(), [pmu(2), pmu(87)]);
+    assert!(PmuSet::EMPTY.is_empty() && !some.is_empty());
+    assert_eq!(PmuSet::EMPTY.with(pmu(2)).with(pmu(87)), some);
 }

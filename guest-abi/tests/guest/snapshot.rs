@@ -3,17 +3,17 @@
 use std::cell::Cell;
 
 use guest_abi::guest::{Bounds, RetryError, Skew, SnapshotError, Tries};
-use guest_abi::register::{DramUnit, LpuUnit};
+use guest_abi::register::{DramPmu, LpuPmu};
 use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Port};
 
 use crate::script::{Script, get, get_fails};
 
-const CHANNEL: DramUnit = DramUnit {
+const CHANNEL: DramPmu = DramPmu {
     node: Node::Node1,
     mcu: Mcu::Mcu0,
 };
 
-const PORT: LpuUnit = LpuUnit {
+const PORT: LpuPmu = LpuPmu {
     hub: Hub::Zam1,
     port: Port::B,
 };
@@ -39,7 +39,7 @@ fn bounds(attempts: u32, tries: u32) -> Bounds {
 fn a_channel_has_no_skew() {
     let counters = Script::counters([get(6, 0x01), get(7, 0x7fff_ffff_0000_0002), get(6, 0x01)]);
     let snapshot = counters.snapshot(CHANNEL, bounds(1, 1)).unwrap();
-    assert_eq!(snapshot.unit, CHANNEL.into());
+    assert_eq!(snapshot.pmu, CHANNEL.into());
     assert_eq!((snapshot.pcr, snapshot.attempts), (0x01, 1));
     assert_eq!(snapshot.counter(Counter::Pic0), 0x7fff_ffff);
     assert_eq!(snapshot.counter(Counter::Pic1), 2);

@@ -2,17 +2,17 @@
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{DramPcr, PerfConfig, SparcPcr};
-use guest_abi::register::{AsuUnit, DramUnit, GpdUnit, LpuUnit};
+use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu};
 use guest_abi::{Counter, Hub, HvError, Mcu, Node, Port};
 
 use crate::script::{Script, get, get_fails, set, set_fails};
 
-const CHANNEL: DramUnit = DramUnit {
+const CHANNEL: DramPmu = DramPmu {
     node: Node::Node3,
     mcu: Mcu::Mcu1,
 };
 
-const PORT: LpuUnit = LpuUnit {
+const PORT: LpuPmu = LpuPmu {
     hub: Hub::Zam2,
     port: Port::C,
 };
@@ -39,7 +39,7 @@ fn strand_and_l2() {
 }
 
 #[test]
-fn pcr_of_a_unit() {
+fn pcr_of_a_pmu() {
     let counters = Script::counters([get(16, 0x17), set(16, 0x20), get_fails(60, 9)]);
     let pcr = counters.pcr(CHANNEL).unwrap();
     assert_eq!((pcr.select0(), pcr.select1()), (1, 7));
@@ -64,9 +64,9 @@ fn select_keeps_the_other_counter() {
     assert_eq!(counters.select(CHANNEL, Counter::Pic0, queue), Ok(()));
     let transfers = LpuEvent::CacheToCacheX;
     assert_eq!(counters.select(PORT, Counter::Pic1, transfers), Ok(()));
-    let gpd = GpdUnit { hub: Hub::Zam0 };
+    let gpd = GpdPmu { hub: Hub::Zam0 };
     assert_eq!(counters.select(gpd, Counter::Pic0, GpdEvent::None), Ok(()));
-    let asu = AsuUnit { hub: Hub::Zam3 };
+    let asu = AsuPmu { hub: Hub::Zam3 };
     assert_eq!(
         counters.select(asu, Counter::Pic0, AsuEvent::CamHit),
         Ok(())

@@ -3,8 +3,8 @@
 use anyhow::{Context, anyhow, ensure};
 use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
-use guest_abi::register::{Pics, UnitKind};
-use guest_abi::{Counter, PerfCounters, PerfReg, StrandId, Unit};
+use guest_abi::register::{Pics, PmuKind};
+use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
 use hv_core::GuestId;
 use platform::Machine;
 
@@ -38,8 +38,8 @@ impl Count {
 /// Where a counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a unit that is reached by hypercall.
-    Unit(Unit),
+    /// In a PMU that is reached by hypercall.
+    Pmu(Pmu),
     /// In %pic of a strand, which the strand reads itself.
     Pic(StrandId),
 }
@@ -49,13 +49,13 @@ impl Place {
     #[must_use]
     pub fn register(self, counter: Counter) -> Option<PerfReg> {
         match self {
-            Self::Unit(unit) => Some(unit.pic(counter)),
+            Self::Pmu(pmu) => Some(pmu.pic(counter)),
             Self::Pic(_) => None,
         }
     }
 }
 
-/// The two counters of a unit or a strand, as far as they were given events.
+/// The two counters of a PMU or a strand, as far as they were given events.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Where they are.
@@ -91,10 +91,10 @@ impl Pair {
 pub struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
-    /// Units, then strands.
+    /// PMUs, then strands.
     pub pairs: Vec<Pair>,
-    /// Units that are present, and that the guest may not use.
-    pub refused: Vec<Unit>,
+    /// PMUs that are present, and that the guest may not use.
+    pub refused: Vec<Pmu>,
 }
 
 fn tries() -> Tries {
@@ -102,8 +102,8 @@ fn tries() -> Tries {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates, looks which units are there, sets PERF_CONFIG on each node that the guest has strands on, programs
-    /// all units that the guest may use, and starts the counters of `strands`.
+    /// Negotiates, looks which PMUs are there, sets PERF_CONFIG on each node that the guest has strands on, programs
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
     ///
     /// # Errors
     /// The hypervisor refuses what the guest has a right to.
@@ -124,11 +124,11 @@ impl<'a> Measurement<'a> {
             pairs: Vec::new(),
             refused: Vec::new(),
         };
-        for unit in present.units().iter() {
-            if present.may_use(unit) {
-                measurement.program(unit, events)?;
+        for pmu in present.pmus().iter() {
+            if present.may_use(pmu) {
+                measurement.program(pmu, events)?;
             } else {
-                measurement.refused.push(unit);
+                measurement.refused.push(pmu);
             }
         }
         if let Some(choice) = &events.pic {
@@ -154,30 +154,30 @@ impl<'a> Measurement<'a> {
         Ok(measurement)
     }
 
-    fn program(&mut self, unit: Unit, events: &Events) -> anyhow::Result<()> {
-        match unit {
-            Unit::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
-            Unit::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
-            Unit::Gpd(gpd) => self.program_as(gpd, &events.gpd, |event| event.name()),
-            Unit::Asu(asu) => self.program_as(asu, &events.asu, |event| event.name()),
+    fn program(&mut self, pmu: Pmu, events: &Events) -> anyhow::Result<()> {
+        match pmu {
+            Pmu::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
+            Pmu::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
+            Pmu::Gpd(gpd) => self.program_as(gpd, &events.gpd, |event| event.name()),
+            Pmu::Asu(asu) => self.program_as(asu, &events.asu, |event| event.name()),
         }
     }
 
-    fn program_as<U: UnitKind>(
+    fn program_as<U: PmuKind>(
         &mut self,
         kind: U,
         choice: &Option<Choice<<U::Pcr as EventSelect>::Event>>,
         name: fn(<U::Pcr as EventSelect>::Event) -> &'static str,
     ) -> anyhow::Result<()> {
         let Some(choice) = choice else { return Ok(()) };
-        let unit: Unit = kind.into();
+        let pmu: Pmu = kind.into();
         // As busstat does: read, replace the event, write.
-        let mut pcr = U::Pcr::from(self.read(unit.pcr())?);
+        let mut pcr = U::Pcr::from(self.read(pmu.pcr())?);
         for counter in Counter::ALL {
             pcr = pcr.with_event(*counter, choice.event(*counter));
         }
-        self.write(unit.pcr(), pcr.into())?;
-        let count = match unit.pics() {
+        self.write(pmu.pcr(), pcr.into())?;
+        let count = match pmu.pics() {
             Pics::Together(pic) => {
                 self.write(pic, 0)?;
                 Count::Dram(DramCount::new(0u32))
@@ -188,7 +188,7 @@ impl<'a> Measurement<'a> {
                 Count::Hub(HubCount::new(0u32))
             }
         };
-        self.add(Place::Unit(unit), choice, name, count);
+        self.add(Place::Pmu(pmu), choice, name, count);
         Ok(())
     }
 
@@ -247,12 +247,12 @@ impl<'a> Measurement<'a> {
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
             let raw = match pair.place {
-                Place::Unit(unit) => {
-                    let snapshot = self.service.snapshot(unit, bounds)?;
+                Place::Pmu(pmu) => {
+                    let snapshot = self.service.snapshot(pmu, bounds)?;
                     // Nothing is replayed while the guest reads.
                     ensure!(
                         snapshot.skew.pic0_events == 0,
-                        "{unit} counted while nothing happened"
+                        "{pmu} counted while nothing happened"
                     );
                     [snapshot.pic0, snapshot.pic1]
                 }
@@ -299,7 +299,7 @@ impl<'a> Bystander<'a> {
     pub fn ask(&self) {
         let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
             .into_iter()
-            .chain(Unit::ALL.into_iter().map(|unit| unit.pic(Counter::Pic0)));
+            .chain(Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0)));
         for register in registers {
             // The refusal is what the statistics are to show.
             let _ = self.service.get(register);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
-use guest_abi::{Counter, Node, Unit};
+use guest_abi::{Counter, Node, Pmu};
 use hv_core::GuestId;
 use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use platform::Machine;
@@ -172,7 +172,7 @@ pub(super) fn of_guests(guests: &[Guest], board: &Board<'_>) -> Vec<GuestResults
     ids.zip(guests).zip(&tallies).map(result).collect()
 }
 
-/// The counters of a unit or strand beside the truth.
+/// The counters of a PMU or strand beside the truth.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let result = |(counter, event): &(Counter, &'static str)| {
         let register = pair.place.register(*counter);
@@ -181,7 +181,7 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
             counter: counter.index(),
             strand: match pair.place {
                 Place::Pic(strand) => Some(strand.index()),
-                Place::Unit(_) => None,
+                Place::Pmu(_) => None,
             },
             name: register.map_or("%pic", |register| register.name()),
             event,
@@ -198,16 +198,16 @@ fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -
     let count = match place {
         Place::Pic(strand) => SparcEvent::from_name(event)
             .map(|event| truth.strand(strand, event.into(), perf_config)),
-        Place::Unit(Unit::Dram(dram)) => {
+        Place::Pmu(Pmu::Dram(dram)) => {
             DramEvent::from_name(event).map(|event| truth.dram(dram.node, dram.mcu, event))
         }
-        Place::Unit(Unit::Lpu(lpu)) => LpuEvent::from_name(event)
+        Place::Pmu(Pmu::Lpu(lpu)) => LpuEvent::from_name(event)
             .zip(port_node(lpu.port.index()))
             .map(|(event, port)| truth.lpu(lpu.hub, port, event)),
-        Place::Unit(Unit::Gpd(gpd)) => {
+        Place::Pmu(Pmu::Gpd(gpd)) => {
             GpdEvent::from_name(event).map(|event| truth.gpd(gpd.hub, event))
         }
-        Place::Unit(Unit::Asu(asu)) => {
+        Place::Pmu(Pmu::Asu(asu)) => {
             AsuEvent::from_name(event).map(|event| truth.asu(asu.hub, event))
         }
     };

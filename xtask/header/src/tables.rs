@@ -11,8 +11,7 @@ use guest_abi::trap::{
     API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
 };
 use guest_abi::{
-    ApiGroup, Counter, Hub, HubRole, HubUnit, HvError, Kind, Mcu, McuRole, Node, PerfReg, Trap,
-    Unit,
+    ApiGroup, Counter, Hub, HubRole, HubUnit, HvError, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Trap,
 };
 
 /// Returns all definitions and enumerations, in the order of the header.
@@ -109,7 +108,7 @@ fn numbers(text: &mut Text) {
     let registers = "How many performance registers there are.";
     text.define("PERF_REGS", PerfReg::COUNT, registers);
     let units = "How many units there are, on the largest machine.";
-    text.define("UNITS", Unit::COUNT, units);
+    text.define("UNITS", Pmu::COUNT, units);
 }
 
 fn sparc(text: &mut Text) {
@@ -221,7 +220,7 @@ fn units(text: &mut Text) {
     text.enumeration(
         "unit",
         "What has a control register and two counters, in the order in which illumos probes them. Bits of `sun4v_present`.",
-        Unit::ALL.into_iter().map(|unit| {
+        Pmu::ALL.into_iter().map(|unit| {
             let comment = match unit.pcr().kind() {
                 Kind::Dram { node, mcu, .. } => channel(node, mcu),
                 Kind::Hub { hub, unit, .. } => part(hub, unit),

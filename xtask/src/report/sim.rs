@@ -17,7 +17,7 @@ const COUNT: usize = 10;
 
 fn instance(place: Place) -> String {
     match place {
-        Place::Unit(unit) => unit.to_string(),
+        Place::Pmu(pmu) => pmu.to_string(),
         Place::Pic(strand) => format!("strand {strand} %pic"),
     }
 }
