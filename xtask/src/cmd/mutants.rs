@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 
 use super::Mismatch;
@@ -88,9 +89,12 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let explained = Explained::read(&root.join(explained::PATH))?;
     let place = root.join("target/mutants");
     fs::create_dir_all(&place).with_context(|| format!("{}: cannot be made", place.display()))?;
-    let lock = File::create(place.join("lock"))?;
+    let lock = Flock::lock(
+        File::create(place.join("lock"))?,
+        FlockArg::LockExclusiveNonblock,
+    );
     ensure!(
-        lock.try_lock().is_ok(),
+        lock.is_ok(),
         "{}: another cargo xtask mutants is at work there",
         place.display()
     );
