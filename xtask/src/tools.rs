@@ -1,13 +1,89 @@
-//! Programs that a command needs: found, or installed, or asked for with the command to type.
+//! Tools of other projects that commands need: found, installed, or named with the command to type.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use nix::fcntl::{Flock, FlockArg};
+
+/// What a command needs, and the Debian package that has it: a program in PATH; or, where the name has a slash, a file at
+/// an absolute path or one that a directory of PATH leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    name: Cow<'static, str>,
+    package: Cow<'static, str>,
+}
+
+/// Counts instructions, and records the memory references of a program.
+pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
+/// Reads traces of events.
+pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
+/// The C compiler for SPARC V9.
+pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
+/// The linker for SPARC V9.
+pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
+/// The C library for SPARC V9 under Linux, which the package of the compiler only recommends.
+pub const SPARC_LIBC: Tool =
+    Tool::new("../sparc64-linux-gnu/lib/crt1.o", "libc6-dev-sparc64-cross");
+/// Runs programs for SPARC V9 under Linux.
+pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
+/// A sun4v machine.
+pub const QEMU_SUN4V: Tool = Tool::new("qemu-system-sparc64", "qemu-system-sparc");
+/// Debian's Rust, for those who have no toolchain of rustup with the source of the library.
+pub const DEBIAN_RUST: [Tool; 3] = [
+    Tool::new("/usr/bin/rustc", "rustc-web"),
+    Tool::new("/usr/bin/cargo", "cargo-web"),
+    Tool::new(
+        "/usr/lib/rustlib/src/rust/library/Cargo.lock",
+        "rust-web-src",
+    ),
+];
+/// The C++ compiler of this machine.
+pub const CXX: Tool = Tool::new("c++", "g++");
+
+impl Tool {
+    const fn new(name: &'static str, package: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            package: Cow::Borrowed(package),
+        }
+    }
+
+    /// A program of LLVM in one major version.
+    #[must_use]
+    pub fn of_llvm(program: &str, version: &str) -> Self {
+        Self {
+            name: format!("{program}-{version}").into(),
+            package: format!("llvm-{version}").into(),
+        }
+    }
+
+    /// Returns where the tool is.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn find(&self) -> anyhow::Result<PathBuf> {
+        let found = Host::here().locate(self);
+        found.with_context(|| format!("{} is not installed (Debian: {})", self.name, self.package))
+    }
+
+    /// Returns where the tool is, after it was installed if need be: see [`require`].
+    ///
+    /// # Errors
+    /// It is missing and cannot be installed; says which command to type.
+    pub fn require(&self) -> anyhow::Result<PathBuf> {
+        require(std::slice::from_ref(self))?;
+        self.find()
+    }
+}
 
 /// Finds `program`, in PATH or by its path, as a shell would.
 #[must_use]
@@ -15,31 +91,31 @@ pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
 
-/// Finds `program`. If it is missing, installs `package` where that can be done (Debian and its relatives, as root).
+/// Installs those of `tools` that are missing, in one go, where that can be done (Debian and its relatives, as root).
+///
+/// Processes that install at the same time wait for each other, and for other users of apt.
 ///
 /// # Errors
-/// The program is missing and cannot be installed; says which command to type.
-pub fn require(program: &str, package: &str) -> anyhow::Result<PathBuf> {
-    Host::here().require(program, package)
-}
-
-/// Finds the file `path`, which `package` brings. Installs that as [`require`] does.
-///
-/// # Errors
-/// As [`require`].
-pub fn require_file(path: &Path, package: &str) -> anyhow::Result<()> {
-    Host::here().require_file(path, package)
+/// Tools are missing and cannot be installed; names them all, and the command to type.
+pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
+    Host::here().require(tools)
 }
 
 /// What installing depends on.
 struct Host {
     path: OsString,
     root: bool,
+    /// Held by the process that installs.
+    lock: PathBuf,
+    /// How long it waits before it tries again to get a lock of apt's.
+    pause: Duration,
+    /// How long it waits for apt's locks in all.
+    patience: Duration,
 }
 
 /// How packages are installed, the first that is there: its program, and what to type.
 const INSTALLERS: [(&str, &str); 6] = [
-    ("apt-get", "apt-get install"),
+    ("apt-get", "apt-get install --no-install-recommends"),
     ("dnf", "dnf install"),
     ("zypper", "zypper install"),
     ("pacman", "pacman -S"),
@@ -54,6 +130,9 @@ impl Host {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
             root,
+            lock: "/run/xtask-install.lock".into(),
+            pause: Duration::from_secs(1),
+            patience: Duration::from_secs(300),
         }
     }
 
@@ -61,71 +140,149 @@ impl Host {
         if program.as_encoded_bytes().contains(&b'/') {
             return is_program(Path::new(program)).then(|| program.into());
         }
+        self.search(program, is_program)
+    }
+
+    fn locate(&self, tool: &Tool) -> Option<PathBuf> {
+        if tool.name.contains('/') {
+            return self.search(tool.name.as_ref().as_ref(), Path::exists);
+        }
+        self.find(tool.name.as_ref().as_ref())
+    }
+
+    fn search(&self, name: &OsStr, will_do: fn(&Path) -> bool) -> Option<PathBuf> {
         env::split_paths(&self.path)
-            .map(|directory| directory.join(program))
-            .find(|path| is_program(path))
+            .map(|directory| directory.join(name))
+            .find(|path| will_do(path))
     }
 
-    fn require(&self, program: &str, package: &str) -> anyhow::Result<PathBuf> {
-        if let Some(path) = self.find(program.as_ref()) {
-            return Ok(path);
+    fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
+        let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
+        Missing(missing.collect())
+    }
+
+    fn require(&self, tools: &[Tool]) -> anyhow::Result<()> {
+        let missing = self.missing(tools);
+        if missing.0.is_empty() {
+            return Ok(());
         }
-        self.install(program, package)?;
-        let found = self.find(program.as_ref());
-        found.with_context(|| format!("{package} is installed, but {program} is not found in PATH"))
-    }
-
-    fn require_file(&self, path: &Path, package: &str) -> anyhow::Result<()> {
-        let name = path.display();
-        if !path.exists() {
-            self.install(&name.to_string(), package)?;
-        }
-        ensure!(
-            path.exists(),
-            "{package} is installed, but {name} is not there"
-        );
-        Ok(())
-    }
-
-    fn install(&self, wanted: &str, package: &str) -> anyhow::Result<()> {
-        let apt = self.find("apt-get".as_ref()).filter(|_| self.root);
-        let Some(apt) = apt else {
-            bail!("{wanted} is not installed; {}", self.advice(package))
+        let Some(apt) = self.find("apt-get".as_ref()).filter(|_| self.root) else {
+            bail!("{}; {}", missing.not_installed(), self.advice(&missing))
         };
-        eprintln!("{wanted} is not installed; installing {package} ...");
+        let _lock = self.lock()?;
+        // Another process may have installed them meanwhile.
+        let missing = self.missing(tools);
+        if missing.0.is_empty() {
+            return Ok(());
+        }
+        let packages = missing.packages();
+        eprintln!(
+            "{}; installing {} ...",
+            missing.not_installed(),
+            packages.join(" ")
+        );
+        let install = [&["install", "--yes", "--no-install-recommends"], &*packages].concat();
         self.apt(&apt, &["update"])
-            .and_then(|()| self.apt(&apt, &["install", "--yes", package]))
-            .with_context(|| format!("{wanted} is not installed; {}", self.advice(package)))
-    }
-
-    /// Runs apt-get, unattended; what it prints goes to standard error.
-    fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
-        let status = Command::new(apt)
-            .args(["--quiet=2", "-o", "DPkg::Lock::Timeout=120"])
-            .args(arguments)
-            .env("PATH", &self.path)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdin(Stdio::null())
-            .stdout(std::io::stderr())
-            .status()
-            .context("apt-get cannot be run")?;
+            .and_then(|()| self.apt(&apt, &install))
+            .with_context(|| format!("{}; {}", missing.not_installed(), self.advice(&missing)))?;
+        let missing = self.missing(tools);
         ensure!(
-            status.success(),
-            "apt-get {} failed with {status}",
-            arguments.join(" ")
+            missing.0.is_empty(),
+            "{} after the installation of {}",
+            missing.not_installed(),
+            missing.packages().join(" ")
         );
         Ok(())
     }
 
-    fn advice(&self, package: &str) -> String {
+    /// Waits until no other process installs for a command of this program.
+    fn lock(&self) -> anyhow::Result<Flock<File>> {
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.create(true).append(true).open(&self.lock)
+        };
+        let name = || format!("{}: cannot be locked", self.lock.display());
+        match Flock::lock(open().with_context(name)?, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(lock),
+            Err((file, _)) => {
+                eprintln!("another cargo xtask installs packages; waiting for it ...");
+                let locked = Flock::lock(file, FlockArg::LockExclusive);
+                locked.map_err(|(_, error)| error).with_context(name)
+            }
+        }
+    }
+
+    /// Runs apt-get, unattended; what it prints goes to standard error. While another process holds one of apt's locks, it
+    /// tries again: apt-get itself waits for dpkg's lock only, not for those of the package lists and the archive.
+    fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let mut waits = false;
+        loop {
+            let output = Command::new(apt)
+                .args(["--quiet=2", "-o", "DPkg::Lock::Timeout=300"])
+                .args(arguments)
+                .env("PATH", &self.path)
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .env("LC_ALL", "C.UTF-8")
+                .stdin(Stdio::null())
+                .stdout(io::stderr())
+                .stderr(Stdio::piped())
+                .spawn()
+                .and_then(|child| child.wait_with_output())
+                .context("apt-get cannot be run")?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            let locked = said.contains("Could not get lock");
+            if locked && !output.status.success() && started.elapsed() < self.patience {
+                if !waits {
+                    eprintln!("another process uses apt; waiting for it ...");
+                }
+                waits = true;
+                thread::sleep(self.pause);
+                continue;
+            }
+            eprint!("{said}");
+            ensure!(
+                output.status.success(),
+                "apt-get {} failed with {}",
+                arguments.join(" "),
+                output.status
+            );
+            return Ok(());
+        }
+    }
+
+    fn advice(&self, missing: &Missing<'_>) -> String {
         let sudo = if self.root { "" } else { "sudo " };
+        let packages = missing.packages().join(" ");
         let installer = INSTALLERS
             .iter()
             .find(|(program, _)| self.find(program.as_ref()).is_some());
         match installer {
-            Some((_, command)) => format!("install it with: {sudo}{command} {package}"),
-            None => format!("install the package {package} of your system"),
+            Some((_, command)) => format!("type: {sudo}{command} {packages}"),
+            None => format!("install these packages of your system: {packages}"),
         }
+    }
+}
+
+/// Tools that are not there.
+struct Missing<'a>(Vec<&'a Tool>);
+
+impl Missing<'_> {
+    /// The packages, each once.
+    fn packages(&self) -> Vec<&str> {
+        let mut packages: Vec<&str> = Vec::new();
+        for tool in &self.0 {
+            if !packages.contains(&&*tool.package) {
+                packages.push(&tool.package);
+            }
+        }
+        packages
+    }
+
+    fn not_installed(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|tool| &*tool.name).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {are} not installed", names.join(", "))
     }
 }
 
@@ -138,17 +295,21 @@ fn is_program(path: &Path) -> bool {
 pub(crate) mod tests {
     use super::*;
 
+    const TOOL: Tool = Tool::new("tool", "package");
+    const SECOND: Tool = Tool::new("second", "other");
+
     /// A host whose programs are those of a new directory.
     fn host(name: &str, root: bool) -> (Host, PathBuf) {
         let directory = env::temp_dir().join(format!("xtask-tools-{}-{name}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        (
-            Host {
-                path: directory.clone().into(),
-                root,
-            },
-            directory,
-        )
+        let host = Host {
+            path: directory.clone().into(),
+            root,
+            lock: directory.join("lock"),
+            pause: Duration::from_millis(10),
+            patience: Duration::from_secs(60),
+        };
+        (host, directory)
     }
 
     /// Makes a script. Another process writes it: what this one has open for writing, a child that another test
@@ -163,6 +324,26 @@ pub(crate) mod tests {
         assert!(status.unwrap().success());
     }
 
+    /// Makes an apt-get that keeps a log of its calls. `before` is done first. After an update, an installation of
+    /// `package` and `other` makes `tool` and `second`.
+    fn apt_get(place: &Path, before: &str) {
+        let script = format!(
+            "cd {place}\necho \"$*\" >> log\n{before}\ncase \"$*\" in\n\
+             *\" update\") echo > updated;;\n\
+             *\" install --yes --no-install-recommends package other\") [ -e updated ] && for tool in tool second; do \
+             echo '#!/bin/sh' > $tool; /bin/chmod +x $tool; done;;\nesac",
+            place = place.display()
+        );
+        program(&place.join("apt-get"), &script);
+    }
+
+    /// The commands that apt-get was given, without its options.
+    fn log(place: &Path) -> Vec<String> {
+        let log = fs::read_to_string(place.join("log")).unwrap();
+        let command = |line: &str| line.split(' ').nth(3).map(str::to_owned);
+        log.lines().filter_map(command).collect()
+    }
+
     #[test]
     fn finds_what_can_be_run() {
         let (host, place) = host("find", false);
@@ -174,54 +355,129 @@ pub(crate) mod tests {
             host.find(place.join("tool").as_ref()),
             Some(place.join("tool"))
         );
-        assert_eq!(host.require("tool", "tool").unwrap(), place.join("tool"));
         assert_eq!(
             ["text", "folder", "none"].map(|name| host.find(name.as_ref())),
             [None, None, None]
         );
+        host.require(&[TOOL]).unwrap();
+        // A tool whose name has a slash is any file.
+        let file = |name: &str| Tool {
+            name: name.to_owned().into(),
+            package: "package".into(),
+        };
+        let text = place.join("text");
+        assert_eq!(host.locate(&file(text.to_str().unwrap())), Some(text));
+        let beside = place.join("folder/../text");
+        let bin = Host {
+            path: place.join("folder").into(),
+            ..host
+        };
+        assert_eq!(bin.locate(&file("../text")), Some(beside));
+        assert_eq!(bin.locate(&file("../none")), None);
         fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
-    fn installs_as_root() {
-        let (host, place) = host("install", true);
-        let log = place.join("log");
-        let tool = place.join("tool");
-        // The package's tool appears with its installation, and only after an update.
-        let script = format!(
-            "echo \"$*\" >> {log}\ncase \"$*\" in *\" install --yes package\")\n \
-             read -r first < {log}\n case $first in *\" update\") echo '#!/bin/sh' > {tool} && /bin/chmod +x {tool};; esac;;\nesac",
-            log = log.display(),
-            tool = tool.display()
+    fn a_missing_tool_is_named() {
+        let error = Tool::of_llvm("llvm-nothing", "0").find().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "llvm-nothing-0 is not installed (Debian: llvm-0)"
         );
-        program(&place.join("apt-get"), &script);
-        assert_eq!(host.require("tool", "package").unwrap(), tool);
-        assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 2);
+    }
+
+    #[test]
+    fn all_that_is_missing_is_installed_in_one_go() {
+        let (host, place) = host("install", true);
+        apt_get(&place, "");
+        host.require(&[TOOL, SECOND]).unwrap();
+        assert_eq!(host.locate(&TOOL), Some(place.join("tool")));
+        assert_eq!(log(&place), ["update", "install"]);
+        host.require(&[TOOL, SECOND]).unwrap();
+        assert_eq!(log(&place).len(), 2);
+        fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn locks_of_apt_are_waited_for() {
+        let (mut host, place) = host("locks", true);
+        let locked = "\necho 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)' >&2\nexit 100";
+        let in_turn = format!(
+            "if [ ! -e 1 ]; then echo > 1{locked}; fi\n[ -e 2 ] || {{ echo > 2{locked}; }}\n\
+             case \"$*\" in *\" update\") ;; *) [ -e 3 ] || {{ echo > 3{locked}; }};; esac"
+        );
+        apt_get(&place, &in_turn);
+        host.require(&[TOOL, SECOND]).unwrap();
+        assert_eq!(
+            log(&place),
+            ["update", "update", "update", "install", "install"]
+        );
+
+        // Not for ever.
+        fs::remove_file(place.join("tool")).unwrap();
+        apt_get(&place, locked);
+        host.patience = Duration::from_millis(100);
+        let error = format!("{:#}", host.require(&[TOOL]).unwrap_err());
+        assert!(
+            error.ends_with("apt-get update failed with exit status: 100"),
+            "{error}"
+        );
+        // Another failure is final.
+        host.patience = Duration::from_secs(600);
+        apt_get(
+            &place,
+            "echo 'E: Unable to fetch some archives' >&2\nexit 100",
+        );
+        assert!(host.require(&[TOOL]).is_err());
+        fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn of_two_at_once_one_installs() {
+        let (first, place) = host("two", true);
+        let (second, _) = host("two", true);
+        // Fails where another one is at work.
+        apt_get(
+            &place,
+            "/bin/mkdir at-work || exit 1\n/bin/sleep 0.2\n/bin/rmdir at-work",
+        );
+        // The lock belongs to the open file: two threads are like two processes.
+        thread::scope(|scope| {
+            for host in [first, second] {
+                scope.spawn(move || host.require(&[TOOL, SECOND]).unwrap());
+            }
+        });
+        assert_eq!(log(&place), ["update", "install"]);
         fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
     fn says_what_to_type() {
         let (mut host, place) = host("advice", false);
-        let message = |host: &Host| format!("{:#}", host.require("tool", "package").unwrap_err());
+        let message =
+            |host: &Host| format!("{:#}", host.require(&[TOOL, SECOND, TOOL]).unwrap_err());
         assert_eq!(
             message(&host),
-            "tool is not installed; install the package package of your system"
+            "tool, second, tool are not installed; install these packages of your system: package other"
         );
         program(&place.join("dnf"), "exit 1");
         assert_eq!(
             message(&host),
-            "tool is not installed; install it with: sudo dnf install package"
+            "tool, second, tool are not installed; type: sudo dnf install package other"
         );
+        program(&place.join("second"), "exit 1");
         program(&place.join("apt-get"), "exit 1");
+        let message = |host: &Host| format!("{:#}", host.require(&[TOOL, SECOND]).unwrap_err());
         assert_eq!(
             message(&host),
-            "tool is not installed; install it with: sudo apt-get install package"
+            "tool is not installed; type: sudo apt-get install --no-install-recommends package"
         );
         host.root = true;
         let failed = message(&host);
         assert!(
-            failed.starts_with("tool is not installed; install it with: apt-get install package: "),
+            failed.starts_with(
+                "tool is not installed; type: apt-get install --no-install-recommends package: "
+            ),
             "{failed}"
         );
         assert!(
@@ -231,7 +487,7 @@ pub(crate) mod tests {
         program(&place.join("apt-get"), "exit 0");
         assert_eq!(
             message(&host),
-            "package is installed, but tool is not found in PATH"
+            "tool is not installed after the installation of package"
         );
         fs::remove_dir_all(place).unwrap();
     }

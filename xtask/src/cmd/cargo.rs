@@ -45,16 +45,18 @@ pub fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Lets rustup, if it is there, add a component to the toolchain of this workspace; `say` is called before. Whether it did.
+/// Lets rustup, if it is there, add components to the toolchain of this workspace; `say` is called before. Returns whether it
+/// added them.
 #[must_use]
-pub fn add_component(component: &str, say: impl FnOnce()) -> bool {
+pub fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
     let Some(rustup) = tools::find("rustup") else {
         return false;
     };
     say();
     Command::new(rustup)
         .current_dir(root())
-        .args(["component", "add", component])
+        .args(["component", "add"])
+        .args(components)
         .stdin(Stdio::null())
         .stdout(std::io::stderr())
         .status()

@@ -12,7 +12,7 @@ use crate::cmd::cargo::{self, root};
 use crate::interrupt;
 use crate::output::OutputFile;
 use crate::table::{Align, Table};
-use crate::tools;
+use crate::tools::Tool;
 
 /// Print line and branch coverage of the library crates
 ///
@@ -102,7 +102,7 @@ fn measure() -> anyhow::Result<Export> {
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || eprintln!("installing the component llvm-tools of the Rust toolchain ...");
-    if own.exists() || cargo::add_component("llvm-tools", say) && own.exists() {
+    if own.exists() || cargo::add_components(&["llvm-tools"], say) && own.exists() {
         return Ok(Vec::new());
     }
     let about = cargo::rustc(&["-vV"])?;
@@ -112,7 +112,8 @@ fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
         .and_then(|version| version.split('.').next())
         .context("rustc -vV names no version of LLVM")?;
     let tool = |name: &str| {
-        tools::require(&format!("{name}-{version}"), &format!("llvm-{version}"))
+        Tool::of_llvm(name, version)
+            .require()
             .context("the toolchain has no llvm-tools (rustup component add llvm-tools)")
     };
     Ok(vec![

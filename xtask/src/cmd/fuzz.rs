@@ -12,7 +12,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 use super::Mismatch;
 use super::cargo::root;
 use crate::table::{Align, Table};
-use crate::tools;
+use crate::tools::{self, CXX};
 
 /// Look for an input that something does not hold for
 ///
@@ -123,7 +123,7 @@ impl Fuzz {
             .context("rustup is not installed, expected it to run a nightly toolchain")?;
         let found = Self::under(rustup)?;
         // libFuzzer is built from source.
-        tools::require("c++", "g++")?;
+        CXX.require()?;
         Ok(found)
     }
 

@@ -13,7 +13,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressSty
 
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
-use crate::tools;
+use crate::tools::{self, VALGRIND};
 use simulator::recording::lackey::Lackey;
 use simulator::recording::{Kind, RecordingWriter, Reference};
 
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         "record: no program {program}, expected one to run"
     );
     let output = OutputFile::create(&args.output)?;
-    let valgrind = tools::require("valgrind", "valgrind")?;
+    let valgrind = VALGRIND.require()?;
     let recorded = record(&valgrind, &args, output)?;
     eprintln!("recorded {}", recorded.summary(&args));
     Ok(())

@@ -11,15 +11,19 @@ use anyhow::{Context, bail, ensure};
 
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
-use crate::cmd::cargo::{add_component, cargo};
+use crate::cmd::cargo::{add_components, cargo};
 use crate::qemu::big_endian;
+use crate::qemu::toolchain::Toolchain;
+use crate::tools::{self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, SPARC_GCC, SPARC_LIBC, VALGRIND};
 use simulator::recording::{Kind, RecordingReader};
 
 /// Check and test everything, as CI does
 ///
 /// Formatting, clippy and rustdoc without warnings, all tests, models of strands that meet (loom), the instructions that a
-/// call may take, and the service on SPARC V9. It stops at the first step that fails, with exit status 1. What is missing for it (components of the Rust
-/// toolchain, valgrind, a compiler and an emulator for SPARC) is installed where that can be done.
+/// call may take, the packages to publish, and the service on SPARC V9. It stops at the first step that fails, with exit
+/// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
+/// babeltrace2, a compiler and an emulator for SPARC), and installs what is missing where that can be done; the other steps
+/// install nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
@@ -30,18 +34,18 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 11] = [
+    Step {
+        name: "tools and dependencies that the steps need",
+        run: prepare,
+    },
     Step {
         name: "cargo fmt --all --check",
-        run: || {
-            component("fmt", "rustfmt")?;
-            cargo_passes(&["fmt", "--all", "--check"], None)
-        },
+        run: || cargo_passes(&["fmt", "--all", "--check"], None),
     },
     Step {
         name: "cargo clippy --workspace --all-targets --all-features, without warnings",
         run: || {
-            component("clippy", "clippy")?;
             let clippy = [
                 "clippy",
                 "--workspace",
@@ -89,14 +93,26 @@ const STEPS: [Step; 9] = [
         run: recording,
     },
     Step {
+        name: "cargo package of the crates that are published",
+        run: || {
+            let mut package = vec!["package", "--quiet", "--locked", "--allow-dirty"];
+            package.extend(PUBLISHED.iter().flat_map(|name| ["--package", name]));
+            cargo_passes(&package, None)
+        },
+    },
+    Step {
         name: "tests of the library crates on SPARC V9, big-endian, emulated",
         run: big_endian::test,
     },
     Step {
+        // The image is also the build of the library crates for a target without the standard library.
         name: "cargo xtask qemu: the service and a guest on SPARC V9, by real traps",
         run: || own(&["qemu"]),
     },
 ];
+
+/// The crates that go to a registry.
+const PUBLISHED: [&str; 4] = ["guest-abi", "hv-core", "sun4v-platform", "perfctr-service"];
 
 /// Runs all steps.
 ///
@@ -145,9 +161,22 @@ fn cargo_passes(arguments: &[&str], flags: Option<(&str, &str)>) -> anyhow::Resu
     Ok(())
 }
 
-/// Makes sure that cargo has a subcommand, which a component of the toolchain brings.
-fn component(subcommand: &str, component: &str) -> anyhow::Result<()> {
-    let works = || {
+/// Looks for what the other steps and the tests need, and gets what is missing.
+fn prepare() -> anyhow::Result<()> {
+    let mut needed = vec![
+        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_SPARC, QEMU_SUN4V,
+    ];
+    needed.extend(Toolchain::tools());
+    match (components(), tools::require(&needed)) {
+        (Err(components), Err(tools)) => bail!("{components:#}; {tools:#}"),
+        (components, tools) => components.and(tools)?,
+    }
+    cargo_passes(&["fetch", "--quiet", "--locked"], None)
+}
+
+/// Makes sure that cargo has the subcommands that components of the toolchain bring.
+fn components() -> anyhow::Result<()> {
+    let works = |subcommand: &str| {
         cargo()
             .args([subcommand, "--version"])
             .stdin(Stdio::null())
@@ -156,18 +185,24 @@ fn component(subcommand: &str, component: &str) -> anyhow::Result<()> {
             .status()
             .is_ok_and(|status| status.success())
     };
-    if works() {
+    let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];
+    missing.retain(|(subcommand, _)| !works(subcommand));
+    if missing.is_empty() {
         return Ok(());
     }
+    let names: Vec<&str> = missing.iter().map(|(_, component)| *component).collect();
+    let list = names.join(" ");
     let said = || {
         say(format_args!(
-            "cargo {subcommand} is missing; installing the component {component} ..."
-        ));
+            "installing components of the toolchain: {list} ..."
+        ))
     };
-    if add_component(component, said) && works() {
-        return Ok(());
-    }
-    bail!("cargo {subcommand} is missing; install it with: rustup component add {component}")
+    let added = add_components(&names, said);
+    ensure!(
+        added && missing.iter().all(|(subcommand, _)| works(subcommand)),
+        "components of the toolchain are missing; type: rustup component add {list}"
+    );
+    Ok(())
 }
 
 /// Counts the instructions of every kind of call that has a budget. The budgets are for x86-64; elsewhere the counts are

@@ -1,12 +1,10 @@
 //! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
 
-use std::path::Path;
-
 use anyhow::{Context, ensure};
 
 use super::build::{directory, root};
 use super::toolchain::Toolchain;
-use crate::tools;
+use crate::tools::{self, QEMU_SPARC, SPARC_GCC, SPARC_LIBC};
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";
 
@@ -18,13 +16,8 @@ const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 /// # Errors
 /// A test fails, or something is missing that cannot be installed.
 pub fn test() -> anyhow::Result<()> {
-    let linker = tools::require("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu")?;
-    // The compiler's package only recommends it.
-    tools::require_file(
-        Path::new(LIBRARY).join("lib/crt1.o").as_path(),
-        "libc6-dev-sparc64-cross",
-    )?;
-    let emulator = tools::require("qemu-sparc64", "qemu-user")?;
+    tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
+    let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
     let toolchain = Toolchain::find()?;
     let runner = format!("{} -L {LIBRARY}", emulator.display());
     let status = toolchain

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 
 use super::build;
 use super::toolchain::Toolchain;
-use crate::tools;
+use crate::tools::SPARC_GCC;
 
 const SOURCES: [&str; 9] = [
     "guest.c",
@@ -68,7 +68,7 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 /// # Errors
 /// The compiler is missing and cannot be installed, or something does not compile.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    let gcc = tools::require("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu")?;
+    let gcc = SPARC_GCC.require()?;
     let library = library(toolchain)?;
     let images = build::root().join("tests/images");
     let image = build::directory().join("guest-c.elf");

@@ -14,7 +14,7 @@ use platform::{Machine, Model};
 
 use super::console::Console;
 use crate::interrupt::{self, Interrupted};
-use crate::tools;
+use crate::tools::QEMU_SUN4V;
 
 /// Where the hypervisor looks for its machine: see [`word`].
 pub const MACHINE: u64 = 0x3ff_fff8;
@@ -108,7 +108,7 @@ impl Drop for Running {
 /// # Errors
 /// QEMU is missing and cannot be installed, a file cannot be written, or [`Interrupted`].
 pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, End)> {
-    let qemu = tools::require("qemu-system-sparc64", "qemu-system-sparc")?;
+    let qemu = QEMU_SUN4V.require()?;
     let roms = roms()?;
     interrupt::catch()?;
     let mut command = Command::new(qemu);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::tools;
+use crate::tools::{self, DEBIAN_RUST, SPARC_LD, Tool};
 
 /// A Rust compiler that has the source of its library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,20 +30,31 @@ impl Toolchain {
     /// # Errors
     /// None is there and none can be installed; says what to type.
     pub fn find() -> anyhow::Result<Self> {
-        tools::require("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu")?;
-        if let Some(toolchain) = rustup_home().and_then(|home| Self::of_rustup(&home)) {
-            return Ok(toolchain);
+        let (toolchain, tools) = Self::choose();
+        let required = tools::require(&tools);
+        if toolchain.rustc.starts_with(DEBIAN) {
+            let hint = "no rustup toolchain has rust-src (rustup toolchain install nightly --component rust-src)";
+            required.context(hint)?;
+        } else {
+            required?;
         }
-        let debian = Self::at(Path::new(DEBIAN));
-        let hint = || "no rustup toolchain has rust-src (rustup toolchain install nightly --component rust-src)";
-        for (path, package) in [
-            (&debian.rustc, "rustc-web"),
-            (&debian.cargo, "cargo-web"),
-            (&Path::new(DEBIAN).join(SOURCE), "rust-web-src"),
-        ] {
-            tools::require_file(path, package).with_context(hint)?;
+        Ok(toolchain)
+    }
+
+    /// The tools that [`find`](Self::find) needs.
+    #[must_use]
+    pub fn tools() -> Vec<Tool> {
+        Self::choose().1
+    }
+
+    fn choose() -> (Self, Vec<Tool>) {
+        match rustup_home().and_then(|home| Self::of_rustup(&home)) {
+            Some(toolchain) => (toolchain, vec![SPARC_LD]),
+            None => {
+                let tools = [&[SPARC_LD], &DEBIAN_RUST[..]].concat();
+                (Self::at(Path::new(DEBIAN)), tools)
+            }
         }
-        Ok(debian)
     }
 
     /// The first of rustup's that will do: names in reverse order, which has nightly before numbers.

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::program::{Ended, Place, command, end};
 
-/// Runs `test` with a cargo that fails at arguments that match `fails`, and a valgrind that counts so much.
+/// Runs `test` with a cargo that fails at arguments that match `fails`, without the tool of that name, and with a valgrind
+/// that counts so much.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     let place = Place::new(name);
     let log = place.path().join("log");
@@ -29,6 +30,16 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
         valgrind.replace("COLLECTED", &collected.to_string()),
     );
     tool("sh", String::new());
+    for name in TOOLS.into_iter().filter(|name| *name != fails) {
+        tool(&format!("bin/{name}"), "exit 1".into());
+    }
+    // The source of the library, and a cargo that is new enough but can build nothing.
+    let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
+    place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
+    tool(
+        &toolchain("bin/cargo"),
+        "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac".into(),
+    );
     if let Some(script) = rustup {
         tool(
             "rustup",
@@ -38,7 +49,8 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     let mut command = command(&["test"]);
     command
         .env("CARGO", cargo)
-        .env("PATH", place.path())
+        .env("PATH", format!("{home}:{home}/bin"))
+        .env("RUSTUP_HOME", place.path().join("rustup-home"))
         .env_remove("RUSTDOCFLAGS")
         .env_remove("RUSTFLAGS");
     let ended = end(command, b"");
@@ -49,6 +61,16 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
         log.lines().filter(asked).map(str::to_owned).collect(),
     )
 }
+
+/// What is only looked for.
+const TOOLS: [&str; 6] = [
+    "babeltrace2",
+    "sparc64-linux-gnu-gcc",
+    "sparc64-linux-gnu-ld",
+    "../sparc64-linux-gnu/lib/crt1.o",
+    "qemu-sparc64",
+    "qemu-system-sparc64",
+];
 
 /// callgrind counts what it is told to; lackey writes 20,480 references.
 const VALGRIND: &str = "\
@@ -75,33 +97,32 @@ const NOTHING: &str = "nothing";
 #[test]
 fn every_step_is_taken() {
     let (ended, log) = check("steps", NOTHING, 40_000, None);
-    // There is no compiler for SPARC: the step that needs one fails with its name.
+    // The compiler for SPARC fails.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(
-        ended
-            .stderr
-            .contains("sparc64-linux-gnu-gcc is not installed"),
+        ended.stderr.contains("tests of sparc64-unknown-linux-gnu"),
         "{}",
         ended.stderr
     );
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("7 passed, 1 failed"));
+    assert_eq!(stdout.lines().last(), Some("9 passed, 1 failed"));
     assert_eq!(
         stdout
             .lines()
             .filter(|line| line.starts_with("passed in "))
             .count(),
-        7
+        9
     );
     let fixed = [
+        "cargo fetch --quiet --locked []",
         "cargo fmt --all --check []",
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
         "cargo test --quiet --release --package=tests --test=loom --target-dir=target/loom [--cfg loom]",
     ];
-    assert_eq!(log[..5], fixed);
-    for (build, program) in log[5..7].iter().zip(["call-cost", "sample-cost"]) {
+    assert_eq!(log[..6], fixed);
+    for (build, program) in log[6..8].iter().zip(["call-cost", "sample-cost"]) {
         let wanted = format!("--bin {program} ");
         assert!(
             build.starts_with("cargo build ")
@@ -118,7 +139,7 @@ fn every_step_is_taken() {
         "get_dram",
         "get_dram_tracer_off",
     ];
-    for (run, kind) in log[7..12].iter().zip(counted) {
+    for (run, kind) in log[8..13].iter().zip(counted) {
         let wanted = format!("/call-cost {kind}");
         assert!(
             run.starts_with("valgrind ") && run.ends_with(&wanted),
@@ -126,10 +147,12 @@ fn every_step_is_taken() {
         );
     }
     assert!(
-        log[12].starts_with("valgrind ") && log[12].ends_with("-- sh -c exit"),
+        log[13].starts_with("valgrind ") && log[13].ends_with("-- sh -c exit"),
         "{log:?}"
     );
-    assert_eq!(log.len(), 13);
+    let package = "cargo package --quiet --locked --allow-dirty --package guest-abi --package hv-core \
+                   --package sun4v-platform --package perfctr-service []";
+    assert_eq!(log[14..], [package]);
 }
 
 #[test]
@@ -156,9 +179,10 @@ fn the_first_failure_ends_it() {
         let (ended, log) = check(&format!("failure-{number}"), fails, 40_000, None);
         assert_eq!(ended.status, 1);
         assert_eq!(ended.stderr, format!("error: {step}: exit status: 101\n"));
-        let summary = format!("{number} passed, 1 failed");
+        let passed = number + 1; // the tools are there
+        let summary = format!("{passed} passed, 1 failed");
         assert_eq!(ended.stdout.lines().last(), Some(&*summary));
-        assert_eq!(log.len(), number + 1);
+        assert_eq!(log.len(), passed + 1);
     }
 }
 
@@ -169,13 +193,27 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 41 instructions, expected at most 40\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("5 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("6 passed, 1 failed"));
+}
+
+#[test]
+fn a_missing_tool_ends_it_before_anything_else() {
+    let (ended, log) = check("no-tool", "qemu-sparc64", 40_000, None);
+    assert_eq!(
+        (ended.status, &*ended.stderr),
+        (
+            1,
+            "error: tools and dependencies that the steps need: qemu-sparc64 is not installed; \
+             install these packages of your system: qemu-user\n"
+        )
+    );
+    assert_eq!(log, [""; 0]);
 }
 
 #[test]
 fn missing_components_are_installed_or_named() {
-    let missing = "cargo clippy --workspace --all-targets --all-features, without warnings: cargo clippy is missing; \
-                   install it with: rustup component add clippy\n";
+    let missing = "tools and dependencies that the steps need: components of the toolchain are missing; \
+                   type: rustup component add clippy\n";
     for (name, rustup) in [
         ("no-rustup", None),
         ("no-network", Some("exit 1")),
@@ -189,7 +227,7 @@ fn missing_components_are_installed_or_named() {
         );
     }
     let (ended, log) = check("mended", "clippy*", 40_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[3/9] cargo doc");
+    let passed = ended.stdout.contains("[4/11] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(
         log.contains(&"rustup component add clippy".to_owned()),

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use xtask::tools;
+use xtask::tools::BABELTRACE;
 
 use crate::program::{Place, xtask};
 use crate::sim;
 
 /// Its exit status is 0: standard output, standard error.
 fn babeltrace(directory: &str) -> (String, String) {
-    let program = tools::require("babeltrace2", "babeltrace2").unwrap();
+    let program = BABELTRACE.find().unwrap();
     let output = Command::new(program)
         .args(["--clock-cycles", "--no-delta", directory])
         .output()

@@ -91,6 +91,7 @@ impl Place {
     /// A new file; its path.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path.into_os_string().into_string().unwrap()
     }

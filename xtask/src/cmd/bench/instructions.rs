@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use crate::cmd::cargo;
-use crate::tools;
+use crate::tools::VALGRIND;
 
 /// How often `call-cost` makes each call, and `sample-cost` takes each sample.
 const CALLS: u64 = 1000;
@@ -131,7 +131,7 @@ impl Counter {
     pub fn new() -> anyhow::Result<Self> {
         let build = |program: Program| cargo::build("tests", program.name());
         Ok(Self {
-            valgrind: tools::require("valgrind", "valgrind")?,
+            valgrind: VALGRIND.require()?,
             calls: build(Program::Calls)?,
             samples: build(Program::Samples)?,
         })
