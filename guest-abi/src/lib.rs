@@ -1,15 +1,4 @@
-//! The sun4v performance counter service as a guest sees it: API group 0x205 of the UltraSPARC T2 Plus
-//! ("Victoria Falls"), and the guest's side of it.
-//!
-//! The contract is FWARC/2007/529 (version 1.1) and FWARC/2007/237 (version 1.0); the trap conventions are
-//! those of the sun4v virtual machine specification. Each item names the section that it comes from.
-//!
-//! - [`trap`], [`group`], [`status`]: numbers that cross the trap, both ways.
-//! - [`register`]: the 90 performance registers, their names and what they are.
-//! - [`layout`], [`event`]: what is in them.
-//! - [`clock`]: time, and the counters that tell it.
-//! - [`guest`]: the calls, and what a guest makes of them.
-//! - [`sampling`]: counters that interrupt when they overflow.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]

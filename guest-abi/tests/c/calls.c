@@ -169,6 +169,42 @@ static void nowhere(void)
     SAME(sun4v_perf_get(NULL, 0, NULL), SUN4V_EBADTRAP);
 }
 
+/* The example of README.md. */
+bool count_memory_reads(const struct sun4v_transport *hypervisor, struct sun4v_count *reads);
+uint64_t memory_reads(const struct sun4v_transport *hypervisor, struct sun4v_count *reads);
+
+static void readme(void)
+{
+    /* Everything is granted, and every register holds 0x7fffffff00000000. */
+    struct script script = {{0}, {0}, 0, 0, {0}, 0};
+    struct sun4v_transport transport = {play, NULL};
+    struct sun4v_count reads = {0, 0};
+    unsigned i;
+
+    transport.context = &script;
+    script.value[0] = 1; /* api_set_version */
+    for (i = 1; i < 8; i++)
+        script.value[i] = UINT64_C(0x7fffffff00000000);
+    SAME(count_memory_reads(&transport, &reads), true);
+    SAME(script.made, 1 + 33 + 2 + 1);
+    SAME(script.regs[0], 3);
+    SAME(script.regs[5], 0x106);
+    SAME(reads.events, 0);
+    script.value[7] = UINT64_C(0x0000000400000000);
+    SAME(memory_reads(&transport, &reads), 5);
+    script.status[7] = 9;
+    SAME(memory_reads(&transport, &reads), 5);
+    /* The probe finds that the guest may not use it. */
+    script.made = 0;
+    script.status[2] = 10;
+    SAME(count_memory_reads(&transport, &reads), false);
+    /* Version 1.1 is refused, and so is 1.0. */
+    script.made = 0;
+    script.status[0] = script.status[1] = 13;
+    SAME(count_memory_reads(&transport, &reads), false);
+    SAME(script.made, 2);
+}
+
 void calls(void)
 {
     core();
@@ -178,4 +214,5 @@ void calls(void)
     probing();
     raw();
     nowhere();
+    readme();
 }

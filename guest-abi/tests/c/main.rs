@@ -3,6 +3,7 @@
 #![cfg(not(target_arch = "sparc64"))]
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -44,11 +45,22 @@ fn library() -> PathBuf {
         .current_dir(CRATE)
         .env_remove("CARGO_BUILD_TARGET")
         .args(["rustc", "--quiet", "--features", "capi"])
-        .args(["--crate-type", "staticlib", "--profile", "image"])
+        .args(["--crate-type", "staticlib", "--release"])
+        .args(["--config", "profile.release.panic=\"abort\""])
         .arg("--target-dir")
         .arg(&target);
     succeeds(&mut cargo, "cargo");
-    target.join("image/libguest_abi.a")
+    target.join("release/libguest_abi.a")
+}
+
+/// Returns a file with the example in C of the README.
+fn readme() -> PathBuf {
+    let text = fs::read_to_string(format!("{CRATE}/README.md")).unwrap();
+    let (_, from) = text.split_once("```c\n").unwrap();
+    let (program, _) = from.split_once("```\n").unwrap();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
+    fs::write(&path, program).unwrap();
+    path
 }
 
 fn cc() -> Command {
@@ -65,12 +77,13 @@ fn a_program_in_c() {
     for source in ["main.c", "values.c", "calls.c"] {
         compile.arg(format!("{CRATE}/tests/c/{source}"));
     }
+    compile.arg(readme());
     succeeds(compile.arg(library).arg("-o").arg(&program), "cc");
     let output = run(&mut Command::new(&program), "the program");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{said}", output.status);
     // So many checks were made, none was skipped.
-    assert_eq!(said, "values: 78 checks\ncalls: 73 checks\n");
+    assert_eq!(said, "values: 78 checks\ncalls: 83 checks\n");
 }
 
 #[test]
