@@ -1,4 +1,4 @@
-//! The time from the chosen source, across a change of source.
+//! The time by the chosen source, continuous across changes of source.
 
 use core::fmt;
 
@@ -8,17 +8,17 @@ use guest_abi::clock::{ClockSource, Description};
 use super::{Machine, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A source that may be used.
+/// A source that a [`Timekeeper`] may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<S> {
-    /// The source, if it is there.
+    /// The source; `None` if the machine does not have it.
     pub source: Option<S>,
-    /// What the operator wants of it.
+    /// The operator's setting for the source.
     pub operator: Operator,
 }
 
 impl<S> Candidate<S> {
-    /// A source that the operator says nothing about.
+    /// Returns a candidate with the default setting.
     pub const fn new(source: S) -> Self {
         Self {
             source: Some(source),
@@ -27,7 +27,7 @@ impl<S> Candidate<S> {
     }
 }
 
-/// No source is safe, or the last one that is cannot go.
+/// No source, or no other source, is usable; or another strand is changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 
@@ -39,14 +39,14 @@ impl fmt::Display for NoUsableClock {
 
 impl core::error::Error for NoUsableClock {}
 
-/// The time in nanoseconds since it was made, from the best of up to `N` sources.
+/// The time in nanoseconds since its creation, by the best of up to `N` sources.
 ///
-/// Sources are known by their place in the list of candidates. One that has been put out of use stays so.
+/// The index of a source is its position in the list of candidates. A source that was retired stays so.
 ///
 /// # Change of source
-/// From one change to the next is an epoch: its source, what that showed at its beginning, and what the time was. A change
-/// writes the next epoch and then its number; what readers read does not change under them, and nobody waits. Each change puts
-/// a source out of use, so that there are at most `N` epochs.
+/// An epoch is the period between two changes of source. It consists of its source, and of the source's count and the time
+/// at its beginning. A change first writes the next epoch, and then publishes its number: the epoch that a reader uses
+/// never changes, and no strand waits. Each change retires a source, so that there are at most `N` epochs.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -55,7 +55,7 @@ pub struct Timekeeper<S, const N: usize> {
     changing: AtomicBool,
 }
 
-/// A source that was usable at the beginning.
+/// A source that was usable when the timekeeper was created.
 #[derive(Debug)]
 struct Tracked<S> {
     source: S,
@@ -96,7 +96,7 @@ impl<S: ClockSource> Tracked<S> {
         Some(self.wrap.extend(self.source.read(strand)?))
     }
 
-    /// From one number of ticks to another; 0 if that is not later.
+    /// Returns the nanoseconds from one count of ticks to another; 0 if `to` is not later.
     #[inline]
     fn between(&self, from: u64, to: u64) -> u64 {
         let ticks = to.wrapping_sub(from).cast_signed();
@@ -130,10 +130,11 @@ impl Epoch {
 }
 
 impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
-    /// Chooses the best of these candidates that is safe on the machine, or forced, and that can be read on this strand.
+    /// Chooses the best candidate that is safe on the machine, or that the operator forces, and that can be read on this
+    /// strand.
     ///
     /// # Errors
-    /// There is none.
+    /// No candidate is usable.
     pub fn new(
         candidates: [Candidate<S>; N],
         machine: &Machine,
@@ -145,7 +146,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             epoch: AtomicU32::new(0),
             changing: AtomicBool::new(false),
         };
-        let (source, ticks) = keeper.next(strand).ok_or(NoUsableClock)?;
+        let (source, ticks) = keeper.best_readable(strand).ok_or(NoUsableClock)?;
         keeper
             .epochs
             .first()
@@ -154,14 +155,16 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Ok(keeper)
     }
 
-    /// The clock of a strand. A strand needs no more than one, and its time goes back only from one to another.
+    /// Returns a clock for a strand. Create one per strand: the time of each clock never goes back, but two clocks of a
+    /// strand may differ.
     pub fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
         StrandClock::new(self, strand)
     }
 
-    /// The time on the strand that executes the call; `None` if the source cannot be read.
+    /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
     ///
-    /// It may go back at a change of source, and where the source itself does: see [`clock`](Self::clock).
+    /// This time may go back at a change of source, or if the source goes back. The time of a [`clock`](Self::clock) does
+    /// not.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
         let epoch = self.current()?;
@@ -169,18 +172,18 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some(Self::time_of(epoch, source, source.ticks(strand)?))
     }
 
-    /// The chosen source.
+    /// Returns the index of the chosen source.
     pub fn chosen(&self) -> usize {
         self.current().map_or(0, Epoch::source)
     }
 
-    /// What was judged of a source, and whether it is in use still; `None` if it was not usable in the first place.
+    /// Returns the verdict on a source, and `false` if the source was retired since; `None` if it was never usable.
     pub fn verdict(&self, source: usize) -> Option<(Verdict, bool)> {
         let source = self.tracked(source)?;
         Some((source.verdict, !source.is_retired()))
     }
 
-    /// Reads all sources, so that no wrap of theirs goes unseen. Do so at least once in
+    /// Reads all sources, so that no wrap goes unnoticed. Call it at least once in every
     /// [`longest_poll`](Self::longest_poll).
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
@@ -188,20 +191,20 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
     }
 
-    /// The longest time between two polls that is safe, in nanoseconds.
+    /// Returns the longest safe time between two polls, in nanoseconds.
     pub fn longest_poll(&self) -> u64 {
         let sources = self.sources.iter().flatten();
         let polls = sources.map(|source| longest_poll(&source.description));
         polls.min().unwrap_or(u64::MAX)
     }
 
-    /// Puts a source out of use. If it is the chosen one, the best of the others takes its place, with no step back of the
-    /// time: the time goes on from what it is, and not before `at_least`.
+    /// Retires a source. If it is the chosen one, the best of the others replaces it: the time continues from its present
+    /// value, or from `at_least` if that is later.
     ///
-    /// Returns the source that is chosen then.
+    /// Returns the index of the source that is then chosen.
     ///
     /// # Errors
-    /// It is the last one, and stays in use; or another strand is changing the source.
+    /// The source was never usable; it is the last one, and stays in use; or another strand is changing the source.
     pub fn demote(
         &self,
         source: usize,
@@ -213,7 +216,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             return Err(NoUsableClock);
         }
         tracked.retired.store(true, Ordering::Relaxed);
-        let changed = source != self.chosen() || self.change(strand, at_least);
+        let changed = source != self.chosen() || self.begin_epoch(strand, at_least);
         if !changed {
             tracked.retired.store(false, Ordering::Relaxed);
         }
@@ -224,10 +227,11 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
     }
 
-    /// Begins an epoch with the best source that is left. Only with `changing`.
-    fn change(&self, strand: StrandId, at_least: u64) -> bool {
-        // The new source first: the time that passes until the old one is read is in the new epoch then.
-        let Some((source, ticks)) = self.next(strand) else {
+    /// Begins an epoch with the best source that is left. Returns `false` if there is none. Only the strand that has set
+    /// `changing` may call it.
+    fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
+        // Read the new source before the old one, so that the new epoch includes the time that passes in between.
+        let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
         let begun = self
@@ -243,25 +247,25 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         true
     }
 
-    /// The best source that is left and can be read, and what it shows.
-    fn next(&self, strand: StrandId) -> Option<(usize, u64)> {
+    /// Returns the best source that can be read, and its count. Retires those that cannot.
+    fn best_readable(&self, strand: StrandId) -> Option<(usize, u64)> {
         for _ in 0..N {
-            let place = self.best_but([None; 2])?;
-            let source = self.tracked(place)?;
+            let index = self.best_except([None; 2])?;
+            let source = self.tracked(index)?;
             match source.ticks(strand) {
-                Some(ticks) => return Some((place, ticks)),
+                Some(ticks) => return Some((index, ticks)),
                 None => source.retired.store(true, Ordering::Relaxed),
             }
         }
         None
     }
 
-    /// The best source that is left, but for these.
-    pub(super) fn best_but(&self, others: [Option<usize>; 2]) -> Option<usize> {
-        choose(self.sources.iter().enumerate().map(|(place, source)| {
+    /// Returns the best source that is in use, except for `others`; `None` if there is none.
+    pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
+        choose(self.sources.iter().enumerate().map(|(index, source)| {
             let source = source
                 .as_ref()
-                .filter(|source| !source.is_retired() && !others.contains(&Some(place)));
+                .filter(|source| !source.is_retired() && !others.contains(&Some(index)));
             match source {
                 Some(source) => (source.verdict, source.description.rating),
                 None => (Verdict::Unsafe(super::Reason::Absent), 0),
@@ -269,18 +273,18 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }))
     }
 
-    /// What a source shows, in 64 bits.
+    /// Reads a source. Returns its count, extended to 64 bits.
     pub(super) fn ticks(&self, source: usize, strand: StrandId) -> Option<u64> {
         self.tracked(source)?.ticks(strand)
     }
 
-    /// How long it is from one number of ticks of a source to another, in nanoseconds; 0 if that is not later.
+    /// Returns the nanoseconds from one count of a source to another; 0 if `to` is not later.
     pub(super) fn between(&self, source: usize, from: u64, to: u64) -> u64 {
         self.tracked(source)
             .map_or(0, |source| source.between(from, to))
     }
 
-    /// By how many nanoseconds a source goes on at once, at most.
+    /// Returns the largest amount, in nanoseconds, by which a source advances at once.
     pub(super) fn step(&self, source: usize) -> u64 {
         self.tracked(source).map_or(0, |source| {
             let step = source.scale.nanoseconds(source.description.step);
@@ -288,7 +292,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         })
     }
 
-    /// The time when the chosen source showed so many ticks.
+    /// Returns the time at which the chosen source had this count.
     pub(super) fn time_at(&self, ticks: u64) -> u64 {
         let at = || {
             let epoch = self.current()?;

@@ -1,13 +1,13 @@
-//! A clock that can be trusted, from counters that cannot all be.
+//! A reliable clock from several counters, some of which may be unreliable.
 //!
-//! - [`Verdict`]: whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and why not; [`choose`]: the best
-//!   that is.
-//! - [`Wrap`] and [`Scale`]: from what a counter shows to nanoseconds.
-//! - [`Timekeeper`] and [`StrandClock`]: the time from the chosen source, which never goes back on a strand.
-//! - [`Watchdog`]: compares the chosen source with another one, and puts a bad one out of use.
+//! - [`Verdict`]: whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why; [`choose`]
+//!   returns the best of several sources.
+//! - [`Wrap`] and [`Scale`]: convert the values of a counter to nanoseconds.
+//! - [`Timekeeper`] and [`StrandClock`]: the time by the chosen source, which never goes back on a strand.
+//! - [`Watchdog`]: compares the chosen source with another one, and retires a bad source.
 //!
-//! Nothing here steers a clock. One that is corrected all the time passes on the noise of what it is corrected by, which is
-//! mostly worse than its own; a bad one is replaced. The time of day is another matter, and not one for this module.
+//! This module never steers a clock: a correction passes on the noise of the source that it follows, which is mostly worse
+//! than the clock's own. It replaces a bad source instead. It does not provide the time of day.
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -43,12 +43,12 @@
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &machine, strand).unwrap();
 //!
-//! // On each strand,
+//! // Each strand reads a clock of its own.
 //! let clock = keeper.clock(strand);
 //! let before = clock.ticks();
 //! assert!(clock.ticks() > before);
 //!
-//! // and every half second on one strand after the other.
+//! // The watchdog checks every half second, on one strand after the other.
 //! let mut watchdog = Watchdog::new(Limits::default());
 //! keeper.poll(strand);
 //! assert_eq!(watchdog.check(&keeper, strand), Finding::Begun);

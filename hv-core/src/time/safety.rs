@@ -1,4 +1,4 @@
-//! Which sources of time can be trusted on a machine, and which of them is the best.
+//! Decides which sources of time are safe on a machine, and which of them is the best.
 
 use core::fmt;
 
@@ -6,49 +6,50 @@ use guest_abi::clock::{Description, Scope};
 
 use super::{Scale, Wrap};
 
-/// What of a machine, and of the hypervisor on it, can make a clock wrong.
+/// The properties of a machine and its hypervisor that can make a clock wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// How many strands read the clock.
+    /// The number of strands that read the clock.
     pub strands: usize,
-    /// Whether they idle in a way that stops some of their counters.
+    /// `true` if idle strands may stop some of their counters.
     pub idles: bool,
-    /// Whether power management changes the rate of processor clocks.
+    /// `true` if power management changes the rate of processor clocks.
     pub rate_changes: bool,
-    /// How often [`Timekeeper::poll`](super::Timekeeper::poll) is called, in nanoseconds: at least once in this time.
+    /// The longest time between two calls of [`Timekeeper::poll`](super::Timekeeper::poll), in nanoseconds.
     pub poll: u64,
 }
 
-/// What the operator wants of a source, for problems that no one has foreseen.
+/// The operator's setting for a source, which can override the verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operator {
-    /// What the test says.
+    /// The verdict stands.
     #[default]
     Default,
-    /// It is not used.
+    /// The source is not used.
     Disable,
-    /// It counts as safe. That makes no source that is not there, and does not choose it before a better one.
+    /// The source is used even if it is not safe, unless it is absent or its frequency is unusable. A better source still
+    /// has priority.
     Force,
 }
 
-/// Why a source cannot be trusted.
+/// Why a source is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is not there. Cannot be forced.
+    /// The machine does not have the source. The operator cannot force it.
     Absent,
-    /// Its frequency is unknown, or none from 1 MHz to 10 GHz. Cannot be forced.
+    /// The frequency, in Hz, is 0 (unknown) or outside of 1 MHz to 10 GHz. The operator cannot force the source.
     Frequency(u64),
-    /// The operator does not want it.
+    /// The operator has disabled the source.
     Disabled,
-    /// It is read in parts that may not belong together.
+    /// A reader takes the value in parts that may not belong together.
     Tears,
-    /// Each strand has its own, they differ, and this many strands read it.
+    /// Each strand has a counter of its own, the counters differ, and this many strands read them.
     Unsynchronised(usize),
-    /// It stands still while a strand idles.
+    /// The counter stands still while a strand idles.
     StopsWhenIdle,
-    /// Its rate follows a clock that power management changes.
+    /// The rate follows a clock that power management changes.
     RateVaries,
-    /// It would have to be polled at least once in so many nanoseconds.
+    /// The counter may wrap between two polls: it needs one at least every so many nanoseconds.
     WrapsUnseen(u64),
 }
 
@@ -68,19 +69,19 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Whether a source is used.
+/// Whether a source is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is safe.
+    /// The source is safe.
     Safe,
-    /// It is not safe, but the operator forces it.
+    /// The source is not safe, but the operator forces it.
     Forced(Reason),
-    /// It is not used.
+    /// The source is not used.
     Unsafe(Reason),
 }
 
 impl Verdict {
-    /// Judges a source; `None` if it is not there.
+    /// Returns the verdict on a source; `None` stands for one that the machine does not have.
     pub fn of(source: Option<&Description>, machine: &Machine, operator: Operator) -> Self {
         let Some(source) = source else {
             return Self::Unsafe(Reason::Absent);
@@ -88,7 +89,7 @@ impl Verdict {
         if Scale::new(source.hz).is_none() {
             return Self::Unsafe(Reason::Frequency(source.hz));
         }
-        match (operator, trusted(source, machine)) {
+        match (operator, check_hazards(source, machine)) {
             (Operator::Disable, _) => Self::Unsafe(Reason::Disabled),
             (_, Ok(())) => Self::Safe,
             (Operator::Force, Err(reason)) => Self::Forced(reason),
@@ -96,14 +97,14 @@ impl Verdict {
         }
     }
 
-    /// Whether it is safe or forced.
+    /// Returns `true` if the source is safe or forced.
     pub const fn is_usable(self) -> bool {
         matches!(self, Self::Safe | Self::Forced(_))
     }
 }
 
-/// The first thing that speaks against a source.
-fn trusted(source: &Description, machine: &Machine) -> Result<(), Reason> {
+/// Returns the first reason why a source is not safe on the machine.
+fn check_hazards(source: &Description, machine: &Machine) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {
         return Err(Reason::Tears);
@@ -124,10 +125,10 @@ fn trusted(source: &Description, machine: &Machine) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The longest time between two polls of a source that is safe, in nanoseconds; 0 if its frequency is of no use.
+/// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
 pub fn longest_poll(source: &Description) -> u64 {
     match Scale::new(source.hz) {
-        // Rounded up at most by 1.
+        // The scale rounds up by at most 1.
         Some(scale) => scale
             .nanoseconds(Wrap::longest_interval(source.width))
             .saturating_sub(1),
@@ -135,13 +136,14 @@ pub fn longest_poll(source: &Description) -> u64 {
     }
 }
 
-/// The best of some sources: the usable one with the highest rating, of equal ones the first. Its place in the list.
+/// Returns the index of the usable source with the highest rating, and of the first among equals; `None` if no source is
+/// usable.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let mut best: Option<(usize, u16)> = None;
-    for (place, (verdict, rating)) in sources.into_iter().enumerate() {
+    for (index, (verdict, rating)) in sources.into_iter().enumerate() {
         if verdict.is_usable() && best.is_none_or(|(_, highest)| rating > highest) {
-            best = Some((place, rating));
+            best = Some((index, rating));
         }
     }
-    best.map(|(place, _)| place)
+    best.map(|(index, _)| index)
 }

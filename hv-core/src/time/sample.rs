@@ -1,67 +1,67 @@
-//! Sources read together, and what two such readings say of them.
+//! Samples of several sources, and the comparison of two samples.
 
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
 use super::{Fault, Limits, Skipped, Timekeeper};
 
-/// Who is compared with whom.
+/// The sources that a check compares, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
     pub(super) chosen: usize,
     pub(super) reference: usize,
-    pub(super) judge: Option<usize>,
+    pub(super) tiebreaker: Option<usize>,
 }
 
 impl Roles {
-    /// The chosen source and the best of the others; `None` if there is no other.
+    /// Takes the chosen source, and the best and the second best of the others. Returns `None` if there is no other.
     pub(super) fn of<S: ClockSource, const N: usize>(keeper: &Timekeeper<S, N>) -> Option<Self> {
         let chosen = keeper.chosen();
-        let reference = keeper.best_but([Some(chosen), None])?;
-        let judge = keeper.best_but([Some(chosen), Some(reference)]);
+        let reference = keeper.best_except([Some(chosen), None])?;
+        let tiebreaker = keeper.best_except([Some(chosen), Some(reference)]);
         Some(Self {
             chosen,
             reference,
-            judge,
+            tiebreaker,
         })
     }
 }
 
-/// What the sources showed, in ticks. They were read in this order: `reference[0]`, `chosen[0]`, `reference[1]`,
-/// `reference[2]`, `judge`, `reference[3]`, `chosen[1]`.
+/// The counts of the sources in ticks, read in this order: `reference[0]`, `chosen[0]`, `reference[1]`, `reference[2]`,
+/// `tiebreaker`, `reference[3]`, `chosen[1]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) roles: Roles,
     reference: [u64; 4],
     chosen: [u64; 2],
-    judge: Option<u64>,
-    /// The time, when the chosen source was read first.
+    tiebreaker: Option<u64>,
+    /// The time at the first read of the chosen source.
     time: u64,
 }
 
 impl Sample {
-    /// What the reference showed last.
+    /// Returns the last count of the reference.
     pub(super) fn reference_end(&self) -> u64 {
         self.reference[3]
     }
 
-    /// Whether the reference went on since it showed this, or while the sample was taken.
-    pub(super) fn reference_goes(&self, before: Option<u64>) -> bool {
+    /// Returns `true` if the reference advanced during the sample, or since it had the count `before`.
+    pub(super) fn reference_advanced(&self, before: Option<u64>) -> bool {
         let [first, .., last] = self.reference;
         first != last || before.is_some_and(|before| before != last)
     }
 }
 
-/// Why two samples do not agree.
+/// Why a sample failed, or two samples do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// Nothing can be said.
+    /// The check is inconclusive.
     Skip(Skipped),
-    /// This source is bad.
+    /// The source with this index is bad.
     Bad(usize, Fault),
 }
 
-/// How long something took, in nanoseconds: no less and no more.
+/// The bounds of a duration in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     least: u64,
@@ -76,11 +76,11 @@ impl Span {
         }
     }
 
-    /// What is wrong with a clock that says that it took so long.
-    fn fault(self, said: u64) -> Option<Fault> {
-        if said > self.most {
+    /// Returns the fault of a clock that measured this duration; `None` if the duration is within the bounds.
+    fn fault(self, measured: u64) -> Option<Fault> {
+        if measured > self.most {
             Some(Fault::Fast)
-        } else if said < self.least {
+        } else if measured < self.least {
             Some(Fault::Slow)
         } else {
             None
@@ -88,12 +88,12 @@ impl Span {
     }
 }
 
-/// So many millionths of a number, rounded up.
-fn part(of: u64, millionths: u32) -> u64 {
-    (of / 1_000_000 + 1).saturating_mul(millionths.into())
+/// Returns this many millionths of a number, rounded up.
+fn millionths_of(number: u64, millionths: u32) -> u64 {
+    (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
-/// Reads the sources on a strand, and compares.
+/// Reads the sources on a strand, and compares samples.
 pub(super) struct Observer<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,
     strand: StrandId,
@@ -116,7 +116,8 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         }
     }
 
-    /// Reads all, with the two reads of the reference around that of the chosen source near enough.
+    /// Takes a sample in which the first two reads of the reference, with that of the chosen source between them, are no
+    /// further apart than the limit.
     pub(super) fn sample(&self) -> Result<Sample, Problem> {
         let mut skipped = Skipped::SlowReference;
         for _ in 0..self.limits.tries.max(1) {
@@ -148,35 +149,39 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         let chosen = read(roles.chosen)?;
         let after = read(roles.reference)?;
         let again = read(roles.reference)?;
-        let judge = roles.judge.and_then(|judge| keeper.ticks(judge, strand));
+        let tiebreaker = roles
+            .tiebreaker
+            .and_then(|tiebreaker| keeper.ticks(tiebreaker, strand));
         let end = read(roles.reference)?;
         Ok(Sample {
             roles,
             reference: [before, after, again, end],
             chosen: [chosen, read(roles.chosen)?],
-            judge,
+            tiebreaker,
             time: keeper.time_at(chosen),
         })
     }
 
-    /// Compares what the sources say of the time between two samples.
+    /// Compares the durations between two samples according to the sources.
     pub(super) fn compare(&self, old: &Sample, new: &Sample) -> Result<(), Problem> {
         let Roles {
             chosen,
             reference,
-            judge,
+            tiebreaker,
         } = self.roles;
-        let said = self.keeper.between(chosen, old.chosen[0], new.chosen[0]);
-        let known = self.by_reference(old, new, [0, 1]);
-        let Some(fault) = self.tolerant(known, [chosen, reference]).fault(said) else {
+        let measured = self.keeper.between(chosen, old.chosen[0], new.chosen[0]);
+        let bounds = self.by_reference(old, new, [0, 1]);
+        let Some(fault) = self.tolerant(bounds, [chosen, reference]).fault(measured) else {
             return Ok(());
         };
-        let acquitted = judge
-            .zip(old.judge.zip(new.judge))
-            .is_some_and(|(judge, shown)| self.acquits(old, new, judge, shown, said));
-        if acquitted {
+        let reference_is_bad = tiebreaker
+            .zip(old.tiebreaker.zip(new.tiebreaker))
+            .is_some_and(|(source, counts)| {
+                self.tiebreaker_confirms(old, new, source, counts, measured)
+            });
+        if reference_is_bad {
             let fault = match fault {
-                _ if self.reference_stands(new) => Fault::Stopped,
+                _ if self.reference_stalled(new) => Fault::Stopped,
                 Fault::Fast => Fault::Slow,
                 _ => Fault::Fast,
             };
@@ -184,45 +189,46 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         }
         let fault = match fault {
             _ if new.chosen[0].wrapping_sub(old.chosen[0]).cast_signed() < 0 => Fault::Backwards,
-            _ if self.chosen_stands(new) => Fault::Stopped,
+            _ if self.chosen_stalled(new) => Fault::Stopped,
             fault => fault,
         };
         Err(Problem::Bad(chosen, fault))
     }
 
-    /// The time now, by the reference and the time of a sample.
+    /// Returns the present time: the time of a sample, plus the duration since then according to the reference.
     pub(super) fn time_by_reference(&self, last: &Sample) -> u64 {
         let now = self.keeper.ticks(self.roles.reference, self.strand);
         let passed = now.map_or(0, |now| self.reference(last.reference[1], now));
         last.time.saturating_add(passed)
     }
 
-    /// Whether the judge is with the chosen source, which says that it took so long, and against the reference.
-    fn acquits(
+    /// Returns `true` if the tiebreaker agrees with the duration that the chosen source measured, and contradicts the
+    /// reference.
+    fn tiebreaker_confirms(
         &self,
         old: &Sample,
         new: &Sample,
-        judge: usize,
+        tiebreaker: usize,
         (from, to): (u64, u64),
-        said: u64,
+        measured: u64,
     ) -> bool {
-        let by_judge = self.keeper.between(judge, from, to);
-        let apart = self.length(old).saturating_add(self.length(new));
-        let known = Span {
-            least: by_judge,
-            most: by_judge,
+        let by_tiebreaker = self.keeper.between(tiebreaker, from, to);
+        let uncertainty = self.length(old).saturating_add(self.length(new));
+        let bounds = Span {
+            least: by_tiebreaker,
+            most: by_tiebreaker,
         }
-        .widened(apart);
-        let with_chosen = self.tolerant(known, [self.roles.chosen, judge]);
-        let with_reference = self.tolerant(
+        .widened(uncertainty);
+        let for_chosen = self.tolerant(bounds, [self.roles.chosen, tiebreaker]);
+        let for_tiebreaker = self.tolerant(
             self.by_reference(old, new, [2, 3]),
-            [self.roles.reference, judge],
+            [self.roles.reference, tiebreaker],
         );
-        with_chosen.fault(said).is_none() && with_reference.fault(by_judge).is_some()
+        for_chosen.fault(measured).is_none() && for_tiebreaker.fault(by_tiebreaker).is_some()
     }
 
-    /// How long it was, by the reference, from a moment between two of its reads to one between the same two of the next
-    /// sample.
+    /// Returns the bounds of a duration according to the reference. The duration is from a moment between two reads of the
+    /// reference in the old sample to a moment between the same two reads in the new one.
     fn by_reference(&self, old: &Sample, new: &Sample, [before, after]: [usize; 2]) -> Span {
         Span {
             least: self.reference(old.reference[after], new.reference[before]),
@@ -230,14 +236,15 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         }
     }
 
-    /// With what is allowed for two sources to differ.
+    /// Widens the bounds by the tolerance and by the steps of two sources.
     fn tolerant(&self, span: Span, sources: [usize; 2]) -> Span {
         let [first, second] = sources.map(|source| self.keeper.step(source));
-        span.widened(part(span.most, self.limits.tolerance))
+        span.widened(millionths_of(span.most, self.limits.tolerance))
             .widened(first.saturating_add(second))
     }
 
-    /// How long it took to read a sample, by the slower clock of two that may both be bad.
+    /// Returns how long a sample took: the longer of the durations according to the reference and the chosen source, since
+    /// either may be bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
@@ -245,15 +252,17 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         self.reference(before, end).max(by_chosen)
     }
 
-    /// Whether the chosen source stood still while the sample was taken, though it could have gone on.
-    fn chosen_stands(&self, sample: &Sample) -> bool {
+    /// Returns `true` if the chosen source did not advance during the sample, although the sample took longer than a step
+    /// of the source.
+    fn chosen_stalled(&self, sample: &Sample) -> bool {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
         first == last && self.reference(before, end) > self.keeper.step(self.roles.chosen)
     }
 
-    /// Whether the reference did.
-    fn reference_stands(&self, sample: &Sample) -> bool {
+    /// Returns `true` if the reference did not advance during the sample, although the sample took longer than a step of
+    /// the reference.
+    fn reference_stalled(&self, sample: &Sample) -> bool {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
         let by_chosen = self.keeper.between(self.roles.chosen, first, last);

@@ -1,13 +1,13 @@
-//! Ticks to nanoseconds.
+//! Converts ticks to nanoseconds.
 
-/// What ticks of one frequency are multiplied and shifted by to make nanoseconds.
+/// The multiplier and the shift that convert ticks of one frequency to nanoseconds.
 ///
-/// For a frequency from [`SLOWEST`](Self::SLOWEST) to [`FASTEST`](Self::FASTEST), any number of ticks, and no overflow on the way:
-/// what would be more than 2^64 - 1 ns (584 years) is 2^64 - 1 ns. Up to 2^63 - 1 ns (292 years) the result is the exact one
-/// rounded down, or 1 ns more; that of a whole number of nanoseconds is exact.
+/// The conversion works for any number of ticks at any frequency from [`SLOWEST`](Self::SLOWEST) to
+/// [`FASTEST`](Self::FASTEST). It saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), a whole number of
+/// nanoseconds is exact, and any other result is the exact one rounded down, or 1 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// From 2^63 on: as exact as 64 bits can be. Rounded up.
+    /// Rounded up, and at least 2^63, so that all 64 bits are significant.
     multiplier: u64,
     shift: u32,
 }
@@ -21,12 +21,12 @@ impl Scale {
     /// The highest frequency, in Hz.
     pub const FASTEST: u64 = 10_000_000_000;
 
-    /// The scale of a frequency in Hz; `None` below `SLOWEST` or beyond `FASTEST`.
+    /// Returns the scale of a frequency in Hz; `None` below `SLOWEST` or above `FASTEST`.
     pub const fn new(hz: u64) -> Option<Self> {
         if hz < Self::SLOWEST || hz > Self::FASTEST {
             return None;
         }
-        // 1000 * 2^54 and 0.1 * 2^67 are between 2^63 and 2^64, so there is one for each frequency.
+        // 1000 * 2^54 (the slowest) and 0.1 * 2^67 (the fastest) are between 2^63 and 2^64: each frequency has a shift.
         let mut shift = 67;
         while shift >= 54 {
             let multiplier = (SECOND << shift).div_ceil(hz as u128);
@@ -41,7 +41,7 @@ impl Scale {
         None
     }
 
-    /// How long so many ticks take.
+    /// Returns the duration of this many ticks in nanoseconds.
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;

@@ -1,4 +1,4 @@
-//! The time on a strand, which never goes back.
+//! The clock of a strand, which never goes back.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource};
@@ -6,10 +6,10 @@ use guest_abi::clock::{Clock, ClockSource};
 use super::Timekeeper;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// A strand's clock: nanoseconds since the [`Timekeeper`] was made, never fewer than before on this strand.
+/// The clock of a strand: nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
 ///
-/// Where its source goes back, and where the time would after a change of source, it stands still until it is overtaken. It stands
-/// still, too, while the source cannot be read.
+/// If the time of the timekeeper goes back, the clock stands still until that time has caught up with it. The clock also
+/// stands still while the source cannot be read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,
@@ -28,11 +28,11 @@ impl<'a, S: ClockSource, const N: usize> StrandClock<'a, S, N> {
 }
 
 impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
-    /// Nanoseconds. Only ever asked for on its strand.
+    /// Returns the time in nanoseconds. Only the clock's own strand may call it.
     #[inline]
     fn ticks(&self) -> u64 {
         match self.keeper.time(self.strand) {
-            // Atomic for a trap in the midst of this, which reads the clock too. No other strand writes here.
+            // Atomic because a trap handler may read the clock in the middle of this call. No other strand writes it.
             Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
             None => self.last.load(Ordering::Relaxed),
         }

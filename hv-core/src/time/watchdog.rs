@@ -1,4 +1,4 @@
-//! Is the chosen source right?
+//! Detects and retires bad sources of time.
 
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
@@ -6,47 +6,47 @@ use guest_abi::clock::ClockSource;
 use super::Timekeeper;
 use super::sample::{Observer, Problem, Roles, Sample};
 
-/// Compares the chosen source of a [`Timekeeper`] with another one, the reference, every now and then.
+/// Periodically compares the chosen source of a [`Timekeeper`] with another source, the reference.
 ///
-/// The chosen source is read between two reads of the reference. So what the reference says of the time between two checks
-/// is known up to the time that these reads took: the least, and the most. What the chosen source says must lie between the
-/// two, but for a tolerance. If the two reads of the reference lie far apart, nothing is said of the chosen source: that it was
-/// the reference that was slow shows by two reads of it with nothing between them.
+/// Each check reads the chosen source between two reads of the reference. From the reads of two checks follow the least and
+/// the most time that has passed between them according to the reference. The time according to the chosen source must lie
+/// between these two, up to a tolerance. If the two reads of the reference are too far apart, the check is inconclusive; a
+/// further pair of reads, with nothing in between, then shows whether the reference itself is slow to read.
 ///
-/// If the two differ, a third source, the judge, decides which is bad, if there is one and it can tell. Else it is the chosen
-/// one, as soon as it is seen that the reference goes on.
+/// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. Without a tiebreaker, or if it
+/// cannot tell, the chosen source counts as bad as soon as the reference is known to advance.
 ///
-/// A bad source is put out of use. Nothing is corrected.
+/// The watchdog retires a bad source. It corrects nothing.
 ///
-/// Called on one strand after the other, it finds counters of strands that are apart.
+/// Call it on one strand after the other: then it also detects counters that differ between strands.
 #[derive(Debug)]
 pub struct Watchdog {
     limits: Limits,
     last: Option<Sample>,
-    still: Still,
+    stalled: Stalled,
 }
 
-/// Checks in a row that found a difference, and a reference that did not go on.
+/// The consecutive checks that found a difference while the reference stood still.
 #[derive(Clone, Copy, Debug, Default)]
-struct Still {
+struct Stalled {
     checks: u32,
-    /// What it showed.
+    /// The count of the reference in the last of these checks.
     reference: Option<u64>,
 }
 
-/// What a watchdog tolerates.
+/// The limits of a [`Watchdog`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// By how many parts of a million two sources may go apart.
+    /// The largest difference between the rates of two sources, in parts per million.
     pub tolerance: u32,
-    /// How far apart two reads of the reference may be at most, in nanoseconds, to say anything.
+    /// The longest time between the two reads of the reference of a conclusive check, in nanoseconds.
     pub bracket: u64,
-    /// How often it is tried at most to get them as near as that.
+    /// The number of attempts of a check to stay within `bracket`. 0 means 1.
     pub tries: u32,
 }
 
 impl Default for Limits {
-    /// 500 parts of a million (crystals are good for 100), 50 us, 3 tries.
+    /// Returns 500 parts per million (crystals stay within 100), 50 us, and 3 attempts.
     fn default() -> Self {
         Self {
             tolerance: 500,
@@ -56,21 +56,21 @@ impl Default for Limits {
     }
 }
 
-/// How often the reference is found standing still until it is bad.
-const STILL: u32 = 16;
+/// The number of consecutive checks with a reference that stands still, after which the reference counts as bad.
+const STALLED_CHECKS: u32 = 16;
 
-/// What is wrong with a source.
+/// The fault of a bad source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It shows more time than has passed.
+    /// The source shows more time than has passed.
     Fast,
-    /// It shows less time than has passed.
+    /// The source shows less time than has passed.
     Slow,
-    /// It stands still.
+    /// The source stands still.
     Stopped,
-    /// It has gone back.
+    /// The source has gone back.
     Backwards,
-    /// It cannot be read.
+    /// The source cannot be read.
     Unreadable,
 }
 
@@ -86,62 +86,62 @@ impl core::fmt::Display for Fault {
     }
 }
 
-/// Why a check says nothing.
+/// Why a check was inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// It takes too long to read the reference.
+    /// A read of the reference takes too long.
     SlowReference,
-    /// Something came between the reads each time.
+    /// Each attempt was interrupted between its reads.
     Disturbed,
-    /// The two differ, but the reference was not seen to go on: it is too early for it, or it has stopped.
+    /// The sources differ, but the reference has not advanced: too little time has passed, or the reference has stopped.
     ReferenceStill,
-    /// The source that is bad cannot be put out of use now: there is no other, or it is being done.
+    /// The bad source cannot be retired now: there is no other source, or another strand is changing the source.
     CannotDemote,
 }
 
-/// What a check has found. Sources are known by their place in the list of candidates.
+/// The result of a check. Sources are given by their index in the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// There is nothing to compare with yet.
+    /// This was the first check of these sources: there is nothing to compare with yet.
     Begun,
-    /// The chosen source is right.
+    /// The chosen source agrees with the reference.
     Agrees,
-    /// Nothing can be said, and nothing was done. The next check compares with the one before this.
+    /// The check was inconclusive and had no effect. The next check compares with the one before this.
     Skipped(Skipped),
     /// There is no other source.
     NoReference,
-    /// The reference was bad, and is out of use.
+    /// The reference was bad. The watchdog has retired it.
     BadReference {
         /// The reference.
         source: usize,
-        /// What is wrong with it.
+        /// The fault of the reference.
         fault: Fault,
     },
-    /// The chosen source was bad, and is out of use.
+    /// The chosen source was bad. The watchdog has retired it.
     Demoted {
-        /// The source.
+        /// The retired source.
         source: usize,
-        /// What is wrong with it.
+        /// The fault of the retired source.
         fault: Fault,
-        /// The source that is chosen now.
+        /// The source that is now chosen.
         chosen: usize,
     },
 }
 
 impl Watchdog {
-    /// A watchdog that has seen nothing.
+    /// Returns a watchdog before its first check.
     pub const fn new(limits: Limits) -> Self {
         Self {
             limits,
             last: None,
-            still: Still {
+            stalled: Stalled {
                 checks: 0,
                 reference: None,
             },
         }
     }
 
-    /// Checks the chosen source, on the strand that executes the call, and puts a bad one out of use.
+    /// Checks the chosen source on the strand that executes the call, and retires a bad source.
     pub fn check<S: ClockSource, const N: usize>(
         &mut self,
         keeper: &Timekeeper<S, N>,
@@ -155,12 +155,12 @@ impl Watchdog {
             self.start_over();
         }
         let observer = Observer::new(keeper, strand, roles, self.limits);
-        let (source, fault) = match self.look(&observer) {
+        let (source, fault) = match self.compare(&observer) {
             Ok(finding) => return finding,
             Err(Problem::Skip(skipped)) => return Finding::Skipped(skipped),
             Err(Problem::Bad(source, fault)) => (source, fault),
         };
-        // A source that has stopped has not kept the time. The reference has.
+        // The chosen source may have lost time, for example by standing still: the reference has not.
         let at_least = match &self.last {
             Some(last) if source == roles.chosen => observer.time_by_reference(last),
             _ => 0,
@@ -180,8 +180,8 @@ impl Watchdog {
         }
     }
 
-    /// Takes a sample and compares it with the one before.
-    fn look<S: ClockSource, const N: usize>(
+    /// Takes a sample and compares it with the previous one.
+    fn compare<S: ClockSource, const N: usize>(
         &mut self,
         observer: &Observer<'_, S, N>,
     ) -> Result<Finding, Problem> {
@@ -192,12 +192,12 @@ impl Watchdog {
                 Ok(()) => Finding::Agrees,
                 Err(Problem::Bad(source, _))
                     if source == sample.roles.chosen
-                        && !sample.reference_goes(self.still.reference) =>
+                        && !sample.reference_advanced(self.stalled.reference) =>
                 {
-                    self.still.reference = Some(sample.reference_end());
-                    self.still.checks = self.still.checks.saturating_add(1);
-                    return Err(match self.still.checks {
-                        STILL.. => Problem::Bad(sample.roles.reference, Fault::Stopped),
+                    self.stalled.reference = Some(sample.reference_end());
+                    self.stalled.checks = self.stalled.checks.saturating_add(1);
+                    return Err(match self.stalled.checks {
+                        STALLED_CHECKS.. => Problem::Bad(sample.roles.reference, Fault::Stopped),
                         _ => Problem::Skip(Skipped::ReferenceStill),
                     });
                 }
@@ -205,12 +205,12 @@ impl Watchdog {
             },
         };
         self.last = Some(sample);
-        self.still = Still::default();
+        self.stalled = Stalled::default();
         Ok(finding)
     }
 
     fn start_over(&mut self) {
         self.last = None;
-        self.still = Still::default();
+        self.stalled = Stalled::default();
     }
 }

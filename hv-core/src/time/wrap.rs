@@ -1,24 +1,24 @@
-//! Counters that wrap, made into counters that do not.
+//! Extends counters that wrap to 64 bits.
 
 use guest_abi::clock::Width;
 
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// The 64 bits of a counter that has fewer.
+/// Extends the values of a counter to 64 bits.
 ///
-/// Any number of strands extend it at the same time. It must be read at least once in every
-/// [`longest_interval`](Self::longest_interval), a quarter of its wrap. What another strand reads meanwhile may be later or
-/// earlier, by less than half a wrap: so a strand that was held up, and counters of strands that are not quite the same, do no
-/// harm.
+/// Any number of strands may call [`extend`](Self::extend) concurrently. Some strand must do so at least once in every
+/// [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap. Between two such calls, values of other
+/// strands may be earlier or later by less than half a wrap. So it tolerates a strand that is delayed between its read of
+/// the counter and the call, and counters that differ slightly between strands.
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// What it was at most a quarter of a wrap ago: written so seldom that strands share it in their caches.
+    /// A count from at most a quarter of a wrap ago. Strands write it so rarely that their caches can share it.
     last: AtomicU64,
 }
 
 impl Wrap {
-    /// Starts with what the counter shows now. Bits beyond its width are ignored, here and below.
+    /// Starts with `shown`, the present value of the counter. All functions ignore bits beyond its width.
     pub const fn new(width: Width, shown: u64) -> Self {
         Self {
             width,
@@ -26,21 +26,21 @@ impl Wrap {
         }
     }
 
-    /// The longest time between two reads, in ticks, that is safe.
+    /// Returns the longest safe time between two calls of [`extend`](Self::extend), in ticks.
     pub const fn longest_interval(width: Width) -> u64 {
         1 << (width.bits() - 2)
     }
 
-    /// What the counter would show if it had 64 bits.
+    /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
-        // How far it is from the last value to this one: less than half a wrap, forward or back.
-        let apart = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
-        let count = last.wrapping_add_signed(apart);
-        if apart >= Self::longest_interval(self.width).cast_signed() {
-            // If another strand was faster, its value is as good.
+        // The signed distance from the last value to this one: less than half a wrap.
+        let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
+        let count = last.wrapping_add_signed(distance);
+        if distance >= Self::longest_interval(self.width).cast_signed() {
+            // If another strand was faster, its value serves as well.
             let _ = self
                 .last
                 .compare_exchange(last, count, Ordering::Relaxed, Ordering::Relaxed);
