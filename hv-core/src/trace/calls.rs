@@ -1,49 +1,49 @@
-//! What the hypervisor itself records.
+//! The events of the hypervisor itself.
 
 use super::event::STATUSES;
 
 crate::events! {
-    /// The events of `hv-core`, numbers 1 to 7.
+    /// The events of `hv-core`. Numbers 1 to 7 are reserved for them.
     ///
-    /// The time of a call is that of its end, and its duration is in ticks, `u32::MAX` for any more.
+    /// The time of the event of a call is the end of the call.
     pub enum HypervisorEvent {
-        /// A guest negotiated a version, or gave one up: `api_set_version`.
+        /// A guest negotiated a version, or gave one up: a call of `api_set_version`.
         1 SetVersion "set_version" {
-            /// How the call ended.
+            /// The status of the call.
             status: u16 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// The API group.
+            /// The number of the API group.
             group: u64 = Hex,
-            /// The major number that was asked for; 0 gives the group up.
+            /// The requested major number; 0 gives the group up.
             major: u64 = Number,
-            /// The minor number that was asked for.
+            /// The requested minor number.
             minor: u64 = Number,
-            /// The minor number that was granted.
+            /// The granted minor number.
             granted: u64 = Number,
         }
         /// A FAST call that no service claims.
         2 FastCall "fast_call" {
-            /// How the call ended.
+            /// The status of the call.
             status: u16 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
             /// The number of the function.
             function: u64 = Hex,
         }
-        /// A guest was reset: nothing is negotiated.
+        /// A guest was reset, and so lost the versions that it had negotiated.
         3 GuestReset "guest_reset" {
-            /// Which guest.
+            /// The number of the guest.
             guest: u16 = Number,
-            /// On which strand this was executed.
+            /// The number of the strand that executed the reset.
             strand: u16 = Number,
         }
     }

@@ -1,48 +1,48 @@
-//! Kinds of events, and what they hold.
+//! Kinds of events, and the fields of their payloads.
 
 /// A kind of event.
 ///
-/// Implemented by [`events!`](crate::events). Numbers below 8 are those of `hv-core`.
+/// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`.
 pub trait Event {
-    /// Its number, 1 to 32767. Numbers from 31 on take a full header in [`Clock27`](super::Clock27).
+    /// The number of the kind, 1 to 32767. Numbers from 31 on take a full header in [`Clock27`](super::Clock27).
     const ID: u16;
-    /// Its name in a viewer.
+    /// The name of the kind in a viewer.
     const NAME: &'static str;
-    /// What it holds, packed from the lower end of the first word on. None is in two words but those of 64 bits, whose
-    /// upper half is in the first.
+    /// The fields of the payload, packed from the lowest bits of the first word on. A field of 64 bits takes two words, the
+    /// upper half first; no other field crosses the end of a word.
     const FIELDS: &'static [Field];
-    /// Words of 32 bits in its payload.
+    /// The number of 32-bit words of the payload.
     const WORDS: usize;
-    /// That many words.
+    /// An array of that many words.
     type Payload: AsRef<[u32]>;
 
-    /// The fields as words.
+    /// Returns the fields packed in words.
     fn payload(&self) -> Self::Payload;
 }
 
-/// One number in an event.
+/// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in a viewer.
+    /// The name of the field in a viewer.
     pub name: &'static str,
-    /// 8, 16, 32 or 64.
+    /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
-    /// How a viewer shows it.
+    /// The form in which a viewer shows the field.
     pub shown: Shown,
 }
 
-/// How a viewer shows a field.
+/// The form in which a viewer shows a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// A decimal number.
     Number,
     /// A hexadecimal number.
     Hex,
-    /// By name, where the number has one.
+    /// The name of the number in this list, or the number if it has no name.
     Names(&'static [(u64, &'static str)]),
 }
 
-/// The names of the statuses of a hypercall.
+/// Shows the status of a hypercall by name.
 pub const STATUSES: Shown = {
     use guest_abi::HvError;
     const fn named(error: HvError) -> (u64, &'static str) {
@@ -73,7 +73,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// The description of `E`.
+    /// Returns the description of `E`.
     pub const fn of<E: Event>() -> Self {
         Self {
             id: E::ID,
@@ -82,7 +82,7 @@ impl Class {
         }
     }
 
-    /// Words of 32 bits in the payload.
+    /// Returns the number of 32-bit words of the payload.
     pub const fn words(&self) -> usize {
         bits(self.fields) as usize / 32
     }
@@ -97,7 +97,7 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-/// Whether fields fill words, and each that is narrower than a word is in one.
+/// Returns `true` if the fields fill whole words, and only fields of 64 bits cross the end of a word.
 #[doc(hidden)]
 pub const fn fits(fields: &[Field]) -> bool {
     let (mut bit, mut index) = (0, 0);
@@ -113,7 +113,7 @@ pub const fn fits(fields: &[Field]) -> bool {
     bit % 32 == 0
 }
 
-/// Puts a field of `bits` bits behind the first `at` bits of the words.
+/// Stores a field of `bits` bits after the first `at` bits of the words, which are still 0 there.
 #[doc(hidden)]
 #[inline(always)]
 pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
@@ -126,7 +126,7 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
     }
 }
 
-/// The field of `bits` bits behind the first `at` bits of the words; 0 for what is not there.
+/// Returns the field of `bits` bits after the first `at` bits of the words. Missing words count as 0.
 #[doc(hidden)]
 pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     let word = |index: usize| u64::from(words.get(index).copied().unwrap_or(0));
@@ -137,19 +137,19 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     }
 }
 
-/// Declares kinds of events, and an enum of them all.
+/// Declares kinds of events, and an enum of all of them.
 ///
 /// ```
 /// hv_core::events! {
-///     /// What a lamp does.
+///     /// The events of a lamp.
 ///     pub enum LampEvent {
-///         /// It was switched.
+///         /// The lamp was switched.
 ///         9 Switched "lamp_switched" {
-///             /// Whether it is on.
+///             /// 1 if the lamp is now on.
 ///             on: u8 = Names(&[(0, "off"), (1, "on")]),
-///             /// Who did it.
+///             /// The number of the switch.
 ///             by: u8 = Number,
-///             /// What it was told.
+///             /// The code of the command.
 ///             code: u16 = Hex,
 ///         }
 ///     }
@@ -213,15 +213,16 @@ macro_rules! events {
         }
 
         impl $All {
-            /// What each kind holds.
+            /// The descriptions of all kinds.
             pub const CLASSES: &'static [$crate::trace::Class] = &[$($crate::trace::Class::of::<$Name>()),*];
 
-            /// Words of 32 bits in the payload of a kind; `None` if it is none of these.
+            /// Returns the number of 32-bit words of the payload of a kind; `None` if the kind is none of these.
             pub fn words(id: u16) -> Option<usize> {
                 Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
             }
 
-            /// The event with this number and payload; `None` if it is none of these, or the payload has another length.
+            /// Returns the event with this number and payload; `None` if the kind is none of these, or the length of the
+            /// payload is wrong.
             pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
                 if Self::words(id)? != payload.len() {
                     return None;

@@ -1,30 +1,30 @@
-//! How an event begins: its number, and as much of the clock as the layout holds.
+//! Layouts of the header of an event, which holds the number of its kind and bits of the clock.
 //!
-//! A *short* header holds the lower bits of the time. It is used for an event so near to its *base*, the last full time in
-//! the packet, that these bits stand for one time only. The *full* header, which becomes the next base, is used otherwise.
+//! A *full* header holds the whole time, which becomes the *base* of the events behind it. A *short* header holds the lower
+//! bits only. It serves for an event that is so near to its base that only one time has these lower bits.
 //!
-//! Times are in units of `1 << DROPPED` ticks: a layout that leaves out the lower bits of the clock does so everywhere, so
-//! that times of one ring never go back.
+//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers,
+//! so that the times of a ring never go back.
 
 use crate::sync::plain::{AtomicU32, Ordering};
 
 /// The time in a header, in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
-    /// Its lower bits.
+    /// The lower bits of the time.
     Low(u32),
-    /// All of it.
+    /// The whole time.
     Full(u64),
 }
 
-/// A header that was read.
+/// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The number of the kind of event.
     pub id: u16,
-    /// Words that the header takes.
+    /// The number of words of the header.
     pub words: usize,
-    /// Words of the payload, where the header says it.
+    /// The number of words of the payload; `None` if the layout does not record it.
     pub payload: Option<usize>,
     /// The time.
     pub stamp: Stamp,
@@ -32,22 +32,22 @@ pub struct Header {
 
 /// A layout of headers.
 pub trait Layout {
-    /// Its name.
+    /// The name of the layout.
     const NAME: &'static str;
-    /// How many of the lowest bits of the clock are left out.
+    /// The number of the lowest bits of the clock that headers omit.
     const DROPPED: u32;
-    /// Bits of the clock in a short header.
+    /// The number of bits of the clock in a short header.
     const CLOCK_BITS: u32;
-    /// Numbers of events from this on always take the full header.
+    /// Kinds with this number or a higher one always take the full header.
     const SHORT_IDS: u16;
-    /// Words in the short header.
+    /// The number of words of the short header.
     const SHORT_WORDS: usize;
-    /// Words in the full header.
+    /// The number of words of the full header.
     const FULL_WORDS: usize;
-    /// Events begin at a multiple of so many words.
+    /// An event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
-    /// The greatest distance of a short header from its base, in units.
+    /// The longest time from its base that a short header can express, in units.
     const REACH: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
 
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
@@ -56,11 +56,11 @@ pub trait Layout {
     /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words.
     fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64);
 
-    /// Reads the header that these words begin with. `None`: there is no event here, nor behind.
+    /// Decodes the header at the beginning of these words. Returns `None` if no event begins here, nor behind.
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// The words that an event takes with a header of `header` words.
+/// Returns the number of words that an event takes, given the words of its header and its payload.
 #[inline(always)]
 pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
     (header + payload).next_multiple_of(L::ALIGNMENT)
@@ -81,7 +81,7 @@ const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
 
-/// The first word of the large headers: a type bit, 15 bits of the number, 16 bits of the size of the payload in bytes.
+/// Returns the first word of a large header: a type bit, 15 bits of the number, 16 bits of the payload's size in bytes.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
     (short as u32) << 31 | (id as u32 & 0x7fff) << 16 | (payload * 4) as u32 & 0xffff
 }
@@ -94,7 +94,7 @@ const fn payload_of_large(word: u32) -> usize {
     (word & 0xffff) as usize / 4
 }
 
-/// The large header with the whole clock.
+/// Decodes the large header that holds the whole time.
 fn read_large(words: &[u32]) -> Option<Header> {
     match *words {
         [first, high, low, ..] if id_of_large(first) != 0 => Some(Header {
@@ -109,8 +109,8 @@ fn read_large(words: &[u32]) -> Option<Header> {
 
 const TYPE: u32 = 1 << 31;
 
-/// One word: a type bit, 12 bits of the number, 19 bits of the clock without its 9 lowest. The full header is that of
-/// [`Clock64`]. A time is told to 512 ticks.
+/// A short header of one word: a type bit, 12 bits of the number, and 19 bits of the clock without its lowest 9. The full
+/// header is that of [`Clock64`]. Times are rounded down to multiples of 512 ticks.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock19 {}
 
@@ -148,12 +148,12 @@ impl Layout for Clock19 {
     }
 }
 
-/// One word: 5 bits of the number, 27 bits of the clock. In the full header the 5 bits are 31; the number follows in a word
-/// of its own, and the clock in two.
+/// A short header of one word: 5 bits of the number, and 27 bits of the clock. In the full header of four words the 5 bits
+/// are 31; the next word holds the number, and the last two the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock27 {}
 
-/// The 5 bits of the full header.
+/// The value of the 5 bits that marks a full header.
 const EXTENDED: u32 = 31;
 
 impl Layout for Clock27 {
@@ -195,8 +195,8 @@ impl Layout for Clock27 {
     }
 }
 
-/// Two words: a type bit, 15 bits of the number, 16 bits of the payload's size; 32 bits of the clock. In the full header,
-/// without the type bit, all 64.
+/// A short header of two words: a type bit, 15 bits of the number, and 16 bits of the payload's size; 32 bits of the clock.
+/// The full header of three words holds all 64 bits of the clock; its type bit is 0.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock32 {}
 
@@ -233,7 +233,7 @@ impl Layout for Clock32 {
     }
 }
 
-/// Three words, 96 bits: a type bit (0), 15 bits of the number, 16 bits of the payload's size; the clock.
+/// One header of three words: a type bit (0), 15 bits of the number, and 16 bits of the payload's size; the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock64 {}
 
@@ -262,8 +262,8 @@ impl Layout for Clock64 {
     }
 }
 
-/// [`Clock64`] for a machine that wants the clock at a multiple of 64 bits: a word is left free in front of it, and behind
-/// payloads of an odd number of words. 128 bits.
+/// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. A free word precedes the clock, so
+/// that the header has four words, and another one follows a payload of an odd number of words.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock64Aligned {}
 

@@ -1,18 +1,18 @@
-//! Compact events: what happened, and when, for a reader on another strand.
+//! Compact events with times, which a strand writes and a reader on any strand reads.
 //!
-//! Each strand writes events to a [`Ring`] of its own, without a lock, an allocation or a loop. An event is a header of
-//! one to four words of 32 bits and a payload that its kind determines ([`Event`]). How much of the clock a header
-//! holds is the [`Layout`]; a [`Reader`] always gives the time in 64 bits.
+//! Each strand writes events to a [`Ring`] of its own, without a lock, an allocation or a loop. An event consists of a
+//! header of one to four words of 32 bits, and of a payload that its kind determines ([`Event`]). The [`Layout`] determines
+//! how many bits of the clock a header holds; a [`Reader`] always returns the time in 64 bits.
 //!
 //! ```
 //! use hv_core::trace::{Clock19, Mode, Next, Ring, events};
 //!
 //! events! {
-//!     /// All there is.
+//!     /// The events of this example.
 //!     pub enum Seen {
-//!         /// Something was seen.
+//!         /// A flash of light.
 //!         9 Flash "flash" {
-//!             /// What colour it had.
+//!             /// The number of its colour.
 //!             colour: u32 = Number,
 //!         }
 //!     }
@@ -22,7 +22,7 @@
 //! RING.record(1_000_000, Flash { colour: 7 });
 //!
 //! let mut reader = RING.reader();
-//! // To a whole 512 ticks.
+//! // This layout rounds times down to multiples of 512 ticks.
 //! let Some(Next::Event(event)) = reader.next(Seen::words) else { panic!() };
 //! assert_eq!((event.time, Seen::decode(event.id, event.payload)), (999_936, Some(Seen::Flash(Flash { colour: 7 }))));
 //! assert_eq!(reader.next(Seen::words), None);
@@ -41,6 +41,6 @@ pub use event::{Class, Event, Field, STATUSES, Shown, fits, put, take};
 pub use layout::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Header, Layout, Stamp};
 pub use reader::{Next, Reader, Recorded};
 pub use ring::{Mode, Ring};
-pub use tracer::{Clocks, Each, Off, Trace, Tracer, duration};
+pub use tracer::{Clocks, Off, PerStrand, Trace, Tracer, duration};
 
 pub use crate::events;

@@ -1,27 +1,27 @@
-//! A packet: a part of a ring that is written, read, and overwritten as a whole.
+//! A packet: the part of a ring that the writer overwrites as a whole.
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Nothing, or a packet that is being set up. The numbers of packets begin with 1.
+/// The number of a packet that does not exist, or that the writer is setting up. Packets are numbered from 1.
 const NONE: u64 = 0;
 
-/// What a packet begins with.
+/// The beginning of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The first base, in units.
     pub(super) base: u64,
-    /// How many events were offered to the ring before it, recorded or discarded.
+    /// The number of events that were offered to the ring before the packet, recorded or discarded.
     pub(super) first: u64,
-    /// How many of them were discarded.
+    /// The number of these events that were discarded.
     pub(super) discarded: u64,
 }
 
-/// How far a packet is written.
+/// The number of words and events that are written in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fill(u32);
 
 impl Fill {
-    /// No event, and no room for one.
+    /// No events, and no room for any.
     const FULL: Self = Self(0xffff);
 
     #[inline(always)]
@@ -33,29 +33,29 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// One more event of so many words.
+    /// Adds an event of this many words.
     #[inline(always)]
-    const fn and(self, words: usize) -> Self {
+    const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16 | words as u32))
     }
 }
 
-/// Words, and how to tell whether they were overwritten while they were read.
+/// The words of a packet, with a sequence lock: a reader detects by `number` that the writer overwrote them meanwhile.
 #[derive(Debug)]
 pub(super) struct Packet<const WORDS: usize> {
-    /// The number of the packet that is here.
+    /// The number of the packet that is stored here.
     number: AtomicU64,
     base: AtomicU64,
     first: AtomicU64,
     discarded: AtomicU64,
-    /// [`Fill`], stored last: what it covers is written.
+    /// A [`Fill`]. The writer stores it last, after the words that it covers.
     fill: AtomicU32,
     words: [AtomicU32; WORDS],
 }
 
 impl<const WORDS: usize> Packet<WORDS> {
     pub(super) const fn new() -> Self {
-        // A full header of the largest layout has 4 words. `Fill` has 16 bits for words, and no event has none.
+        // The largest full header has 4 words. `Fill` has 16 bits for the number of words, and 0xffff marks no room.
         const { assert!(WORDS >= 4 && WORDS < 0xffff) };
         Self {
             number: AtomicU64::new(NONE),
@@ -67,7 +67,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer: begins a packet here. Whoever reads the one before finds that its number is gone.
+    /// For the writer: begins a packet here. Readers of the packet that it overwrites find that the number has changed.
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
@@ -78,48 +78,48 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.number.store(number, Ordering::Release);
     }
 
-    /// For the writer.
+    /// For the writer: returns how far the packet is written.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
-    /// For the writer: how many events were offered to the ring up to the last one here.
+    /// For the writer: returns the number of events that were offered to the ring up to the last one here.
     pub(super) fn offered(&self) -> u64 {
         self.first.load(Ordering::Relaxed) + self.fill().events()
     }
 
-    /// For the writer: as it was begun.
+    /// For the writer: returns the number of events that were discarded before the packet began.
     pub(super) fn discarded_before(&self) -> u64 {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// For the writer: room for `size` words behind what is written.
+    /// For the writer: returns the `size` words behind those that are written; `None` if there is no room.
     #[inline(always)]
     pub(super) fn room(&self, fill: Fill, size: usize) -> Option<&[AtomicU32]> {
         let at = fill.words();
         self.words.get(at..at + size)
     }
 
-    /// For the writer: the event in the room of `size` words is written.
+    /// For the writer: publishes the event in the next `size` words.
     #[inline(always)]
     pub(super) fn commit(&self, fill: Fill, size: usize) {
-        self.fill.store(fill.and(size).0, Ordering::Release);
+        self.fill.store(fill.with_event(size).0, Ordering::Release);
     }
 
-    /// For the writer: leaves what is free unused, so that no smaller event comes after one that found no room.
+    /// For the writer: leaves the free words unused, so that no smaller event follows an event for which there was no room.
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // No event has this header.
+            // In no layout is 0 the first word of an event.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
         }
     }
 
-    /// For a reader: copies what was written since `from` words were. `None` if the packet with this number is not here, or
-    /// was overwritten meanwhile; what is in `copy` is then worthless.
+    /// For a reader: copies the words that were written behind the first `from`. Returns `None` if the packet with this
+    /// number is not here, or was overwritten meanwhile; the contents of `copy` are then invalid.
     pub(super) fn read(
         &self,
         number: u64,

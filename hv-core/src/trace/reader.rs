@@ -1,30 +1,30 @@
-//! Reading a ring, from any strand, while it is written.
+//! Reads a ring on any strand, while its writer writes.
 
 use core::ops::Range;
 
 use super::layout::{Header, Layout, Stamp, size};
 use super::ring::Ring;
 
-/// How many packets a reader looks at in one go, if the writer overtakes it again and again.
+/// The largest number of packets that one call looks at, if the writer overtakes the reader again and again.
 const TRIES: usize = 16;
 
-/// An event as it was recorded.
+/// An event in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded<'a> {
-    /// When, in ticks: exactly, or the last multiple of `1 << DROPPED` in a [`Layout`] that leaves out lower bits.
+    /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
     pub time: u64,
-    /// The number of its kind.
+    /// The number of the kind of event.
     pub id: u16,
-    /// What it holds.
+    /// The words of the payload.
     pub payload: &'a [u32],
 }
 
-/// What comes next.
+/// The result of [`Reader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// An event.
     Event(Recorded<'a>),
-    /// So many events, at least one, were overwritten before they were read, or discarded.
+    /// This many events, at least one, were discarded, or overwritten before the reader got to them.
     Lost(u64),
 }
 
@@ -32,30 +32,30 @@ pub enum Next<'a> {
 #[derive(Debug)]
 pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     ring: &'a Ring<L, PACKETS, WORDS>,
-    /// The packet that is read.
+    /// The number of the packet that the reader reads.
     number: u64,
     copy: [u32; WORDS],
-    /// How many words of the packet are in the copy.
+    /// The number of words of the packet that are in the copy.
     copied: usize,
-    /// How many of those were read.
+    /// The number of words of the copy that are read.
     at: usize,
     /// The last full time, in units.
     base: u64,
-    /// How many events were read, or are known to be lost.
+    /// The number of events that the reader has returned or counted as lost.
     passed: u64,
-    /// How many events there were up to the end of the copy, lost ones included.
+    /// The number of events up to the end of the copy, including lost ones.
     offered: u64,
-    /// How many events were discarded up to there.
+    /// The number of events that were discarded up to the end of the copy.
     discarded: u64,
 }
 
-/// What there was in the packet.
+/// The result of a look at the packet.
 enum Look {
-    /// More than before. So many events were offered before the packet.
+    /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },
-    /// Nothing more, ever: it is read, or overwritten. Now it is the turn of another packet.
+    /// The packet is read to its end, or overwritten. The reader has moved to another packet.
     Over,
-    /// Nothing, as yet.
+    /// There is nothing more yet.
     Nothing,
 }
 
@@ -74,11 +74,11 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         }
     }
 
-    /// What comes next; `None` if there is nothing now. Every event that was ever offered to the ring comes once, as
-    /// itself or among the [lost](Next::Lost) ones.
+    /// Returns the next event, or the number of events that were lost before it; `None` if there is nothing to read now.
+    /// Each event that is ever offered to the ring is either returned once or counted once as [lost](Next::Lost).
     ///
-    /// `words` gives the words in the payload of a kind of event. The rest of a packet in which there is an unknown kind
-    /// counts as lost.
+    /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
+    /// an unknown kind, and the rest of its packet, count as lost.
     pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
         for _ in 0..TRIES {
             if let Some((time, id, payload)) = self.event(&words) {
@@ -100,15 +100,15 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         None
     }
 
-    /// The events up to this number are lost, if any are.
+    /// Counts the events up to this number that the reader has not returned as lost.
     fn lost(&mut self, number: u64) -> Option<Next<'_>> {
         let lost = number.saturating_sub(self.passed);
         self.passed += lost;
         (lost > 0).then_some(Next::Lost(lost))
     }
 
-    /// Takes the next event out of the copy: its time, its kind, and where its payload is. At the end of the copy, and where
-    /// nothing can be understood, nothing is left in the copy.
+    /// Takes the next event out of the copy. Returns its time, its kind, and the range of its payload. If there is none, or
+    /// it cannot be decoded, returns `None` and skips the rest of the copy.
     fn event(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<(u64, u16, Range<usize>)> {
         let rest = self.copy.get(self.at..self.copied)?;
         let known = L::read(rest)
@@ -124,7 +124,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// The time of an event, in units: the first from the base on that ends in the bits of the header.
+    /// Returns the time of an event in units: the first time from the base on that has the lower bits in the header.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
@@ -138,9 +138,9 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         }
     }
 
-    /// Copies what is new.
+    /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self) -> Look {
-        // Asked before the packet is read: if it is complete now, all of it is.
+        // Read before the packet: if a newer packet exists by now, the copy of this one is complete.
         let newest = self.ring.newest();
         let packet = self.ring.packet(self.number);
         match packet.read(self.number, self.copied, &mut self.copy) {
@@ -174,11 +174,12 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// How many events there were, when there is nothing more to read: those that were discarded behind the last one count.
+    /// Returns the number of events that were offered to the ring, when there is nothing more to read. It includes the
+    /// events that were discarded behind the last one.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();
-        // Only if this packet was, and is, the last; otherwise they may be behind events that are to be read first.
+        // Only if this packet is still the last. Otherwise the reader must first read the events of a newer packet.
         if newest == self.number && self.copied > 0 || newest == 0 {
             self.offered += discarded.saturating_sub(self.discarded);
             self.discarded = discarded;

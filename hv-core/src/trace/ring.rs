@@ -1,4 +1,4 @@
-//! A strand's ring.
+//! The ring of a strand.
 
 use core::marker::PhantomData;
 
@@ -8,43 +8,43 @@ use super::packet::{Packet, Start};
 use super::reader::Reader;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// What becomes of events when the ring is full.
+/// What happens to events when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The oldest packet is overwritten, read or not: the ring holds the last events.
+    /// The writer overwrites the oldest packet, read or not: the ring holds the last events.
     Overwrite,
-    /// New events are discarded until a reader has read a packet to its end: the ring holds the first events.
+    /// The writer discards new events until a reader has finished a packet: the ring holds the first events.
     Discard,
 }
 
-/// A ring of `PACKETS` packets, a power of two from 2 on, of `WORDS` words of 32 bits each.
+/// A ring of `PACKETS` packets (a power of two, at least 2) of `WORDS` words of 32 bits each.
 ///
-/// One strand writes, at one moment in one place; any number may read. (A ring that two strands write to holds events
-/// that mean nothing, and does no other harm.)
+/// One strand writes, and does not interrupt itself to write; any number of strands read. (If two strands write
+/// concurrently, events may be garbled, but nothing else happens.)
 ///
-/// A packet begins with a time in 64 bits, so one that is left can be read without those before it; and with how
-/// many events there were before it, so that what is lost is known exactly.
+/// A packet begins with a 64-bit time, so that a reader needs no earlier packet to decode it, and with the number of events
+/// before it, so that the number of lost events is exact.
 ///
-/// An event is recorded fastest if a packet takes a power of two in memory: if `WORDS` is nine less than one.
+/// Recording is fastest if the size of a packet in memory is a power of two: if `WORDS` is nine less than one.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
-    // In front, so that a packet is reached without an addition.
+    // The first field, so that the address of a packet needs no addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that is written now. At first there is none, and in its place a packet that is full.
+    /// The number of the packet that the writer fills. At first 0, whose place holds an empty packet without room.
     number: AtomicU64,
-    /// The last time, in units, that a short header reaches from the last full time.
+    /// The last time, in units, that a short header can express with the present base.
     reach: AtomicU64,
-    /// How many events were discarded.
+    /// The number of discarded events.
     discarded: AtomicU64,
-    /// The first packet that was not read to its end.
+    /// The number of the first packet that no reader has finished.
     unread: AtomicU64,
     mode: Mode,
     layout: PhantomData<fn() -> L>,
 }
 
 impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// An empty ring.
+    /// Returns an empty ring.
     pub const fn new(mode: Mode) -> Self {
         const { assert!(PACKETS >= 2 && PACKETS.is_power_of_two()) };
         Self {
@@ -58,30 +58,31 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// The packet with this number, or what is in its place.
+    /// Returns the place of the packet with this number, which may hold another packet.
     #[inline(always)]
     pub(super) fn packet(&self, number: u64) -> &Packet<WORDS> {
         &self.packets[number as usize % PACKETS]
     }
 
-    /// For a reader: the number of the packet that is written now. Those before it are complete.
+    /// For a reader: returns the number of the packet that the writer fills. The packets before it are complete.
     pub(super) fn newest(&self) -> u64 {
         self.number.load(Ordering::Acquire)
     }
 
-    /// How many events were discarded because there was no room, ever.
+    /// Returns the number of events that were ever discarded because the ring had no room.
     pub fn discarded(&self) -> u64 {
         self.discarded.load(Ordering::Acquire)
     }
 
-    /// For a reader: packets before this one are not needed any more.
+    /// For a reader: permits the writer to discard the packets before this one.
     pub(super) fn release(&self, unread: u64) {
         self.unread.fetch_max(unread, Ordering::Release);
     }
 }
 
 impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Records an event at a time, in ticks. Times do not go back: those of a [`Clock`](guest_abi::Clock) do not.
+    /// Records an event at a time in ticks, which must not be earlier than that of the previous event. The times of a
+    /// [`Clock`](guest_abi::Clock) never go back.
     #[inline(always)]
     pub fn record<E: Event>(&self, time: u64, event: E) {
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
@@ -101,21 +102,21 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             }
             packet.commit(fill, size);
         } else {
-            self.record_late(units, event);
+            self.record_slow(units, event);
         }
     }
 
-    /// The payload is made here once more, so that in the common case it is not made in memory. One call deep: register
-    /// windows are few.
+    /// The slow path of [`record`](Self::record). It takes the event and not its payload, so that the fast path need not
+    /// store the payload in memory. It is only one call deep, because a call costs a register window.
     #[cold]
     #[inline(never)]
-    fn record_late<E: Event>(&self, units: u64, event: E) {
-        self.record_in_full(units, E::ID, event.payload().as_ref());
+    fn record_slow<E: Event>(&self, units: u64, event: E) {
+        self.record_with_full_header(units, E::ID, event.payload().as_ref());
     }
 
-    /// An event that needs a full header, or a new packet.
+    /// Records an event with a full header, in a new packet if the present one has no room.
     #[inline(always)]
-    fn record_in_full(&self, units: u64, id: u16, payload: &[u32]) {
+    fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
         let number = self.number.load(Ordering::Relaxed);
         let mut packet = self.packet(number);
@@ -138,7 +139,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             for (cell, word) in rest.iter().zip(payload) {
                 cell.store(*word, Ordering::Relaxed);
             }
-            self.base_at(units);
+            self.set_base(units);
             packet.commit(fill, size);
         }
     }
@@ -151,16 +152,16 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             first: before.offered() + (discarded - before.discarded_before()),
             discarded,
         };
-        // The one before is complete from now on.
+        // Readers now take the packet before as complete.
         self.number.store(number, Ordering::Release);
         let packet = self.packet(number);
         packet.begin(number, start);
-        self.base_at(units);
+        self.set_base(units);
         packet
     }
 
-    /// A full time is written.
-    fn base_at(&self, units: u64) {
+    /// Makes a full time the base of the events behind it.
+    fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
         self.reach.store(reach, Ordering::Relaxed);
     }
@@ -169,7 +170,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.unread.load(Ordering::Acquire)
     }
 
-    /// A reader, which begins with the oldest event that is left.
+    /// Returns a reader that begins with the oldest event in the ring.
     pub fn reader(&self) -> Reader<'_, L, PACKETS, WORDS> {
         Reader::new(self)
     }

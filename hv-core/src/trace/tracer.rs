@@ -1,4 +1,4 @@
-//! What the hypervisor and its services record to.
+//! The interface by which the hypervisor and its services record events.
 
 use guest_abi::{Clock, StrandId};
 
@@ -7,20 +7,20 @@ use super::layout::Layout;
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// How long something took, for an event: `u32::MAX` ticks for any more.
+/// Returns a duration in ticks as a field of an event; `u32::MAX` stands for longer ones too.
 pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.saturating_sub(started)).unwrap_or(u32::MAX)
 }
 
-/// Takes events, or not.
+/// Records events while it is on. `strand` is always the strand that executes the call.
 pub trait Trace {
-    /// Whether events are recorded now.
+    /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
-    /// The time in ticks on this strand, which executes this, if events are recorded now.
+    /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Records an event at a time that [`time`](Self::time) gave on this strand, which executes this.
+    /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
 }
 
@@ -41,7 +41,7 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 }
 
-/// No events, ever. What would record them is not compiled.
+/// Tracing that is always off: the compiler removes the code that would record events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Off;
 
@@ -60,9 +60,9 @@ impl Trace for Off {
     fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// What tells the time on all strands: a [`Clock`] that is the same on all of them, or one for [`Each`].
+/// The clocks of all strands: one [`Clock`] for all of them, or a clock [`PerStrand`].
 pub trait Clocks {
-    /// Ticks on this strand, which executes this. They do not go back.
+    /// Returns the time in ticks on this strand, which executes the call. It never goes back.
     fn ticks(&self, strand: StrandId) -> u64;
 }
 
@@ -73,19 +73,19 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// Clocks of strands 0, 1, ..., such as [`StrandClock`](crate::time::StrandClock). For a strand without a clock it is
-/// always 0.
+/// A clock per strand, such as [`StrandClock`](crate::time::StrandClock), indexed by the number of the strand. The time of a
+/// strand without a clock is always 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Each<'a, C>(pub &'a [C]);
+pub struct PerStrand<'a, C>(pub &'a [C]);
 
-impl<C: Clock> Clocks for Each<'_, C> {
+impl<C: Clock> Clocks for PerStrand<'_, C> {
     #[inline(always)]
     fn ticks(&self, strand: StrandId) -> u64 {
         self.0.get(strand.index()).map_or(0, Clock::ticks)
     }
 }
 
-/// Clocks, and a ring for every strand.
+/// Records the events of each strand in the strand's ring, with times of the strand's clock.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
@@ -95,7 +95,7 @@ pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
 }
 
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
-    /// A tracer that is off. `rings` are those of strands 0, 1, ....
+    /// Returns a tracer that is off. `rings` are indexed by the number of the strand.
     pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
         Self {
             on: AtomicBool::new(false),
@@ -105,19 +105,19 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
         }
     }
 
-    /// Records events from now on, or does not. A call in flight may be recorded or not.
+    /// Switches tracing on or off. A call in flight may still follow the old setting.
     ///
-    /// A service may have to be told that it was turned; see there.
+    /// A service may need to know of the switch: see its documentation.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// The ring of a strand; `None` if it has none.
+    /// Returns the ring of a strand; `None` if it has none.
     pub fn ring(&self, strand: StrandId) -> Option<&'a Ring<L, PACKETS, WORDS>> {
         self.rings.get(strand.index())
     }
 
-    /// How many events strands without a ring had.
+    /// Returns the number of events on strands without a ring.
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }

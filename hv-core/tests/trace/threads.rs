@@ -5,7 +5,7 @@ use std::thread;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
-    Clock19, Clock27, Clock64Aligned, Each, Layout, Mode, Next, Ring, Trace, Tracer,
+    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, PerStrand, Ring, Trace, Tracer,
 };
 
 use crate::{Large, Small, TestEvent};
@@ -132,7 +132,7 @@ fn off_and_strands_without_a_ring() {
 #[test]
 fn a_clock_for_each_strand() {
     let clocks = [100, 200].map(|start| Looks(AtomicU64::new(start)));
-    let tracer = Tracer::<_, Clock27, 2, 60>::new(Each(&clocks), &[]);
+    let tracer = Tracer::<_, Clock27, 2, 60>::new(PerStrand(&clocks), &[]);
     tracer.set_on(true);
     let times = [0, 1, 1, 2].map(|number| tracer.time(StrandId::new(number).unwrap()));
     assert_eq!(times, [Some(100), Some(200), Some(201), Some(0)]);
