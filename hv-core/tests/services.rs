@@ -1,4 +1,4 @@
-//! An image's own services and hypercalls beside each other.
+//! Several services and the image's own hypercalls in one hypervisor.
 
 use std::cell::Cell;
 
@@ -49,7 +49,7 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// Has FAST function 0x400, which answers two values, and CORE function 9.
+/// An image with FAST function 0x400, which returns two values, and CORE function 9.
 struct Image;
 
 impl Embedder for Image {
@@ -102,14 +102,14 @@ fn services_and_the_image_serve_side_by_side() {
     );
     let hypervisor = Hypervisor::new(services, Image);
     let strand = hypervisor.strand(CALLER);
-    // Nothing is negotiated; what the image has needs no version.
+    // Nothing is negotiated yet. The image's own functions need no version.
     assert_eq!(fast(&strand, 0x300), [7, 11, 12, 13, 14, 0x300]);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12, 13, 14, 0x301]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2, 13, 14, 0x400]);
     assert_eq!(fast(&strand, 0x401), [7, 11, 12, 13, 14, 0x401]);
     assert_eq!(core(&strand, 9, [10, 11, 12]), [0, 11, 12, 13, 14, 9]);
     assert_eq!(core(&strand, 10, [10, 11, 12]), [7, 11, 12, 13, 14, 10]);
-    // The second service is negotiated, and the first is not.
+    // The guest negotiates the second service only.
     assert_eq!(core(&strand, 0, [0x301, 1, 5]), [0, 1, 5, 13, 14, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12, 13, 14, 0x301]);
     assert_eq!(fast(&strand, 0x300), [7, 11, 12, 13, 14, 0x300]);
@@ -119,12 +119,12 @@ fn services_and_the_image_serve_side_by_side() {
     // A reset reaches every service.
     hypervisor.reset_guest(CALLER.guest, CALLER.strand);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12, 13, 14, 0x301]);
-    // A console that cannot take a byte now.
+    // The console cannot take a byte now: EWOULDBLOCK.
     assert_eq!(core(&strand, 1, [0x41, 11, 12]), [9, 11, 12, 13, 14, 1]);
 }
 
 #[test]
-fn without_services_there_is_the_image_alone() {
+fn an_image_without_services() {
     let hypervisor = Hypervisor::new((), Image);
     let strand = hypervisor.strand(CALLER);
     assert_eq!(fast(&strand, 0x106), [7, 11, 12, 13, 14, 0x106]);

@@ -1,4 +1,4 @@
-//! A change of source, and sources that do what they should not.
+//! Changes of source, and sources with any faults.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
 
 #[test]
-fn the_time_goes_on_from_what_it_is() {
+fn the_time_is_continuous_across_changes_of_source() {
     let world = World::default();
     let first = Counter::new(&world, 63, 1_165_379_275, 3);
     let second = Counter::new(&world, 24, 3_579_545, 2);
@@ -52,7 +52,7 @@ fn no_strand_sees_a_step_back() {
     let world = World::default();
     let fast = Counter::new(&world, 63, SECOND, 2);
     let right = Counter::new(&world, 63, SECOND, 1);
-    // A second ahead on strand 2, a second behind on strand 1.
+    // The first counter is a second ahead on strand 2, and a second behind on strand 1.
     fast.apart.set([0, -(SECOND as i64), SECOND as i64]);
     world.pass(10 * SECOND);
     let keeper = keeper([&fast, &right]);
@@ -67,7 +67,10 @@ fn no_strand_sees_a_step_back() {
             .zip(&after)
             .all(|(before, after)| before <= after)
     );
-    assert_eq!(after[2], before[2], "stands still until it is overtaken");
+    assert_eq!(
+        after[2], before[2],
+        "stands still until the time catches up"
+    );
     world.pass(2 * SECOND);
     let later = clocks.each_ref().map(Clock::ticks);
     assert!(
@@ -77,7 +80,7 @@ fn no_strand_sees_a_step_back() {
 }
 
 #[test]
-fn the_time_is_not_before_what_is_known() {
+fn the_time_continues_from_at_least_the_given_time() {
     let world = World::default();
     let [first, second] = [2, 1].map(|rating| Counter::new(&world, 63, SECOND, rating));
     let keeper = keeper([&first, &second]);
@@ -88,7 +91,7 @@ fn the_time_is_not_before_what_is_known() {
     assert!((SECOND..SECOND + 1000).contains(&time));
 }
 
-/// What happens to a source, or is done with the clock.
+/// A fault of a source, or an operation on the clock.
 #[derive(Clone, Debug)]
 enum Act {
     Pass(u64),
@@ -128,7 +131,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn never_back_whatever_happens(acts in prop::collection::vec(act(), 1..150)) {
+    fn no_fault_makes_a_clock_go_back(acts in prop::collection::vec(act(), 1..150)) {
         let world = World::default();
         let counters = [(63, 1_165_379_275), (24, 3_579_545), (56, 31_250_000), (64, 10_000_000_000)];
         let mut rating = 0;
@@ -163,11 +166,11 @@ proptest! {
     }
 }
 
-/// A counter that goes on by itself, for threads.
+/// A counter that threads share. It advances with each read.
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// What it is apart by on each strand.
+    /// The amount by which it is ahead from each strand to the next.
     apart: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The time from one source.
+//! The choice of a source, and the time by it.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
 
 #[test]
-fn the_best_that_is_safe_and_there_is_chosen() {
+fn the_best_safe_and_readable_source_is_chosen() {
     let world = World::default();
     let counter = |rating| Counter::new(&world, 63, SECOND, rating);
     let (low, high, dead, unsafe_one) = (counter(1), counter(2), counter(9), counter(8));
@@ -56,7 +56,7 @@ fn a_source_that_cannot_be_read_makes_the_time_stand_still() {
 }
 
 #[test]
-fn a_strand_that_is_behind_waits_for_the_beginning() {
+fn a_strand_that_is_behind_starts_at_zero() {
     let world = World::default();
     let counter = Counter::new(&world, 63, SECOND, 1);
     counter.cost.set(0);
@@ -72,7 +72,7 @@ fn a_strand_that_is_behind_waits_for_the_beginning() {
 }
 
 #[test]
-fn a_hundred_years() {
+fn a_counter_that_wraps_in_73_years_keeps_time_for_100() {
     let world = World::default();
     let counter = Counter::new(&world, 56, 31_250_000, 1);
     counter.cost.set(0);
@@ -88,7 +88,7 @@ fn a_hundred_years() {
 }
 
 #[test]
-fn polls_keep_narrow_counters_that_nobody_reads() {
+fn polls_catch_the_wraps_of_a_counter_that_nobody_reads() {
     let world = World::default();
     let counter = Counter::new(&world, 24, 3_579_545, 1);
     let keeper = keeper([&counter]);
@@ -99,14 +99,14 @@ fn polls_keep_narrow_counters_that_nobody_reads() {
         keeper.poll(strand(0));
     }
     assert!(clock.ticks().abs_diff(world.now()) < 300);
-    // And without them it is wrong.
+    // Without polls the time is wrong.
     world.pass(5 * SECOND);
     assert!(clock.ticks() + SECOND < world.now());
 }
 
 proptest! {
     #[test]
-    fn tells_the_time(
+    fn any_counter_keeps_the_true_time(
         width in 24..=64_u8,
         hz in 1_000_000..=10_000_000_000_u64,
         start: u64,
@@ -119,17 +119,17 @@ proptest! {
         let machine = hv_core::time::Machine { poll: 0, ..MACHINE };
         let keeper = Timekeeper::new([Candidate::new(&counter)], &machine, strand(0)).unwrap();
         let clock = keeper.clock(strand(0));
-        // A hundred years, or until 63 bits end.
+        // A hundred years, or until the count exceeds 63 bits.
         let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);
         for (step, beyond) in steps {
             world.pass(step % keeper.longest_poll().min(end as u64 / 50));
             if u128::from(world.now()) > end {
                 break;
             }
-            // NPT, and whatever else is no part of the counter.
+            // NPT, and other bits that are not part of the counter.
             counter.beyond.set(beyond);
             let time = clock.ticks();
-            // A tick may be begun at the beginning, and another one now.
+            // A partial tick at the beginning, and another one now.
             prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
         }
     }

@@ -1,4 +1,4 @@
-//! Time: from counters to a clock that can be trusted.
+//! Time: a reliable clock from unreliable counters.
 
 mod change;
 mod keeper;

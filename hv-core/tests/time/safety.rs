@@ -1,4 +1,4 @@
-//! Which sources are safe, and the best of them.
+//! Verdicts on sources, and the choice of the best.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 use hv_core::time::{Machine, Operator, Reason, Verdict, choose, longest_poll};
@@ -17,7 +17,7 @@ const SAFE: Description = Description {
     },
 };
 
-/// A machine on which everything goes wrong that can.
+/// A machine with every property that makes a source unsafe.
 const BAD: Machine = Machine {
     strands: 256,
     idles: true,
@@ -37,7 +37,7 @@ fn judge(source: Description, machine: Machine) -> Verdict {
 }
 
 #[test]
-fn each_hazard_on_the_machines_where_it_is_one() {
+fn each_hazard_on_a_good_and_a_bad_machine() {
     use Verdict::{Safe, Unsafe};
     let with = |change: &dyn Fn(&mut Description)| {
         let mut source = SAFE;
@@ -71,7 +71,7 @@ fn each_hazard_on_the_machines_where_it_is_one() {
 }
 
 #[test]
-fn only_the_hazard_of_the_machine_counts() {
+fn a_hazard_needs_the_property_of_the_machine() {
     let all = Description {
         scope: Scope::StrandUnsynchronised,
         hazards: Hazards {
@@ -126,7 +126,7 @@ fn a_narrow_counter_must_be_polled_often_enough() {
 }
 
 #[test]
-fn the_operator_may_know_better() {
+fn the_operator_overrides_the_verdict() {
     let bad = Description {
         scope: Scope::StrandUnsynchronised,
         ..SAFE

@@ -1,4 +1,4 @@
-//! Ticks to nanoseconds.
+//! Conversion of ticks to nanoseconds.
 
 use hv_core::time::Scale;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn check(hz: u64, ticks: u64) {
 }
 
 #[test]
-fn from_1_mhz_to_10_ghz() {
+fn frequencies_from_1_mhz_to_10_ghz() {
     for hz in [0, 1, 999_999, 10_000_000_001, u64::MAX] {
         assert_eq!(Scale::new(hz), None, "{hz}");
     }
@@ -53,7 +53,7 @@ fn known_values() {
         (31_250_000, 1, 32),
         (3_579_545, 1 << 24, 4_686_968_874),
         (1_165_379_275, 1_165_379_275, 1_000_000_000),
-        // Beyond 584 years.
+        // Durations beyond 584 years saturate.
         (1_000_000, u64::MAX, u64::MAX),
         (1_000_000, 1 << 63, u64::MAX),
         (500_000_000, 1 << 63, u64::MAX),
@@ -66,7 +66,7 @@ fn known_values() {
     }
 }
 
-/// Frequencies at the ends, at the powers of 2 and their neighbours, and some of real machines.
+/// Returns frequencies at the limits, around powers of 2, and of real machines.
 fn frequencies() -> Vec<u64> {
     let mut list = vec![
         1_165_379_275,
@@ -83,13 +83,13 @@ fn frequencies() -> Vec<u64> {
 }
 
 #[test]
-fn at_every_edge() {
+fn powers_of_two_and_whole_seconds() {
     for hz in frequencies() {
         let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         for ticks in edges.chain([u64::MAX]) {
             check(hz, ticks);
         }
-        // Each second, minute, day and year of a hundred years is exact, as long as 63 bits last.
+        // 1 to 100 whole seconds, minutes, days and years are exact, as long as the ticks fit in 64 bits.
         for unit in [1, 60, 86_400, YEAR] {
             for seconds in (1..=100).map(|n| n * unit).chain([100 * YEAR]) {
                 let Ok(ticks) = u64::try_from(seconds * u128::from(hz)) else {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn later_is_not_less(hz in 1_000_000..=10_000_000_000_u64, ticks: u64, more in 0..1000_u64) {
+    fn more_ticks_are_not_less_time(hz in 1_000_000..=10_000_000_000_u64, ticks: u64, more in 0..1000_u64) {
         let scale = Scale::new(hz).unwrap();
         prop_assert!(scale.nanoseconds(ticks.saturating_add(more)) >= scale.nanoseconds(ticks));
     }

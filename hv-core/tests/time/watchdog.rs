@@ -1,4 +1,4 @@
-//! The watchdog: what it finds, and what it does about it.
+//! The watchdog: its findings, and their effects.
 
 use guest_abi::clock::Clock;
 use hv_core::time::{Candidate, Fault, Finding, Limits, Skipped, Timekeeper, Watchdog};
@@ -28,6 +28,15 @@ const fn skipped(why: Skipped) -> Finding {
     Finding::Skipped(why)
 }
 
+/// The watchdog has replaced source 0, the chosen one, by source 1.
+const fn demoted(fault: Fault) -> Finding {
+    Finding::Demoted {
+        source: 0,
+        fault,
+        chosen: 1,
+    }
+}
+
 #[test]
 fn good_clocks_agree() {
     let world = World::default();
@@ -41,15 +50,15 @@ fn good_clocks_agree() {
         world.pass(HALF);
         assert_eq!(watchdog.check(&keeper, strand(check % 3)), Finding::Agrees);
     }
-    // 500 s with 100 parts of a million too much: nothing has been steered.
+    // The clock is still 100 parts per million fast after 500 s: the watchdog does not steer it.
     let time = keeper.time(strand(0)).unwrap();
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
-/// Two checks, something that happens to the chosen source and half a second between them, and what the second one finds;
-/// with two sources, and with three.
-fn finds(happens: impl Fn(&Counter<'_>), fault: Fault) {
-    fn case<const N: usize>(happens: &dyn Fn(&Counter<'_>), fault: Fault) {
+/// Injects a fault into the chosen source between two checks, and asserts that the second check finds `fault` and replaces
+/// the source without a step back of the time; with two sources, and with three.
+fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
+    fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
         let world = World::default();
         let counters = counters::<N>(&world);
         world.pass(SECOND);
@@ -58,25 +67,17 @@ fn finds(happens: impl Fn(&Counter<'_>), fault: Fault) {
         let clock = keeper.clock(strand(0));
         let mut watchdog = watchdog();
         assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
-        happens(&counters[0]);
+        inject(&counters[0]);
         world.pass(HALF);
         let before = clock.ticks();
-        let found = watchdog.check(&keeper, strand(0));
-        assert_eq!(
-            found,
-            Finding::Demoted {
-                source: 0,
-                fault,
-                chosen: 1
-            }
-        );
+        assert_eq!(watchdog.check(&keeper, strand(0)), demoted(fault));
         assert_eq!(keeper.chosen(), 1);
         let after = clock.ticks();
         let passed = world.now() - begun;
         assert!(after >= before, "a step back");
-        // What the chosen source had not counted is made up for.
+        // The clock includes the time that the chosen source did not count.
         assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
-        // And from now on the clock is right.
+        // From now on the clock is right.
         world.pass(SECOND);
         assert!((clock.ticks() - after).abs_diff(SECOND) < MICROSECOND);
         if N == 3 {
@@ -87,24 +88,24 @@ fn finds(happens: impl Fn(&Counter<'_>), fault: Fault) {
             assert_eq!(watchdog.check(&keeper, strand(0)), Finding::NoReference);
         }
     }
-    case::<2>(&happens, fault);
-    case::<3>(&happens, fault);
+    case::<2>(&inject, fault);
+    case::<3>(&inject, fault);
 }
 
 #[test]
 fn a_bad_clock_is_replaced_without_a_step_back() {
-    finds(|chosen| chosen.set_drift(1_000_000), Fault::Fast);
-    finds(|chosen| chosen.set_drift(-1_000_000), Fault::Slow);
-    finds(|chosen| chosen.set_drift(500_000_000), Fault::Fast);
-    finds(|chosen| chosen.set_stopped(true), Fault::Stopped);
-    finds(|chosen| chosen.jump(3_000_000_000), Fault::Fast);
-    finds(|chosen| chosen.jump(-100_000_000), Fault::Slow);
-    finds(|chosen| chosen.jump(-1_000_000_000), Fault::Backwards);
-    finds(|chosen| chosen.dead.set(true), Fault::Unreadable);
+    check_replaced(|chosen| chosen.set_drift(1_000_000), Fault::Fast);
+    check_replaced(|chosen| chosen.set_drift(-1_000_000), Fault::Slow);
+    check_replaced(|chosen| chosen.set_drift(500_000_000), Fault::Fast);
+    check_replaced(|chosen| chosen.set_stopped(true), Fault::Stopped);
+    check_replaced(|chosen| chosen.jump(3_000_000_000), Fault::Fast);
+    check_replaced(|chosen| chosen.jump(-100_000_000), Fault::Slow);
+    check_replaced(|chosen| chosen.jump(-1_000_000_000), Fault::Backwards);
+    check_replaced(|chosen| chosen.dead.set(true), Fault::Unreadable);
 }
 
 #[test]
-fn a_clock_that_stood_still_from_the_first_check_on_has_stopped() {
+fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
     let world = World::default();
     let counters = counters::<2>(&world);
     world.pass(SECOND);
@@ -113,22 +114,17 @@ fn a_clock_that_stood_still_from_the_first_check_on_has_stopped() {
     counters[0].set_stopped(true);
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
     world.pass(HALF);
-    let stopped = Finding::Demoted {
-        source: 0,
-        fault: Fault::Stopped,
-        chosen: 1,
-    };
-    assert_eq!(watchdog.check(&keeper, strand(0)), stopped);
+    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Stopped));
 }
 
 #[test]
-fn a_slow_reference_is_no_bad_clock() {
+fn a_reference_that_is_slow_to_read_condemns_no_source() {
     let world = World::default();
     let counters = counters::<2>(&world);
     let keeper = keeper(counters.each_ref());
     let mut watchdog = watchdog();
     watchdog.check(&keeper, strand(0));
-    // A bus that is held up: each read of the reference takes from 1 to 10 ms.
+    // A congested bus: a read of the reference takes 1 to 10 ms.
     for slow in 1..=10 {
         counters[1].cost.set(slow * MILLISECOND);
         world.pass(HALF);
@@ -142,9 +138,9 @@ fn a_slow_reference_is_no_bad_clock() {
     assert_eq!(
         watchdog.check(&keeper, strand(0)),
         Finding::Agrees,
-        "with the check before"
+        "compared with the last conclusive check"
     );
-    // And what is wrong meanwhile is found later.
+    // A fault that occurs meanwhile is found later.
     counters[1].cost.set(MILLISECOND);
     counters[0].jump(100_000_000);
     assert_eq!(
@@ -152,16 +148,11 @@ fn a_slow_reference_is_no_bad_clock() {
         skipped(Skipped::SlowReference)
     );
     counters[1].cost.set(500);
-    let demoted = Finding::Demoted {
-        source: 0,
-        fault: Fault::Fast,
-        chosen: 1,
-    };
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted);
+    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
 }
 
 #[test]
-fn what_comes_between_is_no_bad_clock() {
+fn an_interruption_condemns_no_source() {
     let world = World::default();
     let counters = counters::<2>(&world);
     let keeper = keeper(counters.each_ref());
@@ -178,8 +169,8 @@ fn what_comes_between_is_no_bad_clock() {
 }
 
 #[test]
-fn a_bad_reference_is_told_by_the_judge() {
-    for (happens, fault) in [
+fn the_tiebreaker_detects_a_bad_reference() {
+    for (inject, fault) in [
         (
             (|bad| bad.set_drift(2_000_000)) as fn(&Counter<'_>),
             Fault::Fast,
@@ -194,21 +185,21 @@ fn a_bad_reference_is_told_by_the_judge() {
         let keeper = keeper(counters.each_ref());
         let mut watchdog = watchdog();
         watchdog.check(&keeper, strand(0));
-        happens(&counters[1]);
+        inject(&counters[1]);
         world.pass(HALF);
         let found = watchdog.check(&keeper, strand(0));
         assert_eq!(found, Finding::BadReference { source: 1, fault });
         assert_eq!(keeper.chosen(), 0);
-        // The judge is the reference now.
+        // The tiebreaker is the reference now.
         assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
         world.pass(HALF);
         assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
     }
 }
 
-/// It is read 10 ms after the chosen source, which counts for neither.
+/// The tiebreaker is read 10 ms after the chosen source: that delay must not count against either source.
 #[test]
-fn a_judge_that_is_slow_to_read_can_tell() {
+fn a_tiebreaker_that_is_slow_to_read_can_decide() {
     let world = World::default();
     let counters = counters::<3>(&world);
     let keeper = keeper(counters.each_ref());
@@ -225,30 +216,21 @@ fn a_judge_that_is_slow_to_read_can_tell() {
 }
 
 #[test]
-fn a_judge_that_cannot_tell_acquits_nobody() {
+fn if_the_tiebreaker_cannot_decide_the_chosen_source_is_replaced() {
     let world = World::default();
     let counters = counters::<3>(&world);
-    // It goes on by 10 ms at once: 1 ms in half a second is within that.
+    // The tiebreaker advances in steps of 10 ms: a difference of 1 ms in half a second is within a step.
     counters[2].describe_as(|description| description.step = 10_000_000);
     let keeper = keeper(counters.each_ref());
     let mut watchdog = watchdog();
     watchdog.check(&keeper, strand(0));
     counters[0].set_drift(2_000_000);
     world.pass(HALF);
-    let found = watchdog.check(&keeper, strand(0));
-    let fault = Fault::Fast;
-    assert_eq!(
-        found,
-        Finding::Demoted {
-            source: 0,
-            fault,
-            chosen: 1
-        }
-    );
+    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
 }
 
 #[test]
-fn if_all_differ_the_chosen_one_goes() {
+fn if_all_sources_differ_the_chosen_one_is_replaced() {
     let world = World::default();
     let counters = counters::<3>(&world);
     let keeper = keeper(counters.each_ref());
@@ -257,26 +239,17 @@ fn if_all_differ_the_chosen_one_goes() {
     counters[0].set_drift(5_000_000);
     counters[1].set_drift(-5_000_000);
     world.pass(HALF);
-    let found = watchdog.check(&keeper, strand(0));
-    let fault = Fault::Fast;
-    assert_eq!(
-        found,
-        Finding::Demoted {
-            source: 0,
-            fault,
-            chosen: 1
-        }
-    );
+    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
 }
 
 #[test]
-fn a_reference_that_stands_still_goes_after_a_while() {
+fn a_reference_that_stands_still_is_retired_after_16_checks() {
     let world = World::default();
     let counters = counters::<2>(&world);
     let keeper = keeper(counters.each_ref());
     let mut watchdog = watchdog();
     watchdog.check(&keeper, strand(0));
-    // In the middle between two checks, so that it went on since the last one.
+    // It stops between two checks, and so has advanced since the first.
     world.pass(HALF / 2);
     counters[1].set_stopped(true);
     for _ in 0..15 {
@@ -297,14 +270,14 @@ fn a_reference_that_stands_still_goes_after_a_while() {
 }
 
 #[test]
-fn a_coarse_reference_is_too_early_but_not_still() {
+fn a_reference_between_two_steps_is_not_a_stopped_one() {
     let world = World::default();
     let counters = counters::<2>(&world);
     counters[1].describe_as(|description| description.step = 31_250_000);
     let keeper = keeper(counters.each_ref());
     let mut watchdog = watchdog();
     watchdog.check(&keeper, strand(0));
-    // A jump of ten seconds, seen first while the reference has not gone on.
+    // A jump of ten seconds, which the first checks see before the reference advances.
     counters[0].jump(11_653_792_750);
     for _ in 0..5 {
         assert_eq!(
@@ -314,24 +287,15 @@ fn a_coarse_reference_is_too_early_but_not_still() {
         world.pass(100 * MILLISECOND);
     }
     world.pass(SECOND);
-    let fault = Fault::Fast;
-    let found = watchdog.check(&keeper, strand(0));
-    assert_eq!(
-        found,
-        Finding::Demoted {
-            source: 0,
-            fault,
-            chosen: 1
-        }
-    );
+    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
 }
 
 #[test]
-fn a_coarse_source_is_not_bad_for_it() {
+fn a_source_with_large_steps_is_not_bad() {
     for coarse in 0..2 {
         let world = World::default();
         let counters = counters::<2>(&world);
-        // Some 10 ms.
+        // Steps of about 10 ms.
         counters[coarse].describe_as(|description| description.step = description.hz / 100);
         let keeper = keeper(counters.each_ref());
         let mut watchdog = watchdog();
@@ -348,7 +312,7 @@ fn a_coarse_source_is_not_bad_for_it() {
 }
 
 #[test]
-fn counters_of_strands_that_are_apart_are_found() {
+fn counters_that_differ_between_strands_are_detected() {
     let world = World::default();
     let counters = counters::<2>(&world);
     counters[0].apart.set([0, 5_000_000, 0]);
@@ -356,20 +320,11 @@ fn counters_of_strands_that_are_apart_are_found() {
     let mut watchdog = watchdog();
     watchdog.check(&keeper, strand(0));
     world.pass(HALF);
-    let fault = Fault::Fast;
-    let found = watchdog.check(&keeper, strand(1));
-    assert_eq!(
-        found,
-        Finding::Demoted {
-            source: 0,
-            fault,
-            chosen: 1
-        }
-    );
+    assert_eq!(watchdog.check(&keeper, strand(1)), demoted(Fault::Fast));
 }
 
 #[test]
-fn a_source_alone_is_not_checked() {
+fn a_single_source_is_not_checked() {
     let world = World::default();
     let counters = counters::<1>(&world);
     let keeper = keeper(counters.each_ref());
@@ -379,7 +334,7 @@ fn a_source_alone_is_not_checked() {
 
 proptest! {
     #[test]
-    fn below_the_tolerance_never_and_beyond_it_always(
+    fn only_a_drift_beyond_the_tolerance_is_a_fault(
         drift in 0..400_i64,
         more in 0..100_000_i64,
         sign in prop::bool::ANY,
@@ -401,7 +356,7 @@ proptest! {
                 let found = watchdog.check(&keeper, strand(0));
                 if bad {
                     let fault = if sign > 0 { Fault::Fast } else { Fault::Slow };
-                    prop_assert_eq!(found, Finding::Demoted { source: 0, fault, chosen: 1 });
+                    prop_assert_eq!(found, demoted(fault));
                     break;
                 }
                 prop_assert_eq!(found, Finding::Agrees);

@@ -1,4 +1,4 @@
-//! A world with a true time, and counters in it that may be wrong.
+//! A simulated true time, and counters that may deviate from it.
 
 use std::cell::Cell;
 
@@ -35,21 +35,21 @@ impl World {
     }
 }
 
-/// A counter of the world.
+/// A counter, with faults that tests inject.
 pub(crate) struct Counter<'a> {
     world: &'a World,
     pub(crate) description: Cell<Description>,
-    /// How long it takes to read it, in nanoseconds. It shows what it showed in the middle.
+    /// The duration of a read in nanoseconds. A read returns the count in the middle of that time.
     pub(crate) cost: Cell<u64>,
-    /// What it showed, and when.
+    /// A count, and the time when the counter showed it.
     base: Cell<(u64, u64)>,
-    /// How much faster than it should be it is, in parts of 10^9.
+    /// The deviation from its nominal rate, in parts per billion.
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,
-    /// What is added on strands 0, 1, 2.
+    /// The amounts by which it is ahead on strands 0, 1 and 2.
     pub(crate) apart: Cell<[i64; 3]>,
-    /// What the bits beyond its width are.
+    /// The bits beyond its width in the values that it returns.
     pub(crate) beyond: Cell<u64>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// What it has counted to.
+    /// Returns the present count.
     pub(crate) fn count(&self) -> u64 {
         let (count, at) = self.base.get();
         if self.stopped.get() {
@@ -85,7 +85,7 @@ impl<'a> Counter<'a> {
         let passed = u128::from(self.world.now() - at);
         let speed = (1_000_000_000 + self.drift.get()) as u128;
         let hz = u128::from(self.description.get().hz);
-        // The seconds apart from the rest, so that nothing overflows.
+        // Whole seconds and the rest apart, so that nothing overflows.
         let per_second = hz * speed;
         let ticks = passed / 1_000_000_000 * per_second / 1_000_000_000
             + passed % 1_000_000_000 * per_second / 1_000_000_000 / 1_000_000_000;
@@ -93,12 +93,12 @@ impl<'a> Counter<'a> {
         count.wrapping_add(ticks as u64 / step * step)
     }
 
-    /// From now on it shows this.
+    /// Sets the count.
     pub(crate) fn set(&self, count: u64) {
         self.base.set((count, self.world.now()));
     }
 
-    /// It goes forward or back.
+    /// Moves the count forward or back.
     pub(crate) fn jump(&self, ticks: i64) {
         self.set(self.count().wrapping_add_signed(ticks));
     }
@@ -139,7 +139,7 @@ impl ClockSource for Counter<'_> {
     }
 }
 
-/// The time from these counters, which the operator says nothing about.
+/// Returns a timekeeper with these counters, each with the operator's default setting.
 pub(crate) fn keeper<'a, const N: usize>(
     counters: [&'a Counter<'a>; N],
 ) -> Timekeeper<&'a Counter<'a>, N> {

@@ -1,4 +1,4 @@
-//! Narrow counters.
+//! Counters of fewer than 64 bits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ fn width(bits: u8) -> Width {
     Width::new(bits).unwrap()
 }
 
-/// What a counter of so many bits shows when it has counted to `count`, with something else in the other bits.
+/// Returns the value of a counter of this width that has counted to `count`, with other bits set beyond the width.
 fn shown(bits: u8, count: u64) -> u64 {
     match bits {
         64 => count,
@@ -27,7 +27,7 @@ fn a_quarter_of_the_wrap_between_two_reads_is_safe() {
         for start in [0, 1, quarter - 1, 3 * quarter, 4 * quarter - 1] {
             let wrap = Wrap::new(width(bits), shown(bits, start));
             let mut count = start;
-            // Just less than a quarter first, so that the first step is not noted down.
+            // The first step is just less than a quarter, so that `Wrap` does not store it.
             for step in [
                 quarter - 1,
                 quarter,
@@ -55,23 +55,23 @@ fn a_quarter_of_the_wrap_between_two_reads_is_safe() {
 }
 
 #[test]
-fn half_a_wrap_is_not() {
+fn half_a_wrap_between_two_reads_is_not_safe() {
     let wrap = Wrap::new(width(24), 0);
     assert_ne!(wrap.extend(shown(24, 1 << 23)), 1 << 23);
 }
 
 #[test]
-fn npt_is_no_part_of_a_tick() {
+fn npt_is_not_part_of_a_count() {
     let wrap = Wrap::new(Width::TICK, 1 << 63 | 5);
     assert_eq!(wrap.extend(6), 6);
     assert_eq!(wrap.extend(1 << 63 | 7), 7);
-    // 63 bits end.
+    // A wrap of the 63 bits.
     let wrap = Wrap::new(Width::TICK, (1 << 63) - 1);
     assert_eq!(wrap.extend(1 << 63), 1 << 63);
 }
 
 #[test]
-fn an_earlier_value_is_earlier() {
+fn an_earlier_value_gives_an_earlier_count() {
     let wrap = Wrap::new(width(16), 0xfff0);
     assert_eq!(wrap.extend(0x4010), 0x1_4010);
     assert_eq!(wrap.extend(0xfff5), 0xfff5);
@@ -92,7 +92,7 @@ proptest! {
             let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
             count = sum;
             prop_assert_eq!(wrap.extend(shown(bits, count)), count);
-            // A strand that was held up.
+            // A strand that was delayed after its read.
             let late = late % quarter;
             if late <= count {
                 prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);
@@ -106,7 +106,7 @@ fn threads_share_it() {
     const WIDTH: u8 = 10;
     let wrap = Wrap::new(width(WIDTH), 0);
     let count = AtomicU64::new(0);
-    // No thread is more than a step behind another: each waits for all to have taken it.
+    // The barrier keeps all threads within one step of each other.
     let barrier = std::sync::Barrier::new(4);
     let wrong = AtomicU64::new(0);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Payloads, bit by bit.
+//! Payloads and descriptions of events.
 
 use hv_core::trace::{
     Class, Event, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, events, fits,
@@ -7,13 +7,13 @@ use hv_core::trace::{
 events! {
     /// Fields of all widths.
     pub enum WidthEvent {
-        /// Fills three words.
+        /// Four fields that fill three words.
         100 Widths "widths" {
             /// 8 bits.
             a: u8 = Number,
             /// 16 bits.
             b: u16 = Hex,
-            /// 8 bits again.
+            /// 8 bits with a name.
             c: u8 = Names(&[(3, "three")]),
             /// 64 bits.
             d: u64 = Hex,
@@ -29,7 +29,7 @@ const WIDTHS: Widths = Widths {
 };
 
 #[test]
-fn fields_fill_words_from_below() {
+fn fields_fill_words_from_the_lowest_bit() {
     assert_eq!(WIDTHS.payload(), [0x7834_5612, 0x9abc_def0, 0x0123_4567]);
     assert_eq!(Widths::WORDS, 3);
     assert_eq!(
@@ -39,7 +39,7 @@ fn fields_fill_words_from_below() {
 }
 
 #[test]
-fn only_events_that_are_known_and_whole_are_decoded() {
+fn unknown_kinds_and_wrong_lengths_are_not_decoded() {
     assert_eq!(WidthEvent::decode(101, &[0; 3]), None);
     assert_eq!(WidthEvent::decode(100, &[0; 2]), None);
     assert_eq!(WidthEvent::decode(100, &[0; 4]), None);
@@ -47,7 +47,7 @@ fn only_events_that_are_known_and_whole_are_decoded() {
 }
 
 #[test]
-fn fields_that_fit() {
+fn fields_fill_whole_words() {
     let fits = |widths: &[u32]| {
         let field = |&bits| Field {
             name: "",
@@ -65,7 +65,7 @@ fn fields_that_fit() {
     ] {
         assert!(fits(widths), "{widths:?}");
     }
-    // A word that is not full, and fields that go on in the next word.
+    // Fields that leave a word partly empty, and fields that cross the end of a word.
     for widths in [
         &[8][..],
         &[16, 8],
@@ -80,7 +80,7 @@ fn fields_that_fit() {
 }
 
 #[test]
-fn what_a_viewer_is_told() {
+fn descriptions_for_viewers() {
     const fn field(name: &'static str, bits: u32, shown: Shown) -> Field {
         Field { name, bits, shown }
     }
@@ -100,7 +100,7 @@ fn what_a_viewer_is_told() {
 }
 
 #[test]
-fn the_hypervisors_own() {
+fn events_of_the_hypervisor() {
     let classes = HypervisorEvent::CLASSES
         .iter()
         .map(|class| (class.id, class.name, class.words()));

@@ -1,4 +1,4 @@
-//! Headers, bit by bit. Each layout's words are written out.
+//! Headers of each layout, bit by bit.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,7 +15,7 @@ fn full<L: Layout>(id: u16, payload: usize, units: u64) -> Vec<u32> {
 }
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
-    // No bit is left as it was.
+    // Not 0, so that a bit that is not written shows.
     let cells: Vec<_> = (0..words).map(|_| AtomicU32::new(0xa5a5_a5a5)).collect();
     write(&cells);
     cells
@@ -35,14 +35,14 @@ fn header(id: u16, words: usize, payload: Option<usize>, stamp: Stamp) -> Option
 
 #[test]
 fn clock19() {
-    // 1, then 0xabc, then the lower 19 bits of the time in units.
+    // The type bit 1, the number 0xabc, then the lower 19 bits of the time in units.
     assert_eq!(short::<Clock19>(0xabc, 4, 0x7_ffff), [0xd5e7_ffff]);
     assert_eq!(short::<Clock19>(0xabc, 4, 0xfff8_0001), [0xd5e0_0001]);
     assert_eq!(
         Clock19::read(&[0xd5e0_0001]),
         header(0xabc, 1, None, Stamp::Low(1))
     );
-    // 0, then 15 bits of the number, then the size in bytes; the time in units.
+    // The type bit 0, 15 bits of the number, the size in bytes; then the time in units.
     let words = [0x7abc_0010, 0x1234_5678, 0x9abc_def0];
     assert_eq!(full::<Clock19>(0x7abc, 4, TIME), words);
     assert_eq!(
@@ -124,7 +124,7 @@ fn clock64_aligned() {
 }
 
 #[test]
-fn what_is_no_header() {
+fn words_without_a_header() {
     fn of<L: Layout>() {
         assert_eq!(L::read(&[]), None, "{}", L::NAME);
         assert_eq!(L::read(&[0, 1, 2, 3]), None, "{}: number 0", L::NAME);

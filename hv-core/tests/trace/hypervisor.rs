@@ -1,4 +1,4 @@
-//! What the hypervisor records: negotiation, calls that nobody claims, resets.
+//! Events of the hypervisor: negotiation, calls that no service claims, resets.
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
@@ -6,9 +6,9 @@ use hv_core::trace::{
 };
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Reply};
 
-use crate::threads::Looks;
+use crate::threads::CountedReads;
 
-/// Has FAST function 0x400.
+/// An image with FAST function 0x400.
 struct Image;
 
 impl Embedder for Image {
@@ -31,17 +31,17 @@ fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
         let Next::Event(event) = next else {
             panic!("{next:?}")
         };
-        let decoded = HypervisorEvent::decode(event.id, event.payload).expect("one of ours");
+        let decoded = HypervisorEvent::decode(event.id, event.payload).expect("a hypervisor event");
         events.push((event.time, decoded));
     }
     events
 }
 
 #[test]
-fn what_the_hypervisor_records() {
+fn events_are_recorded_while_tracing_is_on() {
     let strands = [const { Ring::new(Mode::Discard) }; 4];
-    // The clock goes on by one at each look.
-    let tracer = Tracer::new(Looks::default(), &strands);
+    // The clock advances by 1 with each read.
+    let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller {
         guest: GuestId::new(5).unwrap(),

@@ -1,4 +1,4 @@
-//! What does not fit: which events are left, and how many are lost.
+//! Full rings: which events remain, and how many are lost.
 
 use hv_core::trace::{
     Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Next, Ring,
@@ -11,7 +11,8 @@ fn small(number: u32) -> Got {
     Got::Event(number.into(), TestEvent::Small(Small { number }))
 }
 
-/// A ring of two packets of ten words. An event of this test takes two; the first of a packet, with its full header, five.
+/// Returns a ring of two packets of ten words. An event of these tests takes two words; the first of a packet, with its
+/// full header, takes five. So a packet has room for three events.
 fn ring(mode: Mode) -> Ring<Clock27, 2, 10> {
     Ring::new(mode)
 }
@@ -30,9 +31,8 @@ fn an_empty_ring() {
 }
 
 #[test]
-fn the_last_events() {
+fn overwriting_keeps_the_last_events() {
     let ring = ring(Mode::Overwrite);
-    // Three in a packet.
     record(&ring, 0..7);
     let left: Vec<_> = [Got::Lost(3)]
         .into_iter()
@@ -43,14 +43,14 @@ fn the_last_events() {
 }
 
 #[test]
-fn the_first_events() {
+fn discarding_keeps_the_first_events() {
     let ring = ring(Mode::Discard);
     record(&ring, 0..9);
     let mut reader = ring.reader();
     let left: Vec<_> = (0..6).map(small).chain([Got::Lost(3)]).collect();
     assert_eq!(drain(&mut reader), left);
     assert_eq!(ring.discarded(), 3);
-    // The first packet was read to its end, and is free. The second is still the newest.
+    // The reader has finished the first packet, which is free now. The second is still the newest.
     record(&ring, 9..14);
     let left: Vec<_> = (9..12).map(small).chain([Got::Lost(2)]).collect();
     assert_eq!(drain(&mut reader), left);
@@ -71,12 +71,12 @@ fn a_reader_that_keeps_up_loses_nothing() {
 }
 
 #[test]
-fn overtaken_in_the_middle_of_a_packet() {
+fn a_reader_is_overtaken_in_the_middle_of_a_packet() {
     let ring = ring(Mode::Overwrite);
     let mut reader = ring.reader();
     record(&ring, 0..2);
     assert_eq!(drain(&mut reader), [small(0), small(1)]);
-    // 0-2, 3-5 | 6-8, 9
+    // The packets of events 0-2 and 3-5 are overwritten by those of 6-8 and 9.
     record(&ring, 2..10);
     let left: Vec<_> = [Got::Lost(4)]
         .into_iter()
@@ -86,7 +86,7 @@ fn overtaken_in_the_middle_of_a_packet() {
 }
 
 #[test]
-fn what_was_copied_is_still_given() {
+fn a_reader_returns_its_copy_of_an_overwritten_packet() {
     let ring = ring(Mode::Overwrite);
     let mut reader = ring.reader();
     record(&ring, 0..3);
@@ -113,7 +113,7 @@ fn an_event_larger_than_a_packet_is_discarded() {
 
 #[test]
 fn no_smaller_event_comes_after_one_that_was_discarded() {
-    // A full header and an empty payload leave three words of seven.
+    // An event with a full header and no payload leaves three of seven words.
     let ring = Ring::<Clock27, 2, 7>::new(Mode::Discard);
     for time in 0..2 {
         ring.record(time, Empty {});
@@ -141,12 +141,12 @@ fn unknown_events_count_as_lost() {
     assert_eq!(reader.next(nothing_known), None);
 }
 
-/// What is done with a ring.
+/// An operation on a ring.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// An event is recorded so many ticks later.
+    /// Records an event of this kind, this many ticks after the one before.
     Record(u64, u8),
-    /// So many entries are read.
+    /// Reads up to this many entries.
     Read(u8),
 }
 
@@ -160,7 +160,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(prop_oneof![9 => record, 1 => read], 0..400)
 }
 
-/// Every event comes once, as itself or counted as lost, in order, and with its time.
+/// Asserts that each event is returned once, in order and with its time, or counted once as lost.
 fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
     let ring = Ring::<L, 4, 20>::new(mode);
     let mut reader = ring.reader();
@@ -231,7 +231,7 @@ fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
 
 proptest! {
     #[test]
-    fn every_event_comes_or_is_counted(steps in steps()) {
+    fn every_event_is_returned_or_counted_as_lost(steps in steps()) {
         for mode in [Mode::Overwrite, Mode::Discard] {
             check::<Clock19>(mode, &steps, 512);
             check::<Clock27>(mode, &steps, 1);

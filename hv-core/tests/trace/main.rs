@@ -1,4 +1,4 @@
-//! Compact events: headers, times, losses, and a reader beside the writer.
+//! Compact events: headers, times, losses, and readers concurrent with the writer.
 
 mod events;
 mod headers;
@@ -12,36 +12,36 @@ use hv_core::trace::{Layout, Next, Reader, events};
 events! {
     /// Events of the tests.
     pub enum TestEvent {
-        /// Without a payload.
+        /// An event without a payload.
         8 Empty "empty" {}
-        /// One word.
+        /// An event with one word of payload.
         9 Small "small" {
-            /// Counts.
+            /// A serial number.
             number: u32 = Number,
         }
-        /// Three words.
+        /// An event with three words of payload.
         30 Large "large" {
-            /// Counts.
+            /// A serial number.
             number: u32 = Number,
-            /// Anything.
+            /// Any value.
             value: u64 = Hex,
         }
-        /// A number that [`Clock27`](hv_core::trace::Clock27) has no short header for.
+        /// An event for whose number [`Clock27`](hv_core::trace::Clock27) has no short header.
         31 Rare "rare" {
-            /// Counts.
+            /// A serial number.
             number: u32 = Number,
         }
     }
 }
 
-/// What a reader gave, with the payload decoded.
+/// An entry that a reader returned, with the payload decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     Event(u64, TestEvent),
     Lost(u64),
 }
 
-/// Everything that there is to read now.
+/// Reads until nothing is left.
 pub(crate) fn drain<L: Layout, const P: usize, const W: usize>(
     reader: &mut Reader<'_, L, P, W>,
 ) -> Vec<Got> {

@@ -1,4 +1,4 @@
-//! A reader beside the writer; a tracer.
+//! A reader concurrent with the writer; a tracer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,12 +10,12 @@ use hv_core::trace::{
 
 use crate::{Large, Small, TestEvent};
 
-/// What a value must be for its number, so that words of two events are never taken for one.
+/// Returns the value that belongs to a number, so that an event with words of two others shows.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Tells the reader when the writer ends, well or badly.
+/// Tells the reader when the writer ends, even by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -24,8 +24,9 @@ impl Drop for End<'_> {
     }
 }
 
-/// A writer that never waits, and a reader: every event comes once or is counted, in order and whole.
-fn beside<L: Layout>(mode: Mode, resolution: u64) {
+/// Runs a writer that never waits, and a reader. Asserts that each event is returned once, in order and whole, or counted
+/// as lost.
+fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
     const EVENTS: u32 = 200_000;
     let time = |number: u32| u64::from(number) * 1_000_003;
     let ring = Ring::<L, 4, 60>::new(mode);
@@ -42,7 +43,7 @@ fn beside<L: Layout>(mode: Mode, resolution: u64) {
                         value: value(number),
                     },
                 );
-                // The reader gets a turn now and then on a machine with one processor.
+                // So that the reader also runs on a machine with one processor.
                 if number % 5000 == 0 {
                     thread::yield_now();
                 }
@@ -57,7 +58,7 @@ fn beside<L: Layout>(mode: Mode, resolution: u64) {
                         let Some(TestEvent::Large(large)) =
                             TestEvent::decode(event.id, event.payload)
                         else {
-                            panic!("not what was written: {event:?}")
+                            panic!("not an event that was written: {event:?}")
                         };
                         assert_eq!(u64::from(large.number), read + lost);
                         assert_eq!(large.value, value(large.number));
@@ -89,32 +90,32 @@ fn beside<L: Layout>(mode: Mode, resolution: u64) {
 
 #[test]
 fn overwriting() {
-    beside::<Clock19>(Mode::Overwrite, 512);
-    beside::<Clock27>(Mode::Overwrite, 1);
-    beside::<Clock64Aligned>(Mode::Overwrite, 1);
+    read_while_writing::<Clock19>(Mode::Overwrite, 512);
+    read_while_writing::<Clock27>(Mode::Overwrite, 1);
+    read_while_writing::<Clock64Aligned>(Mode::Overwrite, 1);
 }
 
 #[test]
 fn discarding() {
-    beside::<Clock19>(Mode::Discard, 512);
-    beside::<Clock27>(Mode::Discard, 1);
-    beside::<Clock64Aligned>(Mode::Discard, 1);
+    read_while_writing::<Clock19>(Mode::Discard, 512);
+    read_while_writing::<Clock27>(Mode::Discard, 1);
+    read_while_writing::<Clock64Aligned>(Mode::Discard, 1);
 }
 
-/// Goes on by 1 at every look.
+/// A clock that advances by 1 with each read.
 #[derive(Debug, Default)]
-pub(crate) struct Looks(AtomicU64);
+pub(crate) struct CountedReads(AtomicU64);
 
-impl Clock for Looks {
+impl Clock for CountedReads {
     fn ticks(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 #[test]
-fn off_and_strands_without_a_ring() {
+fn no_event_is_recorded_while_off_or_without_a_ring() {
     let rings = [const { Ring::<Clock27, 2, 60>::new(Mode::Discard) }; 1];
-    let tracer = Tracer::new(Looks::default(), &rings);
+    let tracer = Tracer::new(CountedReads::default(), &rings);
     let [first, second] = [0, 1].map(|number| StrandId::new(number).unwrap());
     assert_eq!(tracer.time(first), None);
     tracer.set_on(true);
@@ -130,8 +131,8 @@ fn off_and_strands_without_a_ring() {
 }
 
 #[test]
-fn a_clock_for_each_strand() {
-    let clocks = [100, 200].map(|start| Looks(AtomicU64::new(start)));
+fn a_clock_per_strand() {
+    let clocks = [100, 200].map(|start| CountedReads(AtomicU64::new(start)));
     let tracer = Tracer::<_, Clock27, 2, 60>::new(PerStrand(&clocks), &[]);
     tracer.set_on(true);
     let times = [0, 1, 1, 2].map(|number| tracer.time(StrandId::new(number).unwrap()));

@@ -1,4 +1,4 @@
-//! Times: whatever the gaps, a reader gives all 64 bits.
+//! Times: a reader returns all 64 bits, however far apart the events are.
 
 use hv_core::trace::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Ring};
 use proptest::collection::vec;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::{Got, Large, Rare, Small, TestEvent, drain};
 
-/// Records an event at each time, and reads all of them.
+/// Records an event at each time, and asserts that a reader returns all of them.
 fn check<L: Layout>(times: &[u64], resolution: u64) {
     const PACKETS: usize = 64;
     let ring = Ring::<L, PACKETS, 64>::new(Mode::Discard);
@@ -43,7 +43,7 @@ fn check_all(times: &[u64]) {
     check::<Clock64Aligned>(times, 1);
 }
 
-/// Times that far apart, from `first` on; they end at the end of time.
+/// Returns times with these gaps, from `first` on, saturating at the largest time.
 fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     let mut time = first;
     let later = gaps.iter().map(|gap| {
@@ -55,7 +55,7 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
 
 #[test]
 fn exact_wraps() {
-    // The bits of each layout's clock, in ticks: 19 + 9, 27, 32; and their neighbours.
+    // Around the wrap of each layout's clock, in ticks: 19 + 9, 27 and 32 bits.
     for bits in [9, 19, 27, 28, 32, 33, 63] {
         let wrap = 1u64 << bits;
         for gap in [
@@ -76,7 +76,7 @@ fn exact_wraps() {
 }
 
 #[test]
-fn to_512_ticks() {
+fn clock19_rounds_down_to_512_ticks() {
     let ring = Ring::<Clock19, 2, 64>::new(Mode::Overwrite);
     for (number, time) in [(0, 511), (1, 512), (2, 1023), (3, 1024 + (1 << 40))] {
         ring.record(time, Small { number });
@@ -88,7 +88,7 @@ fn to_512_ticks() {
     assert_eq!(times.collect::<Vec<_>>(), [0, 512, 512, 1024 + (1 << 40)]);
 }
 
-/// Gaps of all magnitudes, and those about the bits of a layout's clock.
+/// Gaps of all magnitudes, and gaps around the wraps of the layouts' clocks.
 fn gaps() -> impl Strategy<Value = Vec<u64>> {
     let any = (0..64u32, any::<u64>()).prop_map(|(bits, gap)| gap >> bits);
     let wrap = (
