@@ -72,10 +72,10 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time in cycles, which decides whether a hub is still busy. It does not count in the hubs: call
+    /// Advances the time, in cycles, which decides whether a hub is still busy. It does not count in the hubs: call
     /// [`HubChip::pass`].
-    pub fn set_time(&self, now: u64) {
-        self.now.store(now, Ordering::Release);
+    pub fn advance(&self, cycles: u64) {
+        self.now.fetch_add(cycles, Ordering::AcqRel);
     }
 
     /// Sets the duration of an access to any hub in cycles. At first it is 0, so that no hub is ever busy.

@@ -155,13 +155,13 @@ fn a_hub_is_busy_for_its_access_cycles() {
     let pic = at(0xe1_3000_4008);
     let other_hub = at(0xe5_3000_5008);
     devices.set_hub_access_cycles(10);
-    devices.set_time(500);
+    devices.advance(500);
     assert_eq!(devices.write(strand(0), pic, 1), Ok(()));
     assert_eq!(devices.write(strand(7), pic, 2), Err(AccessError::Busy));
     assert_eq!(devices.write(strand(7), other_hub, 2), Ok(()));
-    devices.set_time(509);
+    devices.advance(9);
     assert_eq!(devices.read(strand(0), pic), Err(AccessError::Busy));
-    devices.set_time(510);
+    devices.advance(1);
     assert_eq!(devices.now(), 510);
     assert_eq!(devices.read(strand(0), pic), Ok(1));
 }
@@ -213,7 +213,7 @@ fn a_strand_has_its_own_counters_and_cross_calls() {
     hardware.set_pic(strand(70), 0x1234);
     assert_eq!(devices.pic(strand(70)), 0x1234);
     assert_eq!(devices.pic(strand(6)), 0);
-    devices.set_time(99);
+    devices.advance(99);
     assert_eq!(hardware.ticks(strand(3)), 99);
     // Two cross-calls that are sent before the strand takes one are delivered as one.
     for to in [70, 6, 70] {

@@ -11,17 +11,14 @@ use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
 
+use super::clock::MachineClock;
 use crate::events::collect::{Collector, Keep};
-use crate::machine::clock::MachineTime;
-
-/// How many cycles a hypercall takes, as far as the hubs can tell.
-pub const HYPERCALL_CYCLES: u64 = 60;
 
 /// What records the events of the simulation.
-pub type Collected<'a> = Collector<'a, &'a MachineTime<'a>>;
+pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
 /// The service of the simulation.
-pub type Service<'a> = PerfCounterService<&'a MachineTime<'a>, &'a Devices, &'a Collected<'a>>;
+pub type Service<'a> = PerfCounterService<&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>>;
 
 /// The devices of a machine, whose hubs take `hub_cycles` for an access.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
@@ -44,7 +41,7 @@ impl Embedder for NoConsole {
 pub struct Board<'a> {
     devices: &'a Devices,
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
-    time: &'a MachineTime<'a>,
+    clock: &'a MachineClock<'a>,
     events: &'a Collected<'a>,
     keep: Keep,
     tallies: RefCell<Vec<Tally>>,
@@ -60,18 +57,18 @@ impl<'a> Board<'a> {
     /// The service rejects the guests.
     pub fn new(
         devices: &'a Devices,
-        time: &'a MachineTime<'a>,
+        clock: &'a MachineClock<'a>,
         events: &'a Collected<'a>,
         keep: Keep,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
         let service =
-            PerfCounterService::with_trace(devices.machine(), time, devices, guests, events)?;
+            PerfCounterService::with_trace(devices.machine(), clock, devices, guests, events)?;
         let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
         Ok(Self {
             devices,
             hypervisor: Box::new(hypervisor),
-            time,
+            clock,
             events,
             keep,
             tallies: RefCell::new(vec![Tally::new(); guests.len()]),
@@ -91,27 +88,29 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// A guest starts again. `on` is the strand that executes this.
-    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
-        self.hypervisor.reset_guest(guest, on);
-        self.called(on);
+    /// The hypervisor works on a strand: it takes a hypercall's time, and events are collected after it.
+    pub fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
+        self.call(strand, || work(self.service()))
     }
 
-    /// The hypervisor has worked on a strand: time has passed, and events are read along.
-    pub fn called(&self, strand: StrandId) {
-        self.time.called();
+    fn call<R>(&self, strand: StrandId, work: impl FnOnce() -> R) -> R {
+        let result = self.clock.call(work);
         if self.keep == Keep::All {
             self.events.collect(strand);
         }
+        result
     }
 
-    /// A strand takes the cross-call that waits for it, if there is one; whether there was.
+    /// Resets a guest. `on` is the strand that executes this.
+    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
+        self.call(on, || self.hypervisor.reset_guest(guest, on));
+    }
+
+    /// A strand takes the cross-call that waits for it. Returns `true` if there was one.
     pub fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
-            self.devices.set_time(self.devices.now() + HYPERCALL_CYCLES);
-            self.service().cross_called(strand);
-            self.called(strand);
+            self.work(strand, |service| service.cross_called(strand));
         }
         waits
     }
@@ -137,14 +136,11 @@ impl SimulatedStrand<'_> {
 
 impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
-        let devices = self.board.devices;
-        devices.set_time(devices.now() + HYPERCALL_CYCLES);
-        match trap {
+        self.board.call(self.id(), || match trap {
             Trap::Fast => self.strand.fast_trap(registers),
             // No guest of the simulation ends itself.
             Trap::Core => drop(self.strand.core_trap(registers)),
-        }
-        self.board.called(self.id());
+        });
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;

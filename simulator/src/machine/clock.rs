@@ -1,4 +1,4 @@
-//! The clock of the simulated machine, as its hypervisor reads it in a hypercall.
+//! The clock of the simulated machine.
 
 use std::cell::Cell;
 
@@ -6,11 +6,11 @@ use guest_abi::{Clock, StrandId};
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
-use crate::machine::board::HYPERCALL_CYCLES;
-use crate::memory::MemorySystem;
-
 /// Ticks of the clock in a second: one a cycle.
 pub const HZ: u64 = 1_165_379_275;
+
+/// How many cycles a call of the hypervisor takes.
+pub const HYPERCALL_CYCLES: u64 = 60;
 
 /// Cycles from one look at the clock to the next, the first in a call and the trap included.
 const LOOK: u64 = 10;
@@ -26,57 +26,56 @@ fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The time of the machine: that of the memory system, and [`HYPERCALL_CYCLES`] for each hypercall until now.
+/// The clock of the machine, which only advances: by the cycles that references take, and by [`HYPERCALL_CYCLES`] for
+/// each call of the hypervisor.
 ///
-/// Within a call, time passes at each look and with each access, and never beyond the call's own cycles, so that the clock
-/// does not go back at the next one. It is also the bus, on which it sees the accesses.
-pub struct MachineTime<'a> {
+/// Within a call it advances at each look and with each access, but never beyond the call's own cycles. It is also the
+/// bus, on which it sees the accesses. The time itself is that of the devices ([`Devices::now`]).
+pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// Cycles that references took.
-    memory: Cell<u64>,
-    /// Cycles of all hypercalls, the present one not included.
-    calls: Cell<u64>,
-    /// Cycles of the present one.
-    passed: Cell<u64>,
+    /// When the present call ends, or the last one ended.
+    call_ends: Cell<u64>,
 }
 
-impl<'a> MachineTime<'a> {
-    /// Time 0.
+impl<'a> MachineClock<'a> {
+    /// The clock of these devices.
     #[must_use]
     pub fn new(devices: &'a Devices) -> Self {
         Self {
             devices,
-            memory: Cell::new(0),
-            calls: Cell::new(0),
-            passed: Cell::new(0),
+            call_ends: Cell::new(0),
         }
     }
 
-    /// References were replayed.
-    pub fn replayed(&self, memory: &MemorySystem) {
-        self.memory.set(memory.now());
+    /// The time, in cycles.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.devices.now()
     }
 
-    /// A hypercall ended.
-    pub fn called(&self) {
-        self.calls.set(self.calls.get() + HYPERCALL_CYCLES);
-        self.passed.set(0);
+    /// Lets the hypervisor work for [`HYPERCALL_CYCLES`].
+    pub fn call<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.call_ends.set(self.now() + HYPERCALL_CYCLES);
+        let result = work();
+        self.pass(HYPERCALL_CYCLES);
+        result
     }
 
+    /// Advances, at most to the end of the present call.
     fn pass(&self, cycles: u64) {
-        self.passed
-            .set((self.passed.get() + cycles).min(HYPERCALL_CYCLES));
+        let left = self.call_ends.get().saturating_sub(self.now());
+        self.devices.advance(cycles.min(left));
     }
 }
 
-impl Clock for MachineTime<'_> {
+impl Clock for MachineClock<'_> {
     fn ticks(&self) -> u64 {
         self.pass(LOOK);
-        self.memory.get() + self.calls.get() + self.passed.get()
+        self.now()
     }
 }
 
-impl Bus for MachineTime<'_> {
+impl Bus for MachineClock<'_> {
     fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
         self.pass(access_cycles(address));
         self.devices.read(strand, address)
@@ -101,16 +100,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_goes_back() {
+    fn only_advances() {
         let devices = Devices::new(Machine::new(Model::Batoka, 1).unwrap());
-        let time = MachineTime::new(&devices);
+        let clock = MachineClock::new(&devices);
         let strand = StrandId::new(0).unwrap();
-        assert_eq!((time.ticks(), time.ticks()), (10, 20));
-        time.read(strand, address::l2_control(0).unwrap()).unwrap();
-        assert_eq!(time.ticks(), 31);
-        (0..10).for_each(|_| assert!(time.ticks() <= 60));
-        assert_eq!(time.ticks(), 60);
-        time.called();
-        assert_eq!(time.ticks(), 70);
+        assert_eq!((clock.ticks(), clock.ticks()), (0, 0), "outside of calls");
+        clock.call(|| {
+            assert_eq!((clock.ticks(), clock.ticks()), (10, 20));
+            clock.read(strand, address::l2_control(0).unwrap()).unwrap();
+            assert_eq!(clock.ticks(), 31);
+            (0..10).for_each(|_| assert!(clock.ticks() <= 60));
+            assert_eq!(clock.ticks(), 60);
+        });
+        devices.advance(1000);
+        assert_eq!(clock.ticks(), 1060);
+        clock.call(|| assert_eq!(clock.ticks(), 1070));
+        assert_eq!(clock.now(), 1120);
     }
 }

@@ -17,6 +17,8 @@ use crate::recording::{Kind, Reference};
 pub(super) struct Access<'a> {
     pub(super) system: &'a mut MemorySystem,
     pub(super) wires: Wires<'a>,
+    /// The time, in cycles.
+    pub(super) now: u64,
     strand: usize,
     /// Instructions so far, as the truth has them by class.
     instructions: [u64; 4],
@@ -35,6 +37,7 @@ impl<'a> Access<'a> {
         Self {
             system,
             wires: Wires::new(devices, strand),
+            now: devices.now(),
             strand: strand.index(),
             instructions: [0; 4],
             core: strand.core(),
@@ -43,12 +46,13 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Ends the work, and lets go of the strand's unit.
-    pub(super) fn finish(self) {
+    /// Ends the work and unlocks the strand's unit. Returns the time at the end.
+    pub(super) fn finish(self) -> u64 {
         let record = &mut self.system.truth.strands[self.strand];
         for (total, count) in record.instructions.iter_mut().zip(self.instructions) {
             *total += count;
         }
+        self.now
     }
 
     #[inline(always)]
@@ -74,7 +78,7 @@ impl<'a> Access<'a> {
     fn fetch(&mut self, class: usize, event: SparcEvent, address: u64, size: u16) {
         self.wires.strand(event);
         self.instructions[class] += 1;
-        self.system.now += timing::REFERENCE;
+        self.now += timing::REFERENCE;
         lines::<L1I_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].instructions.touch(line) {
                 self.fetch_line(line);
@@ -84,7 +88,7 @@ impl<'a> Access<'a> {
 
     #[inline(always)]
     fn load(&mut self, address: u64, size: u16) {
-        self.system.now += timing::REFERENCE;
+        self.now += timing::REFERENCE;
         lines::<L1D_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].data.touch(line) {
                 self.load_line(line);
@@ -94,7 +98,7 @@ impl<'a> Access<'a> {
 
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) {
-        self.system.now += timing::REFERENCE;
+        self.now += timing::REFERENCE;
         lines::<L1D_LINE_SHIFT>(address, size, |line| self.store_line(line));
     }
 
@@ -122,7 +126,7 @@ impl<'a> Access<'a> {
 
     /// Reads a line of the L2 cache.
     fn read(&mut self, request: Request, line: Line) -> Slot {
-        self.system.now += timing::L2_ACCESS;
+        self.now += timing::L2_ACCESS;
         let Some(slot) = self.l2().find(line) else {
             let (slot, service) = self.miss(line, State::Shared);
             let event = match request {

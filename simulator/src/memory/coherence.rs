@@ -23,7 +23,7 @@ impl Access<'_> {
         let alone = !answers.iter().any(found);
         let (source, service) = match answers.iter().position(dirty) {
             Some(owner) => {
-                self.system.now += timing::CACHE_TO_CACHE;
+                self.now += timing::CACHE_TO_CACHE;
                 (Source::Cache(Node::ALL[owner]), Service::CacheToCache)
             }
             None => self.read_memory(line),
@@ -66,7 +66,7 @@ impl Access<'_> {
     fn snoop(&mut self, line: Line, to_own: bool) -> Answers {
         let nodes = self.system.machine.nodes();
         if nodes > 1 {
-            self.system.now += timing::SNOOP;
+            self.now += timing::SNOOP;
         }
         let mut answers = [None; Node::ALL.len()];
         for (node, answer) in Node::ALL.iter().zip(&mut answers).take(nodes) {
@@ -97,12 +97,12 @@ impl Access<'_> {
 
     fn read_memory(&mut self, line: Line) -> (Source, Service) {
         let (home, mcu) = self.system.interleave.home(line);
-        let now = self.system.now;
-        self.system.now += timing::MEMORY;
+        let now = self.now;
+        self.now += timing::MEMORY;
         let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
         match self.system.channels[home.index()][mcu.index()].read(line, now) {
             Some(queued) => {
-                self.system.now += queued;
+                self.now += queued;
                 truth.lines_read += 1;
                 truth.cycles_to_read += queued;
                 self.wires.dram_read(home, mcu, queued);
@@ -115,7 +115,7 @@ impl Access<'_> {
         let service = if home == self.node {
             Service::Local
         } else {
-            self.system.now += timing::REMOTE;
+            self.now += timing::REMOTE;
             Service::Remote
         };
         (Source::Memory(home), service)
@@ -133,7 +133,7 @@ impl Access<'_> {
             return;
         }
         let (home, mcu) = self.system.interleave.home(line);
-        let queued = self.system.channels[home.index()][mcu.index()].write(line, self.system.now);
+        let queued = self.system.channels[home.index()][mcu.index()].write(line, self.now);
         let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
         truth.lines_written += 1;
         truth.cycles_to_write += queued;

@@ -28,12 +28,11 @@ pub struct MemorySystem {
     pub(super) cores: Vec<Core>,
     pub(super) l2: Vec<L2>,
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
-    pub(super) now: u64,
     pub(super) truth: Truth,
 }
 
 impl MemorySystem {
-    /// The memory system of a machine, at time 0.
+    /// The memory system of a machine.
     ///
     /// # Errors
     /// None of the machine's memory channels is enabled.
@@ -49,13 +48,12 @@ impl MemorySystem {
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
             l2: vec![L2::new(); machine.nodes()],
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
-            now: 0,
             truth: Truth::new(machine.strands()),
         })
     }
 
     /// Replays references on a strand, in their order. Every address is moved up by `offset`. What happens is
-    /// counted in `devices`, whose time is set to that of the machine.
+    /// counted in `devices`, whose time advances by the cycles that the references take.
     ///
     /// The strand's counters are locked until it returns; PERF_CONFIG is looked at when it begins.
     ///
@@ -77,38 +75,23 @@ impl MemorySystem {
             self.machine,
             "devices of another machine"
         );
-        let began = self.now;
+        let began = devices.now();
         let mut access = Access::new(self, strand, devices);
         for reference in references {
             access.reference(reference, offset);
         }
-        access.finish();
-        self.tell_time(self.now - began, devices);
-    }
-
-    /// Lets so many cycles pass in which nothing is referenced.
-    pub fn idle(&mut self, cycles: u64, devices: &Devices) {
-        self.now += cycles;
-        self.tell_time(cycles, devices);
-    }
-
-    /// The time, in cycles.
-    pub fn now(&self) -> u64 {
-        self.now
-    }
-
-    /// What happened so far.
-    pub fn truth(&self) -> &Truth {
-        &self.truth
-    }
-
-    fn tell_time(&mut self, passed: u64, devices: &Devices) {
-        self.truth.cycles = self.now;
-        devices.set_time(self.now);
+        let passed = access.finish() - began;
+        self.truth.cycles += passed;
+        devices.advance(passed);
         if self.machine.model().has_hubs() {
             for hub in Hub::ALL {
                 devices.hub(*hub).pass(passed);
             }
         }
+    }
+
+    /// What happened so far.
+    pub fn truth(&self) -> &Truth {
+        &self.truth
     }
 }

@@ -13,7 +13,7 @@ use super::sparc::{self, Sparc};
 use super::symbols::Symbols;
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
-use crate::machine::clock::MachineTime;
+use crate::machine::clock::MachineClock;
 use crate::recording::RecordingReader;
 
 /// The counters that sample.
@@ -69,10 +69,10 @@ impl Job<'_> {
                 let selected = events::sparc(list)?;
                 let machine = sparc::machine();
                 let devices = devices(machine, 0);
-                let time = MachineTime::new(&devices);
+                let clock = MachineClock::new(&devices);
                 let off = Collector::Off;
                 let guests = [sparc::guest(machine)];
-                let board = Board::new(&devices, &time, &off, Keep::First, &guests)?;
+                let board = Board::new(&devices, &clock, &off, Keep::First, &guests)?;
                 let selects = selected.iter().map(|one| one.event).collect();
                 let strand = Sparc::new(&devices, &board, selects)?;
                 self.sample(unit, strand, SparcMode::User, &selected)

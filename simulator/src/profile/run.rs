@@ -67,8 +67,8 @@ pub fn run<P: Processor>(
     let mut happened = vec![0; events];
     let (mut address, mut next) = (0, 0);
     let mut block = Vec::new();
-    let now = processor.now();
-    guest.start(processor.unit(), now)?;
+    let began = processor.now();
+    guest.start(processor.unit(), began)?;
     while program.next_block(&mut block)? {
         truth.references += block.len() as u64;
         for instruction in block.chunk_by(|_, later| !later.kind.is_fetch()) {
@@ -95,7 +95,8 @@ pub fn run<P: Processor>(
     );
     processor.drain();
     processor.interrupt(guest, next)?;
-    truth.cycles = processor.now();
-    guest.stop(processor.unit(), next, truth.cycles);
+    let ended = processor.now();
+    truth.cycles = ended - began;
+    guest.stop(processor.unit(), next, ended);
     Ok(truth)
 }

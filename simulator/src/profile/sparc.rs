@@ -86,7 +86,7 @@ impl<'a> Processor for Sparc<'a> {
 
     /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode.
     fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> anyhow::Result<()> {
-        let now = self.memory.now();
+        let now = self.devices.now();
         let overflow = self.devices.strand_unit(STRAND).trap_pending();
         if !overflow && now < self.next_tick {
             return Ok(());
@@ -108,6 +108,6 @@ impl<'a> Processor for Sparc<'a> {
     }
 
     fn now(&self) -> u64 {
-        self.memory.now()
+        self.devices.now()
     }
 }

@@ -1,9 +1,10 @@
 //! The simulation: a machine that replays a program, a hypervisor with the service, guests that measure, and the
 //! comparison with what really happened.
 //!
-//! Everything runs on one thread, in an order that depends on the input alone. Machine time goes on by the references
-//! that are replayed ([`crate::memory::timing`]); while guests are in hypercalls it stands still for the memory system,
-//! and goes on for the hubs' accesses by [`HYPERCALL_CYCLES`](crate::machine::board::HYPERCALL_CYCLES) a call.
+//! Everything runs on one thread, in an order that depends on the input alone. The machine has one
+//! [clock](crate::machine::clock::MachineClock): it advances by the cycles that references take
+//! ([`crate::memory::timing`]) and by those of hypercalls. The hubs' own cycle counters count the former alone: what a
+//! guest measures does not include its measuring.
 
 pub mod guests;
 pub mod measure;

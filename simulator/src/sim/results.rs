@@ -25,7 +25,7 @@ pub struct Results {
     pub nodes: usize,
     /// References replayed.
     pub references: u64,
-    /// Machine time, in cycles.
+    /// How many cycles the references took.
     pub cycles: u64,
     /// Hypercalls of all guests.
     pub hypercalls: Hypercalls,

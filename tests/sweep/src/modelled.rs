@@ -40,8 +40,8 @@ impl<E: Embedder> Modelled<'_, E> {
     #[inline(always)]
     fn occupy_hubs(&self) {
         let devices = self.devices();
-        let now = devices.now() + LONG;
-        devices.set_time(now);
+        devices.advance(LONG);
+        let now = devices.now();
         for (hub, busy) in Hub::ALL.iter().zip(self.busy) {
             let mut hub = devices.hub(*hub);
             if busy {

@@ -22,7 +22,7 @@ use crate::report::sim::{self as report, Samples};
 use simulator::events::Recording;
 use simulator::events::collect::Collector;
 use simulator::machine::board::{Board, devices};
-use simulator::machine::clock::{HZ, MachineTime};
+use simulator::machine::clock::{HZ, MachineClock};
 use simulator::memory::MemorySystem;
 use simulator::nearest::unknown;
 use simulator::recording::{RecordingReader, bundled};
@@ -320,13 +320,13 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
     } = setup;
     let devices = devices(machine, args.hub_cycles);
     let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
-    let time = MachineTime::new(&devices);
+    let clock = MachineClock::new(&devices);
     let rings = outputs.rings();
     let collector = match &rings {
-        Some(rings) => rings.collector(&time),
+        Some(rings) => rings.collector(&clock),
         None => Collector::Off,
     };
-    let board = Board::new(&devices, &time, &collector, outputs.keep, &configs)?;
+    let board = Board::new(&devices, &clock, &collector, outputs.keep, &configs)?;
     let recorded = || Recording {
         hz: HZ,
         resolution: outputs.layout.resolution(),
@@ -368,7 +368,6 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
     if let Some(scenario) = scenario {
         let stage = Stage {
             devices: &devices,
-            time: &time,
             board: &board,
             guests: &guests,
             program: (measuring, &strands),
@@ -430,7 +429,6 @@ fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Out
         let ended = share.is_none();
         if let Some(share) = share {
             memory.replay(share.strand, share.offset, share.references, &devices);
-            time.replayed(&memory);
             references += share.references.len() as u64;
         }
         bar.set_position(scheduler.progress().read);

@@ -19,7 +19,7 @@ fn local_and_remote_memory() {
     bench.load(128, ADDRESS);
     assert_eq!(misses(&bench, 128), [1, 1, 0, 0]);
     // Reference, L2, snoop, queue, memory.
-    assert_eq!(bench.system.now(), 1 + 24 + 60 + 60 + 40);
+    assert_eq!(bench.devices.now(), 1 + 24 + 60 + 60 + 40);
     assert_eq!(
         bench.lpu(),
         [
@@ -38,11 +38,11 @@ fn local_and_remote_memory() {
             (1, 3, L::RepliesReceived, 1),
         ]
     );
-    let before = bench.system.now();
+    let before = bench.devices.now();
     let mut other = Bench::new(Model::Batoka, 4);
     other.load(0, ADDRESS);
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
-    assert_eq!(other.system.now(), before + 60);
+    assert_eq!(other.devices.now(), before + 60);
     assert_eq!(
         other.truth().lpu(Hub::Zam1, Node::Node0, L::MemoryY),
         1,
@@ -61,10 +61,10 @@ fn a_modified_line_comes_from_its_cache() {
     let mut bench = Bench::new(Model::Batoka, 4);
     bench.store(192, ADDRESS);
     let after_store = bench.truth().clone();
-    let began = bench.system.now();
+    let began = bench.devices.now();
     bench.load(0, ADDRESS);
     assert_eq!(misses(&bench, 0), [1, 0, 0, 1]);
-    assert_eq!(bench.system.now() - began, 1 + 24 + 60 + 80);
+    assert_eq!(bench.devices.now() - began, 1 + 24 + 60 + 80);
     assert_eq!(bench.dram(DramEvent::Reads), 1, "for the store");
     assert_eq!(bench.dram(DramEvent::Writes), 0);
     let bench = Bench {

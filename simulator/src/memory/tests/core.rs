@@ -17,12 +17,12 @@ fn a_load_that_misses_everywhere_then_hits() {
     assert_eq!(bench.dram(DramEvent::Reads), 1);
     assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 60);
     // Reference, L2, queue, memory.
-    assert_eq!(bench.system.now(), 1 + 24 + 60 + 40);
+    assert_eq!(bench.devices.now(), 1 + 24 + 60 + 40);
     bench.load(0, 0x1008);
-    assert_eq!(bench.system.now(), 126);
+    assert_eq!(bench.devices.now(), 126);
     bench.load(0, 0x1010);
     assert_eq!(
-        bench.system.now(),
+        bench.devices.now(),
         126 + 25,
         "the next 16 bytes are in the L2"
     );
@@ -279,12 +279,18 @@ fn one_node_has_no_traffic_between_nodes() {
     }
     assert_eq!(bench.lpu(), []);
     assert_eq!(bench.asu(AsuEvent::PacketsIn), 0);
-    let cycles = bench.system.now();
+    let cycles = bench.devices.now();
     let clock = |hub| bench.truth().lpu(hub, Node::Node3, LpuEvent::Clock);
     assert_eq!(clock(Hub::Zam2), cycles);
-    bench.system.idle(1000, &bench.devices);
-    assert_eq!(bench.devices.now(), cycles + 1000);
-    assert_eq!(bench.truth().asu(Hub::Zam0, AsuEvent::Clock), cycles + 1000);
+    bench.devices.advance(1000);
+    bench.load(0, 0x10_0000_0000);
+    let load = 1 + 24 + 60 + 40;
+    assert_eq!(bench.devices.now(), cycles + 1000 + load);
+    assert_eq!(
+        bench.truth().asu(Hub::Zam0, AsuEvent::Clock),
+        cycles + load,
+        "the hubs count the cycles of references"
+    );
 }
 
 #[test]

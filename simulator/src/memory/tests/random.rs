@@ -246,7 +246,7 @@ proptest! {
         first.run(&turns);
         second.run(&turns);
         prop_assert_eq!(first.truth(), second.truth());
-        prop_assert_eq!(first.system.now(), second.system.now());
+        prop_assert_eq!(first.devices.now(), second.devices.now());
     }
 }
 

@@ -70,7 +70,7 @@ impl Truth {
         delta
     }
 
-    /// How many cycles passed.
+    /// How many cycles the references took. The hubs' own cycle counters count these.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }

@@ -11,8 +11,7 @@ use platform::models::{Devices, FaultyUnit};
 
 use super::file::{Action, Scenario, Step};
 use super::results::{Asked, Found, Measured, PhaseResults, ScenarioResults, StepResults, units};
-use crate::machine::board::{Board, HYPERCALL_CYCLES};
-use crate::machine::clock::MachineTime;
+use crate::machine::board::Board;
 use crate::memory::{MemorySystem, Truth};
 use crate::scheduler::Scheduler;
 use crate::sim::guests::Guest;
@@ -30,8 +29,6 @@ const TRIES: u32 = 10_000;
 pub struct Stage<'a> {
     /// The devices.
     pub devices: &'a Devices,
-    /// Its clock.
-    pub time: &'a MachineTime<'a>,
     /// The hypervisor.
     pub board: &'a Board<'a>,
     /// The guests.
@@ -90,7 +87,6 @@ pub fn play(
                 break;
             };
             memory.replay(share.strand, share.offset, share.references, stage.devices);
-            stage.time.replayed(&memory);
             references += share.references.len() as u64;
             if references - read == LONGEST_UNREAD {
                 phase.sample()?;
@@ -276,7 +272,9 @@ impl<'a> Stage<'a> {
             }
         };
         changed.map_err(|error| error.to_string())?;
-        let pending = service.reconfigure(on, &grants);
+        let pending = self
+            .board
+            .work(on, |service| service.reconfigure(on, &grants));
         pending.map(drop).map_err(|error| error.to_string())
     }
 
@@ -284,12 +282,11 @@ impl<'a> Stage<'a> {
     fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), String> {
         let mut tries = 0..TRIES;
         loop {
-            let returned = self.board.service().return_to_service(on, unit);
+            let returned = self
+                .board
+                .work(on, |service| service.return_to_service(on, unit));
             match returned {
-                Err(ChangeError::NotClean(_, AccessError::Busy)) if tries.next().is_some() => {
-                    let now = self.devices.now();
-                    self.devices.set_time(now + HYPERCALL_CYCLES);
-                }
+                Err(ChangeError::NotClean(_, AccessError::Busy)) if tries.next().is_some() => {}
                 other => return other.map_err(|error| error.to_string()),
             }
         }
@@ -343,7 +340,9 @@ impl<'a> Stage<'a> {
             }
             let missing = awaited.iter().find(|strand| dead.contains(strand));
             if let Some(strand) = missing.filter(|_| !answered) {
-                service.strand_died(self.operator(None, dead), strand);
+                let on = self.operator(None, dead);
+                self.board
+                    .work(on, |service| service.strand_died(on, strand));
                 result.excused.push(strand.index());
             }
         }

@@ -17,7 +17,7 @@ pub struct ScenarioResults {
     pub nodes: usize,
     /// References replayed.
     pub references: u64,
-    /// Machine time, in cycles.
+    /// How many cycles the references took.
     pub cycles: u64,
     /// The steps, in the order of time.
     pub steps: Vec<StepResults>,
