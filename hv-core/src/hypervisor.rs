@@ -5,7 +5,7 @@ use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::{Negotiated, negotiate};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, Context, GuestId, NegotiatedVersion, Reply, Services};
+use crate::{Caller, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
 
 /// The hypervisor image around the services: consoles, and hypercalls of its own.
 pub trait Embedder {
@@ -35,11 +35,12 @@ pub enum After {
     Exit(u64),
 }
 
-/// Versions of the groups that every guest has.
+/// What a guest has negotiated.
 #[derive(Default)]
-struct BaseVersions {
+struct GuestVersions {
     sun4v: Negotiated,
     core: Negotiated,
+    services: NegotiatedGroups,
 }
 
 const BASE: &[Version] = &[Version::V1_0];
@@ -51,7 +52,7 @@ pub struct Hypervisor<S, E, T = Off> {
     services: S,
     embedder: E,
     trace: T,
-    base: [BaseVersions; GuestId::COUNT],
+    versions: [GuestVersions; GuestId::COUNT],
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
@@ -68,7 +69,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             services,
             embedder,
             trace,
-            base: core::array::from_fn(|_| BaseVersions::default()),
+            versions: core::array::from_fn(|_| GuestVersions::default()),
         }
     }
 
@@ -87,16 +88,18 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         Strand {
             hypervisor: self,
             caller,
-            contexts: self.services.contexts(caller),
+            contexts: self
+                .services
+                .contexts(caller, self.negotiated(caller.guest)),
         }
     }
 
     /// The guest starts again: nothing is negotiated, and every service is told. `on` is the strand that executes this;
     /// the guest's own strands are not in its code.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
-        let base = &self.base[guest.index()];
-        base.sun4v.set(NegotiatedVersion::NONE);
-        base.core.set(NegotiatedVersion::NONE);
+        let versions = &self.versions[guest.index()];
+        versions.sun4v.set(NegotiatedVersion::NONE);
+        versions.core.set(NegotiatedVersion::NONE);
         if let Some(time) = self.trace.time(on) {
             let event = GuestReset {
                 guest: guest.number().into(),
@@ -104,7 +107,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             };
             self.trace.record(on, time, event);
         }
-        self.services.guest_reset(guest, on);
+        self.services.guest_reset(guest, &versions.services, on);
     }
 
     fn set_version(
@@ -117,38 +120,34 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         if group == ApiGroup::SUN4V && wanted.major != 1 {
             return Err(HvError::NotSupported);
         }
-        let versions = self.versions(group)?;
-        let negotiated = negotiate(versions, wanted)?;
-        match self.base(guest, group) {
-            Some(base) => base.set(negotiated),
-            None => self.services.negotiate(guest, group, negotiated),
-        }
-        Ok(negotiated.version(versions).minor)
+        let (version, versions) = self.group(guest, group)?;
+        let granted = negotiate(versions, wanted)?;
+        version.set(granted);
+        self.services.version_changed(guest, group, version);
+        Ok(granted.version(versions).minor)
     }
 
     fn version(&self, guest: GuestId, group: ApiGroup) -> Result<Version, HvError> {
-        let versions = self.versions(group)?;
-        let negotiated = match self.base(guest, group) {
-            Some(base) => base.get(),
-            None => self.services.negotiated(guest, group),
-        };
-        Ok(negotiated.version(versions))
+        let (version, versions) = self.group(guest, group)?;
+        Ok(version.get().version(versions))
     }
 
-    fn versions(&self, group: ApiGroup) -> Result<&'static [Version], HvError> {
+    /// Returns what a guest has negotiated of a group, and the group's versions.
+    fn group(
+        &self,
+        guest: GuestId,
+        group: ApiGroup,
+    ) -> Result<(&Negotiated, &'static [Version]), HvError> {
+        let versions = &self.versions[guest.index()];
         match group {
-            ApiGroup::SUN4V | ApiGroup::CORE => Ok(BASE),
-            other => self.services.versions(other).ok_or(HvError::Invalid),
+            ApiGroup::SUN4V => Ok((&versions.sun4v, BASE)),
+            ApiGroup::CORE => Ok((&versions.core, BASE)),
+            other => S::group(&versions.services, other).ok_or(HvError::Invalid),
         }
     }
 
-    fn base(&self, guest: GuestId, group: ApiGroup) -> Option<&Negotiated> {
-        let base = &self.base[guest.index()];
-        match group {
-            ApiGroup::SUN4V => Some(&base.sun4v),
-            ApiGroup::CORE => Some(&base.core),
-            _ => None,
-        }
+    fn negotiated(&self, guest: GuestId) -> &NegotiatedGroups {
+        &self.versions[guest.index()].services
     }
 }
 
@@ -173,7 +172,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Serves trap 0x80.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
-        match self.contexts.fast_path(registers.o5, registers) {
+        match S::fast_path(&self.contexts, registers.o5, registers) {
             Some(result) => answer(result, registers),
             None => self.slow_trap(registers),
         }
@@ -183,7 +182,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     #[inline(never)]
     fn slow_trap(&self, registers: &mut Registers) {
         let function = registers.o5;
-        let result = match self.contexts.slow_path(function, registers) {
+        let negotiated = self.hypervisor.negotiated(self.caller.guest);
+        let served = S::slow_path(&self.contexts, negotiated, function, registers);
+        let result = match served {
             Some(result) => result,
             None => self.unclaimed(function, registers),
         };

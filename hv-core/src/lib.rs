@@ -12,5 +12,5 @@ pub mod trace;
 
 pub use caller::{Caller, GuestId};
 pub use hypervisor::{After, Embedder, Hypervisor, Strand};
-pub use negotiation::NegotiatedVersion;
-pub use service::{Context, Reply, Service, Services};
+pub use negotiation::{Negotiated, NegotiatedVersion};
+pub use service::{Context, NegotiatedGroups, Reply, Service, Services};

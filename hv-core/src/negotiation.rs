@@ -2,7 +2,7 @@
 
 use guest_abi::{HvError, Version};
 
-use crate::sync::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, Ordering, fence};
 
 /// A version of a group that a guest has negotiated: its position in the group's list of versions, counted from 1. 0 stands
 /// for "not negotiated".
@@ -55,17 +55,26 @@ pub(crate) fn negotiate(
 /// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
 /// that negotiate at the same time get one version or the other.
 #[derive(Debug, Default)]
-pub(crate) struct Negotiated(AtomicU8);
+pub struct Negotiated(AtomicU8);
 
 impl Negotiated {
+    /// This version is negotiated.
+    pub fn new(version: NegotiatedVersion) -> Self {
+        Self(AtomicU8::new(version.0))
+    }
+
     /// Returns what is negotiated.
-    pub(crate) fn get(&self) -> NegotiatedVersion {
+    pub fn get(&self) -> NegotiatedVersion {
+        // A fast path does not come here, but looks at a word that its service has derived from the version. A strand that
+        // has seen the word of a version sees that version or a later one.
+        fence(Ordering::Acquire);
         NegotiatedVersion(self.0.load(Ordering::Relaxed))
     }
 
-    /// Negotiates, or forgets.
+    /// Negotiates, or forgets. The service is to be told afterwards.
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        self.0.store(version.0, Ordering::Relaxed);
+        // Exchanged, because loom orders the stores of two strands only so.
+        self.0.swap(version.0, Ordering::Relaxed);
     }
 }
 

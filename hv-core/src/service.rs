@@ -2,7 +2,7 @@
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
-use crate::{Caller, GuestId, NegotiatedVersion};
+use crate::{Caller, GuestId, Negotiated, NegotiatedVersion};
 
 /// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub enum Reply {
 }
 
 /// The functions of one API group.
+///
+/// The hypervisor keeps what each guest has negotiated, and refuses calls of a guest that has not: the service never sees
+/// one.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
@@ -23,126 +26,180 @@ pub trait Service {
     /// Its versions, at most 255, lowest first, with no minor number left out.
     const VERSIONS: &'static [Version];
 
-    /// What the service looks up once for a strand, so that it need not do so in every call.
+    /// The numbers of its FAST functions.
+    const FUNCTIONS: &'static [u64];
+
+    /// What a call looks up once per strand.
     type Context<'a>: Context
     where
         Self: 'a;
 
-    /// The context of a strand.
-    fn context(&self, caller: Caller) -> Self::Context<'_>;
+    /// Returns the context of a strand. `version` is what its guest has negotiated, now and later.
+    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// What a guest has negotiated.
-    fn negotiated(&self, guest: GuestId) -> NegotiatedVersion;
+    /// A guest has negotiated another version or given the group up: `version` says what is negotiated now. For a service
+    /// whose fast path depends on it. Other strands may be in calls, or negotiating, at the same time; each of them comes
+    /// here after its change.
+    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
+        let _ = (guest, version);
+    }
 
-    /// A guest has negotiated. Other strands may be in calls, or negotiating, at the same time.
-    fn negotiate(&self, guest: GuestId, version: NegotiatedVersion);
-
-    /// The guest starts again: nothing is negotiated. `on` is the strand that executes this; the guest's own strands are
-    /// not in its code.
+    /// The guest starts again. Before, [`version_changed`](Self::version_changed) was told that nothing is negotiated. `on`
+    /// is the strand that executes this; the guest's own strands are not in its code.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
 /// One strand's way into a service.
 pub trait Context {
     /// Serves a FAST call of the most frequent and simplest kind, if this is one. `None`: nothing was done, and
-    /// [`slow_path`](Self::slow_path) is asked.
+    /// [`slow_path`](Self::slow_path) is asked. It serves nothing of a guest that has not negotiated the group, which it
+    /// knows from [`Service::version_changed`].
     #[inline(always)]
     fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         let _ = (function, registers);
         None
     }
 
-    /// Serves a FAST call. `None` if the function is not of this group; EBADTRAP if the guest has not negotiated it.
-    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>>;
+    /// Serves any FAST call of the group, in the version that the guest has negotiated.
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError>;
+
+    /// The hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated it. For a
+    /// service that counts or records refusals.
+    fn not_negotiated(&self, function: u64, registers: &Registers) {
+        let _ = (function, registers);
+    }
 }
+
+/// What one guest has negotiated of the groups of a list of services, in its order.
+pub type NegotiatedGroups = [Negotiated; 4];
 
 /// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. The first that has a group or a
 /// function is the one that is asked.
 pub trait Services {
     /// The contexts of a strand at all of them.
-    type Contexts<'a>: Context
+    type Contexts<'a>
     where
         Self: 'a;
 
-    /// The contexts of a strand at all of them.
-    fn contexts(&self, caller: Caller) -> Self::Contexts<'_>;
+    /// Returns the contexts of a strand at all of them.
+    fn contexts<'a>(
+        &'a self,
+        caller: Caller,
+        negotiated: &'a NegotiatedGroups,
+    ) -> Self::Contexts<'a>;
 
-    /// The versions of a group; `None` if no service has it.
-    fn versions(&self, group: ApiGroup) -> Option<&'static [Version]>;
+    /// Returns what is negotiated of a group, and its versions; `None` if no service has the group.
+    fn group(
+        negotiated: &NegotiatedGroups,
+        group: ApiGroup,
+    ) -> Option<(&Negotiated, &'static [Version])>;
 
-    /// What a guest has negotiated of a group that one of them has.
-    fn negotiated(&self, guest: GuestId, group: ApiGroup) -> NegotiatedVersion;
+    /// Serves a FAST call if it is on a service's fast path.
+    fn fast_path(
+        contexts: &Self::Contexts<'_>,
+        function: u64,
+        registers: &Registers,
+    ) -> Option<Result<Reply, HvError>>;
 
-    /// A guest has negotiated a group that one of them has.
-    fn negotiate(&self, guest: GuestId, group: ApiGroup, version: NegotiatedVersion);
+    /// Serves or refuses a FAST call; `None` if no service has the function.
+    fn slow_path(
+        contexts: &Self::Contexts<'_>,
+        negotiated: &NegotiatedGroups,
+        function: u64,
+        registers: &Registers,
+    ) -> Option<Result<Reply, HvError>>;
 
-    /// The guest starts again.
-    fn guest_reset(&self, guest: GuestId, on: StrandId);
+    /// Tells the service that has the group, if any, that a guest's version has changed.
+    fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated);
+
+    /// The guest starts again: nothing is negotiated, and every service is told.
+    fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId);
 }
 
 macro_rules! list_of_services {
-    ($($name:ident)*) => {
+    ($($name:ident $index:literal)*) => {
         #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($name: Service),*> Services for ($($name,)*) {
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
-            fn contexts(&self, caller: Caller) -> Self::Contexts<'_> {
+            fn contexts<'a>(
+                &'a self,
+                caller: Caller,
+                negotiated: &'a NegotiatedGroups,
+            ) -> Self::Contexts<'a> {
                 let ($($name,)*) = self;
-                ($($name.context(caller),)*)
+                ($($name.context(caller, &negotiated[$index]),)*)
             }
 
-            fn versions(&self, group: ApiGroup) -> Option<&'static [Version]> {
+            fn group(
+                negotiated: &NegotiatedGroups,
+                group: ApiGroup,
+            ) -> Option<(&Negotiated, &'static [Version])> {
                 $(if group == $name::GROUP {
-                    return Some($name::VERSIONS);
+                    return Some((&negotiated[$index], $name::VERSIONS));
                 })*
                 None
             }
 
-            fn negotiated(&self, guest: GuestId, group: ApiGroup) -> NegotiatedVersion {
-                let ($($name,)*) = self;
-                $(if group == $name::GROUP {
-                    return $name.negotiated(guest);
-                })*
-                NegotiatedVersion::NONE
-            }
-
-            fn negotiate(&self, guest: GuestId, group: ApiGroup, version: NegotiatedVersion) {
-                let ($($name,)*) = self;
-                $(if group == $name::GROUP {
-                    return $name.negotiate(guest, version);
-                })*
-            }
-
-            fn guest_reset(&self, guest: GuestId, on: StrandId) {
-                let ($($name,)*) = self;
-                $($name.guest_reset(guest, on);)*
-            }
-        }
-
-        #[allow(non_snake_case, unused_variables)]
-        impl<$($name: Context),*> Context for ($($name,)*) {
             #[inline(always)]
-            fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
-                let ($($name,)*) = self;
+            fn fast_path(
+                contexts: &Self::Contexts<'_>,
+                function: u64,
+                registers: &Registers,
+            ) -> Option<Result<Reply, HvError>> {
+                let ($($name,)*) = contexts;
                 $(if let Some(result) = $name.fast_path(function, registers) {
                     return Some(result);
                 })*
                 None
             }
 
-            fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
-                let ($($name,)*) = self;
-                $(if let Some(result) = $name.slow_path(function, registers) {
-                    return Some(result);
+            #[inline(always)]
+            fn slow_path(
+                contexts: &Self::Contexts<'_>,
+                negotiated: &NegotiatedGroups,
+                function: u64,
+                registers: &Registers,
+            ) -> Option<Result<Reply, HvError>> {
+                let ($($name,)*) = contexts;
+                $(if $name::FUNCTIONS.contains(&function) {
+                    return Some(match negotiated[$index].get() {
+                        NegotiatedVersion::NONE => {
+                            $name.not_negotiated(function, registers);
+                            Err(HvError::BadTrap)
+                        }
+                        version => $name.slow_path(function, version, registers),
+                    });
                 })*
                 None
+            }
+
+            fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated) {
+                let ($($name,)*) = self;
+                $(if group == $name::GROUP {
+                    return $name.version_changed(guest, version);
+                })*
+            }
+
+            fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId) {
+                let ($($name,)*) = self;
+                $(
+                    negotiated[$index].set(NegotiatedVersion::NONE);
+                    $name.version_changed(guest, &negotiated[$index]);
+                    $name.guest_reset(guest, on);
+                )*
             }
         }
     };
 }
 
 list_of_services!();
-list_of_services!(A);
-list_of_services!(A B);
-list_of_services!(A B C);
-list_of_services!(A B C D);
+list_of_services!(A 0);
+list_of_services!(A 0 B 1);
+list_of_services!(A 0 B 1 C 2);
+list_of_services!(A 0 B 1 C 2 D 3);

@@ -5,12 +5,12 @@
 #[cfg(not(loom))]
 pub use core::hint::spin_loop;
 #[cfg(not(loom))]
-pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Core's atomics in every build.
 pub(crate) mod plain {

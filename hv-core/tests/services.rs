@@ -1,51 +1,68 @@
 //! Several services and the image's own hypercalls in one hypervisor.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{
-    After, Caller, Context, Embedder, GuestId, Hypervisor, NegotiatedVersion, Reply, Service,
-    Services, Strand,
+    After, Caller, Context, Embedder, GuestId, Hypervisor, Negotiated, NegotiatedVersion, Reply,
+    Service, Services, Strand,
 };
 
-/// A service whose one function answers `%o0 + ADD`, in versions 1.0 and 1.1. It keeps the state of guest 0 alone.
+/// A service whose one function answers `%o0 + ADD` in version 1.0, and in 1.1 the sum of that and 1000. It notes what it is
+/// told.
 #[derive(Default)]
-struct Adder<const GROUP: u64, const ADD: u64>(Cell<NegotiatedVersion>);
+struct Adder<const GROUP: u64, const ADD: u64> {
+    /// The versions that it was told of, by their position in the list.
+    told: RefCell<Vec<u8>>,
+    /// %o0 of calls that it was told were refused.
+    refused: RefCell<Vec<u64>>,
+    resets: Cell<u32>,
+}
 
 struct AdderContext<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
 
 impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
     const GROUP: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
+    const FUNCTIONS: &'static [u64] = &[GROUP];
 
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
-    fn context(&self, _: Caller) -> AdderContext<'_, GROUP, ADD> {
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> AdderContext<'a, GROUP, ADD> {
         AdderContext(self)
     }
 
-    fn negotiated(&self, _: GuestId) -> NegotiatedVersion {
-        self.0.get()
+    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
+        assert_eq!(guest, CALLER.guest);
+        self.told.borrow_mut().push(version.get().number());
     }
 
-    fn negotiate(&self, _: GuestId, place: NegotiatedVersion) {
-        self.0.set(place);
-    }
-
-    fn guest_reset(&self, _: GuestId, _: StrandId) {
-        self.0.set(NegotiatedVersion::NONE);
+    fn guest_reset(&self, guest: GuestId, on: StrandId) {
+        assert_eq!((guest, on), (CALLER.guest, CALLER.strand));
+        assert_eq!(self.told.borrow().last(), Some(&0));
+        self.resets.set(self.resets.get() + 1);
     }
 }
 
 impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
-    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
-        if function != GROUP {
-            return None;
-        }
-        Some(match self.0.0.get() {
-            NegotiatedVersion::NONE => Err(HvError::BadTrap),
-            _ => Ok(Reply::Value(registers.o0 + ADD)),
-        })
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        assert_eq!(function, GROUP);
+        let more = match version.number() {
+            1 => 0,
+            2 => 1000,
+            other => panic!("a call in version number {other}"),
+        };
+        Ok(Reply::Value(registers.o0 + ADD + more))
+    }
+
+    fn not_negotiated(&self, function: u64, registers: &Registers) {
+        assert_eq!(function, GROUP);
+        self.0.refused.borrow_mut().push(registers.o0);
     }
 }
 
@@ -111,14 +128,25 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 10, [10, 11, 12]), [7, 11, 12, 13, 14, 10]);
     // The guest negotiates the second service only.
     assert_eq!(core(&strand, 0, [0x301, 1, 5]), [0, 1, 5, 13, 14, 0]);
-    assert_eq!(fast(&strand, 0x301), [0, 210, 12, 13, 14, 0x301]);
+    assert_eq!(fast(&strand, 0x301), [0, 1210, 12, 13, 14, 0x301]);
     assert_eq!(fast(&strand, 0x300), [7, 11, 12, 13, 14, 0x300]);
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1, 13, 14, 3]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0, 13, 14, 3]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12, 13, 14, 3]);
+    // Another version; and one that there is not, which changes nothing.
+    assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0, 13, 14, 0]);
+    assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0, 13, 14, 0]);
+    assert_eq!(fast(&strand, 0x301), [0, 210, 12, 13, 14, 0x301]);
     // A reset reaches every service.
     hypervisor.reset_guest(CALLER.guest, CALLER.strand);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12, 13, 14, 0x301]);
+    assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 0, 0, 13, 14, 3]);
+    let (first, second) = hypervisor.services();
+    assert_eq!((first.resets.get(), second.resets.get()), (1, 1));
+    assert_eq!(*first.told.borrow(), [0]);
+    assert_eq!(*second.told.borrow(), [2, 1, 0]);
+    assert_eq!(*first.refused.borrow(), [10, 10]);
+    assert_eq!(*second.refused.borrow(), [10, 10]);
     // The console cannot take a byte now: EWOULDBLOCK.
     assert_eq!(core(&strand, 1, [0x41, 11, 12]), [9, 11, 12, 13, 14, 1]);
 }

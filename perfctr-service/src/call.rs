@@ -178,14 +178,24 @@ impl Access for Set {
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// Reads a register: `VFALLS_GET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_GET_PERFREG")]
-    pub fn get(&self, id: u64) -> Result<u64, HvError> {
-        self.counted(id, Get)
+    pub fn get(&self, id: u64, version: NegotiatedVersion) -> Result<u64, HvError> {
+        self.counted(id, Get, |get| self.slow_path(id, get, version))
     }
 
     /// Writes a register: `VFALLS_SET_PERFREG`. An error changes nothing.
     #[doc(alias = "VFALLS_SET_PERFREG")]
-    pub fn set(&self, id: u64, value: u64) -> Result<(), HvError> {
-        self.counted(id, Set(value))
+    pub fn set(&self, id: u64, value: u64, version: NegotiatedVersion) -> Result<(), HvError> {
+        self.counted(id, Set(value), |set| self.slow_path(id, set, version))
+    }
+
+    /// Counts and records a get that was refused because the group is not negotiated.
+    pub(crate) fn get_not_negotiated(&self, id: u64) {
+        let _ = self.counted(id, Get, |_| Err(Refusal::BadTrap));
+    }
+
+    /// Counts and records a set that was refused because the group is not negotiated.
+    pub(crate) fn set_not_negotiated(&self, id: u64, value: u64) {
+        let _ = self.counted(id, Set(value), |_| Err(Refusal::BadTrap));
     }
 
     /// [`get`](Self::get) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `get`
@@ -281,9 +291,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         refusal
     }
 
-    fn counted<A: Access>(&self, id: u64, access: A) -> Result<A::Value, HvError> {
+    fn counted<A: Access>(
+        &self,
+        id: u64,
+        access: A,
+        call: impl FnOnce(A) -> Result<A::Value, Refusal>,
+    ) -> Result<A::Value, HvError> {
         let started = self.service.trace.time(self.strand);
-        let result = self.slow_path(id, access);
+        let result = call(access);
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
@@ -295,14 +310,15 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         result.map_err(Refusal::error)
     }
 
-    /// The whole contract, check by check.
-    fn slow_path<A: Access>(&self, id: u64, access: A) -> Result<A::Value, Refusal> {
+    /// The contract, check by check, for a guest that has negotiated this version.
+    fn slow_path<A: Access>(
+        &self,
+        id: u64,
+        access: A,
+        version: NegotiatedVersion,
+    ) -> Result<A::Value, Refusal> {
         let Self { service, guest, .. } = *self;
-        let access_now = guest.access();
-        let (version, grant) = (access_now.version(), access_now.grant());
-        if version == NegotiatedVersion::NONE {
-            return Err(Refusal::BadTrap);
-        }
+        let grant = guest.access().grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
             || !service.machine.has_register(register)

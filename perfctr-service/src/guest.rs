@@ -1,8 +1,8 @@
 //! What the service knows of a guest.
 
 use guest_abi::{Kind, PerfReg, Version};
-use hv_core::NegotiatedVersion;
 use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
 
 use crate::access::AccessWord;
@@ -21,7 +21,7 @@ const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
 /// before the operator comes, or a step of the operator's.
 const TRIES: usize = 64;
 
-/// A guest: what it has negotiated, and what it may do.
+/// A guest: what it may do.
 ///
 /// # Why no one gains what is being taken away
 /// All that a call looks at is one word. It is derived from other things: which units are out of service, whether hubs are
@@ -30,7 +30,7 @@ const TRIES: usize = 64;
 /// is still the same. If a change crosses this, its count is in between, and the exchange fails.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    /// What it has negotiated, which rights it holds, and the [fast path](AccessWord::FAST) of that.
+    /// Which rights it holds, and the [fast path](AccessWord::FAST) of that in the version that it has negotiated.
     access: AtomicU64,
     /// It was reset while a hub was out of service, and sees none of them until its next reset.
     hubs_hidden: AtomicBool,
@@ -65,7 +65,7 @@ impl Guest {
         }
     }
 
-    /// What it may do now: the fast path of every call. Nothing if it has not negotiated.
+    /// Returns what it may do now. The fast path is empty if it has not negotiated.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(Ordering::Relaxed))
@@ -98,30 +98,37 @@ impl Guest {
         }
     }
 
-    /// The guest has negotiated this version.
-    pub(crate) fn negotiate(&self, version: NegotiatedVersion, machine: Machine, out: &UnitSet) {
-        for _ in 0..TRIES {
-            let old = self.load();
-            let new = self.with_fast(old.with_version(version), machine, out);
-            match self.exchange(old, new) {
-                Ok(()) => return,
-                // Another strand has negotiated, as if right behind this one; or the guest is being reset.
-                Err(now) if now.version() != old.version() => return,
-                Err(_) => {}
-            }
+    /// The guest has negotiated: opens the fast path of what it may do in the version of now.
+    ///
+    /// Several strands can be here at once. Each has stored its version before it loads the word, and reads the version
+    /// after that. So the exchange that comes last is made with the version that was stored last: of one with an older
+    /// version, the word was loaded before the newer version's exchange, and its own fails.
+    pub(crate) fn version_changed(&self, version: &Negotiated, machine: Machine, out: &UnitSet) {
+        let opened = self.derive(machine, out, |word| word.with_version(version.get()));
+        if !opened {
+            // The slow path, which does not depend on the word's version, serves the guest until it negotiates again.
+            self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
         }
     }
 
     /// Opens the fast path of all that the guest may do. Where this does not succeed it costs time only.
     pub(crate) fn refresh(&self, machine: Machine, out: &UnitSet) {
-        for _ in 0..TRIES {
+        self.derive(machine, out, |word| word);
+    }
+
+    /// Changes the word, and derives the fast path from what it is then. Returns `false`, and has changed nothing, if others
+    /// change the word all the time.
+    fn derive(
+        &self,
+        machine: Machine,
+        out: &UnitSet,
+        change: impl Fn(AccessWord) -> AccessWord,
+    ) -> bool {
+        (0..TRIES).any(|_| {
             let old = self.load();
-            let new = self.with_fast(old, machine, out);
-            let changed = new.bits().wrapping_add(AccessWord::CHANGE.bits());
-            if new == old || self.exchange(old, AccessWord::from_bits(changed)).is_ok() {
-                return;
-            }
-        }
+            let new = self.with_fast(change(old), machine, out);
+            self.exchange(old, new)
+        })
     }
 
     /// Its calls are recorded from now on, or are not. If they are not, a [`refresh`](Self::refresh) is to follow.
@@ -152,21 +159,18 @@ impl Guest {
             if !may() {
                 return false;
             }
-            let new = old.or(AccessWord::of_grant(grant));
-            let changed = new.bits().wrapping_add(AccessWord::CHANGE.bits());
-            if self.exchange(old, AccessWord::from_bits(changed)).is_ok() {
+            if self.exchange(old, old.or(AccessWord::of_grant(grant))) {
                 return true;
             }
         }
         false
     }
 
-    /// The guest starts again: it has negotiated nothing and holds no right. Hubs are all or nothing: an illumos kernel
-    /// crashes on a GPD or ASU without LPU.
+    /// The guest starts again, and holds no right. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without
+    /// LPU.
     pub(crate) fn reset(&self, out: &UnitSet) {
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
         self.start();
-        self.withdraw(AccessWord::VERSION);
     }
 
     /// It holds no right until all that it could use is clear.
@@ -190,11 +194,12 @@ impl Guest {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    fn exchange(&self, old: AccessWord, new: AccessWord) -> Result<(), AccessWord> {
+    /// Exchanges the word if it is still the old one, and counts the change.
+    fn exchange(&self, old: AccessWord, new: AccessWord) -> bool {
+        let counted = new.bits().wrapping_add(AccessWord::CHANGE.bits());
         self.access
-            .compare_exchange(old.bits(), new.bits(), Ordering::SeqCst, Ordering::SeqCst)
-            .map(|_| ())
-            .map_err(AccessWord::from_bits)
+            .compare_exchange(old.bits(), counted, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
     }
 
     fn change(&self) {
@@ -250,7 +255,7 @@ mod tests {
             grant: Grant::ALL,
             compatible: false,
         });
-        guest.negotiate(V1_1, machine, &UnitSet::default());
+        guest.version_changed(&Negotiated::new(V1_1), machine, &UnitSet::default());
         let before = guest.access().bits();
         guest.withdraw(AccessWord::NOTHING);
         assert_eq!(guest.access().bits(), before + (1 << 32));
@@ -277,7 +282,7 @@ mod tests {
             let negotiator = scope.spawn(|| {
                 while !done.load(Ordering::SeqCst) {
                     for version in [V1_1, NegotiatedVersion::NONE] {
-                        guest.negotiate(version, machine, &out);
+                        guest.version_changed(&Negotiated::new(version), machine, &out);
                         assert_eq!(guest.access().version(), version);
                     }
                 }
@@ -302,7 +307,7 @@ mod tests {
             }
             done.store(true, Ordering::SeqCst);
         });
-        guest.negotiate(V1_1, machine, &out);
+        guest.version_changed(&Negotiated::new(V1_1), machine, &out);
         assert!(guest.access().register(2) && guest.access().ht());
     }
 }

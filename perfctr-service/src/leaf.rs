@@ -97,7 +97,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         if self.service.trace.is_on() {
             return None;
         }
-        let (class, refusal) = match (self.guest.access().version(), Class::of(id)) {
+        let (class, refusal) = match (self.version.get(), Class::of(id)) {
             (NegotiatedVersion::NONE, class) => (class, Refusal::BadTrap),
             (_, Class::Invalid) => (Class::Invalid, Refusal::Invalid),
             _ => return None,

@@ -3,7 +3,7 @@
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
 use hv_core::trace::{Off, Trace};
-use hv_core::{Caller, Context, GuestId, NegotiatedVersion, Reply, Service};
+use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
 use crate::arbitration::{HubGate, Token};
@@ -161,13 +161,18 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, T> {
     const GROUP: ApiGroup = ApiGroup::VFALLS;
     const VERSIONS: &'static [Version] = VERSIONS;
+    const FUNCTIONS: &'static [u64] = &[VFALLS_GET_PERFREG, VFALLS_SET_PERFREG];
 
     type Context<'a>
         = PerfCounterContext<'a, B, R, T>
     where
         Self: 'a;
 
-    fn context(&self, caller: Caller) -> PerfCounterContext<'_, B, R, T> {
+    fn context<'a>(
+        &'a self,
+        caller: Caller,
+        version: &'a Negotiated,
+    ) -> PerfCounterContext<'a, B, R, T> {
         let strand = &self.strands[caller.strand.index()];
         PerfCounterContext {
             service: self,
@@ -179,16 +184,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
             strand: caller.strand,
             token: caller.strand.into(),
             node: strand.node,
+            version,
         }
     }
 
-    fn negotiated(&self, guest: GuestId) -> NegotiatedVersion {
-        self.guests[guest.index()].access().version()
-    }
-
-    fn negotiate(&self, guest: GuestId, version: NegotiatedVersion) {
+    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
         self.guest(guest)
-            .negotiate(version, self.machine, &self.units.out);
+            .version_changed(version, self.machine, &self.units.out);
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {
@@ -209,6 +211,7 @@ pub struct PerfCounterContext<'a, B, R, T = Off> {
     pub(crate) strand: StrandId,
     pub(crate) token: Token,
     pub(crate) node: Node,
+    pub(crate) version: &'a Negotiated,
 }
 
 impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B, R, T> {
@@ -225,11 +228,26 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B,
         }
     }
 
-    fn slow_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
         match function {
-            VFALLS_GET_PERFREG => Some(self.get(registers.o0).map(Reply::Value)),
-            VFALLS_SET_PERFREG => Some(self.set(registers.o0, registers.o1).map(|()| Reply::Done)),
-            _ => None,
+            VFALLS_GET_PERFREG => self.get(registers.o0, version).map(Reply::Value),
+            VFALLS_SET_PERFREG => self
+                .set(registers.o0, registers.o1, version)
+                .map(|()| Reply::Done),
+            _ => Err(HvError::BadTrap),
+        }
+    }
+
+    fn not_negotiated(&self, function: u64, registers: &Registers) {
+        match function {
+            VFALLS_GET_PERFREG => self.get_not_negotiated(registers.o0),
+            VFALLS_SET_PERFREG => self.set_not_negotiated(registers.o0, registers.o1),
+            _ => {}
         }
     }
 }

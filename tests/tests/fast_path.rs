@@ -1,7 +1,7 @@
 //! Calls that are answered by one look at a word, and those that are not: only how fast they are depends on it.
 
 use guest_abi::HvError;
-use hv_core::{Caller, NegotiatedVersion, Service};
+use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
 use perfctr_service::{Grant, GuestConfig, PerfCounterService};
 use platform::{Machine, Model};
 use tests::board::Board;
@@ -23,10 +23,12 @@ fn whatever_a_guest_may_use_is_common() {
     };
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let service = PerfCounterService::new(machine, &board, &board, &[guest]).unwrap();
-    let context = service.context(Caller {
+    let caller = Caller {
         guest: guest_id(0),
         strand: strand(5),
-    });
+    };
+    let version = Negotiated::new(NegotiatedVersion::new(2));
+    let context = service.context(caller, &version);
     for id in 0..92 {
         assert_eq!(context.get_fast(id), None, "PerfReg {id}, not negotiated");
         assert_eq!(
@@ -35,7 +37,7 @@ fn whatever_a_guest_may_use_is_common() {
             "PerfReg {id}, not negotiated"
         );
     }
-    service.negotiate(guest_id(0), NegotiatedVersion::new(2));
+    service.version_changed(guest_id(0), &version);
     for id in ids() {
         assert_eq!(context.get_fast(id), Some(Ok(0)), "PerfReg {id}");
         assert_eq!(context.set_fast(id, 1), Some(Ok(())), "PerfReg {id}");

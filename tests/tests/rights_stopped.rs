@@ -8,13 +8,15 @@ use std::thread;
 
 use guest_abi::{HvError, Node, StrandId};
 use hv_core::trace::{Event, Trace};
-use hv_core::{Caller, NegotiatedVersion, Service};
+use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
 use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService, StrandRight};
 use platform::{Machine, Model, StrandRegisters};
 use tests::board::Board;
 use tests::machine::{guest_id, strand};
 use tests::oracle::{self, Cell};
 
+/// The second version of the group.
+const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
 const NONE: Grant = Grant::NONE;
 const GLOBAL: Grant = Grant {
     strand: StrandRight::None,
@@ -172,19 +174,21 @@ impl System {
 
     fn negotiates(self, guest: usize) {
         self.service
-            .negotiate(guest_id(guest), NegotiatedVersion::new(2));
+            .version_changed(guest_id(guest), &Negotiated::new(V1_1));
     }
 
     fn get(self, guest: usize, number: u16, id: u64) -> Result<u64, HvError> {
         let (guest, strand) = (guest_id(guest), strand(number));
-        self.service.context(Caller { guest, strand }).get(id)
+        let version = Negotiated::new(V1_1);
+        let context = self.service.context(Caller { guest, strand }, &version);
+        context.get(id, V1_1)
     }
 
     fn set(self, guest: usize, number: u16, id: u64, value: u64) -> Result<(), HvError> {
         let (guest, strand) = (guest_id(guest), strand(number));
-        self.service
-            .context(Caller { guest, strand })
-            .set(id, value)
+        let version = Negotiated::new(V1_1);
+        let context = self.service.context(Caller { guest, strand }, &version);
+        context.set(id, value, V1_1)
     }
 
     /// The operator, on a strand, grants a guest this, and the others what they have or, if it is `global`, not that.

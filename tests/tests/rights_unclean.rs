@@ -3,7 +3,7 @@
 use std::thread;
 
 use guest_abi::{Hub, HvError, StrandId};
-use hv_core::{Caller, NegotiatedVersion, Service};
+use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
 use perfctr_service::{
     BUSY_LIMIT_TICKS, Grant, Grants, GuestConfig, PerfCounterService, StrandRight, Unit,
 };
@@ -147,10 +147,16 @@ fn what_is_no_hub_and_says_it_is_busy_is_faulty() {
             let machine = Machine::new(Model::Batoka, 1).unwrap();
             let service = PerfCounterService::new(machine, bus, board, &guests).unwrap();
             if by_a_call {
-                service.negotiate(guest_id(0), NegotiatedVersion::new(2));
+                let version = NegotiatedVersion::new(2);
+                let negotiated = Negotiated::new(version);
+                service.version_changed(guest_id(0), &negotiated);
                 let (guest, strand) = (guest_id(0), strand(0));
-                let context = service.context(Caller { guest, strand });
-                assert_eq!(context.set(id, 1), Err(HvError::NotSupported), "{cell:?}");
+                let context = service.context(Caller { guest, strand }, &negotiated);
+                assert_eq!(
+                    context.set(id, 1, version),
+                    Err(HvError::NotSupported),
+                    "{cell:?}"
+                );
             } else {
                 let mut grants = Grants::none(2);
                 grants.set(guest_id(1), GLOBAL).unwrap();
