@@ -4,6 +4,7 @@ use core::fmt;
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
+use static_assertions::assert_impl_all;
 
 use super::{Machine, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -54,6 +55,8 @@ pub struct Timekeeper<S, const N: usize> {
     epoch: AtomicU32,
     changing: AtomicBool,
 }
+
+assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
 /// A source that was usable when the timekeeper was created.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! The interface by which the hypervisor and its services record events.
 
 use guest_abi::{Clock, StrandId};
+use static_assertions::assert_impl_all;
 
 use super::event::Event;
-use super::layout::Layout;
+use super::layout::{Clock27, Layout};
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
@@ -93,6 +94,8 @@ pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     rings: &'a [Ring<L, PACKETS, WORDS>],
     missed: AtomicU64,
 }
+
+assert_impl_all!(Tracer<'_, (), Clock27, 2, 4>: Send, Sync);
 
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
     /// Returns a tracer that is off. `rings` are indexed by the number of the strand.

@@ -25,12 +25,16 @@ pub struct Property<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// An arc to a node.
+    #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
     /// A number.
+    #[doc(alias = "MDET_PROP_VAL")]
     Number(u64),
     /// A string, without the terminating NUL.
+    #[doc(alias = "MDET_PROP_STR")]
     String(&'a str),
     /// Bytes.
+    #[doc(alias = "MDET_PROP_DAT")]
     Data(&'a [u8]),
 }
 

@@ -81,12 +81,12 @@ impl UnitMode for R10000Mode {
 /// KSU of the Status register: the mode of a processor at neither exception nor error level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ksu {
-    /// 0.
+    /// 0: kernel mode.
     #[default]
     Kernel,
-    /// 1.
+    /// 1: supervisor mode.
     Supervisor,
-    /// 2.
+    /// 2: user mode.
     User,
 }
 
