@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource, Description};
 use hv_core::time::{
-    Candidate, Fault, Finding, Limits, Machine, Reason, Timekeeper, Verdict, Watchdog,
+    Candidate, Environment, Fault, Finding, Limits, Reason, Timekeeper, Verdict, Watchdog,
 };
 use platform::AccessError;
 use platform::models::{PtimerEngine, TickCounters};
@@ -19,7 +19,7 @@ const STICK_HZ: u32 = 1_000_000_000;
 const NPT: u64 = 1 << 63;
 
 /// A T5440 whose strands idle, under power management.
-const MACHINE: Machine = Machine {
+const ENVIRONMENT: Environment = Environment {
     strands: 256,
     idles: true,
     rate_changes: true,
@@ -127,7 +127,7 @@ fn verdicts_of_a_machine() {
     ] {
         let verdicts = hardware.candidates(alignment).map(|candidate| {
             let description = candidate.source.map(|source| source.describe());
-            Verdict::of(description.as_ref(), &MACHINE, candidate.operator)
+            Verdict::of(description.as_ref(), &ENVIRONMENT, candidate.operator)
         });
         assert_eq!(verdicts, expected, "{alignment:?}");
     }
@@ -137,7 +137,7 @@ fn verdicts_of_a_machine() {
 fn strands_that_are_apart_leave_the_timer() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Unknown);
-    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 2);
     let clocks = [0, 255].map(|number| keeper.clock(strand(number)));
     let begun = hardware.ticks.now();
@@ -155,7 +155,7 @@ fn strands_that_are_apart_leave_the_timer() {
 fn npt_comes_and_goes_unnoticed() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 0);
     let clock = keeper.clock(strand(9));
     let mut last = clock.ticks();
@@ -184,7 +184,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         let hardware = Hardware::new();
         hardware.pass(SECOND);
         let candidates = hardware.candidates(Alignment::Aligned);
-        let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+        let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
         let clock = keeper.clock(strand(5));
         let mut watchdog = Watchdog::new(Limits::default());
         assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Begun);
@@ -219,7 +219,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
 fn a_timer_that_hangs_is_no_bad_stick() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &MACHINE, strand(0)).unwrap();
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
     hardware.write(Register::Denominator, 0xffff).unwrap();

@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
 use static_assertions::assert_impl_all;
 
-use super::{Machine, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
+use super::{Environment, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A source that a [`Timekeeper`] may choose.
@@ -77,10 +77,10 @@ struct Epoch {
 }
 
 impl<S: ClockSource> Tracked<S> {
-    fn new(candidate: Candidate<S>, machine: &Machine, strand: StrandId) -> Option<Self> {
+    fn new(candidate: Candidate<S>, environment: &Environment, strand: StrandId) -> Option<Self> {
         let source = candidate.source?;
         let description = source.describe();
-        let verdict = Verdict::of(Some(&description), machine, candidate.operator);
+        let verdict = Verdict::of(Some(&description), environment, candidate.operator);
         if !verdict.is_usable() {
             return None;
         }
@@ -140,11 +140,11 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// No candidate is usable.
     pub fn new(
         candidates: [Candidate<S>; N],
-        machine: &Machine,
+        environment: &Environment,
         strand: StrandId,
     ) -> Result<Self, NoUsableClock> {
         let keeper = Self {
-            sources: candidates.map(|candidate| Tracked::new(candidate, machine, strand)),
+            sources: candidates.map(|candidate| Tracked::new(candidate, environment, strand)),
             epochs: [const { Epoch::new() }; N],
             epoch: AtomicU32::new(0),
             changing: AtomicBool::new(false),

@@ -12,7 +12,7 @@
 //! ```
 //! use guest_abi::StrandId;
 //! use guest_abi::clock::{Clock, ClockSource, Description, Hazards, Scope, Width};
-//! use hv_core::time::{Candidate, Finding, Limits, Machine, Timekeeper, Watchdog};
+//! use hv_core::time::{Candidate, Environment, Finding, Limits, Timekeeper, Watchdog};
 //! # use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! /// In an image this reads a register.
@@ -38,10 +38,10 @@
 //!     }
 //! }
 //!
-//! let machine = Machine { strands: 256, idles: true, rate_changes: false, poll: 500_000_000 };
+//! let environment = Environment { strands: 256, idles: true, rate_changes: false, poll: 500_000_000 };
 //! let strand = StrandId::new(70).unwrap();
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
-//! let keeper = Timekeeper::new(candidates, &machine, strand).unwrap();
+//! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
 //!
 //! // Each strand reads a clock of its own.
 //! let clock = keeper.clock(strand);
@@ -65,7 +65,7 @@ mod watchdog;
 mod wrap;
 
 pub use keeper::{Candidate, NoUsableClock, Timekeeper};
-pub use safety::{Machine, Operator, Reason, Verdict, choose, longest_poll};
+pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};
 pub use scale::Scale;
 pub use strand::StrandClock;
 pub use watchdog::{Fault, Finding, Limits, Skipped, Watchdog};

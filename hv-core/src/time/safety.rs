@@ -8,7 +8,7 @@ use super::{Scale, Wrap};
 
 /// The properties of a machine and its hypervisor that can make a clock wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Environment {
     /// The number of strands that read the clock.
     pub strands: usize,
     /// `true` if idle strands may stop some of their counters.
@@ -82,14 +82,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the verdict on a source; `None` stands for one that the machine does not have.
-    pub fn of(source: Option<&Description>, machine: &Machine, operator: Operator) -> Self {
+    pub fn of(source: Option<&Description>, environment: &Environment, operator: Operator) -> Self {
         let Some(source) = source else {
             return Self::Unsafe(Reason::Absent);
         };
         if Scale::new(source.hz).is_none() {
             return Self::Unsafe(Reason::Frequency(source.hz));
         }
-        match (operator, check_hazards(source, machine)) {
+        match (operator, check_hazards(source, environment)) {
             (Operator::Disable, _) => Self::Unsafe(Reason::Disabled),
             (_, Ok(())) => Self::Safe,
             (Operator::Force, Err(reason)) => Self::Forced(reason),
@@ -104,22 +104,22 @@ impl Verdict {
 }
 
 /// Returns the first reason why a source is not safe on the machine.
-fn check_hazards(source: &Description, machine: &Machine) -> Result<(), Reason> {
+fn check_hazards(source: &Description, environment: &Environment) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {
         return Err(Reason::Tears);
     }
-    if source.scope == Scope::StrandUnsynchronised && machine.strands > 1 {
-        return Err(Reason::Unsynchronised(machine.strands));
+    if source.scope == Scope::StrandUnsynchronised && environment.strands > 1 {
+        return Err(Reason::Unsynchronised(environment.strands));
     }
-    if hazards.stops_when_idle && machine.idles {
+    if hazards.stops_when_idle && environment.idles {
         return Err(Reason::StopsWhenIdle);
     }
-    if hazards.rate_varies && machine.rate_changes {
+    if hazards.rate_varies && environment.rate_changes {
         return Err(Reason::RateVaries);
     }
     let poll = longest_poll(source);
-    if machine.poll > poll {
+    if environment.poll > poll {
         return Err(Reason::WrapsUnseen(poll));
     }
     Ok(())

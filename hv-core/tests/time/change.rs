@@ -8,7 +8,7 @@ use guest_abi::clock::{Clock, ClockSource, Description, Hazards, Scope, Width};
 use hv_core::time::{Candidate, Limits, NoUsableClock, Timekeeper, Watchdog};
 use proptest::prelude::*;
 
-use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
+use crate::world::{Counter, ENVIRONMENT, SECOND, World, keeper, strand};
 
 #[test]
 fn the_time_is_continuous_across_changes_of_source() {
@@ -201,8 +201,12 @@ fn threads_never_see_a_step_back() {
             rating,
             apart: round * 1000,
         });
-        let keeper =
-            Timekeeper::new(sources.each_ref().map(Candidate::new), &MACHINE, strand(0)).unwrap();
+        let keeper = Timekeeper::new(
+            sources.each_ref().map(Candidate::new),
+            &ENVIRONMENT,
+            strand(0),
+        )
+        .unwrap();
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             for number in 0..3 {

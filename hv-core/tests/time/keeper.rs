@@ -4,7 +4,7 @@ use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
 use proptest::prelude::*;
 
-use crate::world::{Counter, MACHINE, SECOND, World, keeper, strand};
+use crate::world::{Counter, ENVIRONMENT, SECOND, World, keeper, strand};
 
 #[test]
 fn the_best_safe_and_readable_source_is_chosen() {
@@ -18,12 +18,12 @@ fn the_best_safe_and_readable_source_is_chosen() {
         list[3].operator = operator;
         list
     };
-    let keeper = Timekeeper::new(list(Operator::Default), &MACHINE, strand(0)).unwrap();
+    let keeper = Timekeeper::new(list(Operator::Default), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 1);
     assert_eq!(keeper.verdict(0), Some((Verdict::Safe, true)));
     assert_eq!(keeper.verdict(2), None, "cannot be read");
     assert_eq!(keeper.verdict(3), None, "not safe");
-    let keeper = Timekeeper::new(list(Operator::Force), &MACHINE, strand(0)).unwrap();
+    let keeper = Timekeeper::new(list(Operator::Force), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 3);
     let forced = Verdict::Forced(Reason::Unsynchronised(3));
     assert_eq!(keeper.verdict(3), Some((forced, true)));
@@ -32,9 +32,9 @@ fn the_best_safe_and_readable_source_is_chosen() {
         source: None,
         operator: Operator::Force,
     };
-    let none = Timekeeper::new([absent, Candidate::new(&dead)], &MACHINE, strand(0));
+    let none = Timekeeper::new([absent, Candidate::new(&dead)], &ENVIRONMENT, strand(0));
     assert_eq!(none.err(), Some(NoUsableClock));
-    let none = Timekeeper::<&Counter, 0>::new([], &MACHINE, strand(0));
+    let none = Timekeeper::<&Counter, 0>::new([], &ENVIRONMENT, strand(0));
     assert_eq!(none.err(), Some(NoUsableClock));
 }
 
@@ -116,8 +116,8 @@ proptest! {
         let counter = Counter::new(&world, width, hz, 1);
         counter.cost.set(0);
         counter.set(start);
-        let machine = hv_core::time::Machine { poll: 0, ..MACHINE };
-        let keeper = Timekeeper::new([Candidate::new(&counter)], &machine, strand(0)).unwrap();
+        let environment = hv_core::time::Environment { poll: 0, ..ENVIRONMENT };
+        let keeper = Timekeeper::new([Candidate::new(&counter)], &environment, strand(0)).unwrap();
         let clock = keeper.clock(strand(0));
         // A hundred years, or until the count exceeds 63 bits.
         let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);

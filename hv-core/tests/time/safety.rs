@@ -1,7 +1,7 @@
 //! Verdicts on sources, and the choice of the best.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
-use hv_core::time::{Machine, Operator, Reason, Verdict, choose, longest_poll};
+use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll};
 
 const SAFE: Description = Description {
     name: "a source",
@@ -18,22 +18,22 @@ const SAFE: Description = Description {
 };
 
 /// A machine with every property that makes a source unsafe.
-const BAD: Machine = Machine {
+const BAD: Environment = Environment {
     strands: 256,
     idles: true,
     rate_changes: true,
     poll: 1_000_000_000,
 };
 
-const GOOD: Machine = Machine {
+const GOOD: Environment = Environment {
     strands: 1,
     idles: false,
     rate_changes: false,
     poll: 1_000_000_000,
 };
 
-fn judge(source: Description, machine: Machine) -> Verdict {
-    Verdict::of(Some(&source), &machine, Operator::Default)
+fn judge(source: Description, environment: Environment) -> Verdict {
+    Verdict::of(Some(&source), &environment, Operator::Default)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn each_hazard_on_a_good_and_a_bad_machine() {
     let with = |change: &dyn Fn(&mut Description)| {
         let mut source = SAFE;
         change(&mut source);
-        [GOOD, BAD].map(|machine| judge(source, machine))
+        [GOOD, BAD].map(|environment| judge(source, environment))
     };
     assert_eq!(with(&|_| {}), [Safe, Safe]);
     assert_eq!(with(&|source| source.scope = Scope::Strand), [Safe, Safe]);
@@ -82,24 +82,27 @@ fn a_hazard_needs_the_property_of_the_machine() {
         ..SAFE
     };
     assert_eq!(judge(all, GOOD), Verdict::Safe);
-    for (machine, reason) in [
-        (Machine { strands: 2, ..GOOD }, Reason::Unsynchronised(2)),
+    for (environment, reason) in [
         (
-            Machine {
+            Environment { strands: 2, ..GOOD },
+            Reason::Unsynchronised(2),
+        ),
+        (
+            Environment {
                 idles: true,
                 ..GOOD
             },
             Reason::StopsWhenIdle,
         ),
         (
-            Machine {
+            Environment {
                 rate_changes: true,
                 ..GOOD
             },
             Reason::RateVaries,
         ),
     ] {
-        assert_eq!(judge(all, machine), Verdict::Unsafe(reason));
+        assert_eq!(judge(all, environment), Verdict::Unsafe(reason));
     }
 }
 
@@ -113,8 +116,8 @@ fn a_narrow_counter_must_be_polled_often_enough() {
     };
     let poll = longest_poll(&timer);
     assert!((1_171_742_217..=1_171_742_218).contains(&poll), "{poll}");
-    assert_eq!(judge(timer, Machine { poll, ..GOOD }), Verdict::Safe);
-    let late = Machine {
+    assert_eq!(judge(timer, Environment { poll, ..GOOD }), Verdict::Safe);
+    let late = Environment {
         poll: poll + 1,
         ..GOOD
     };

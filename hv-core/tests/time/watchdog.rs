@@ -4,7 +4,7 @@ use guest_abi::clock::Clock;
 use hv_core::time::{Candidate, Fault, Finding, Limits, Skipped, Timekeeper, Watchdog};
 use proptest::prelude::*;
 
-use crate::world::{Counter, MACHINE, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
+use crate::world::{Counter, ENVIRONMENT, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
 
 const HALF: u64 = SECOND / 2;
 
@@ -371,7 +371,7 @@ proptest! {
         let world = World::default();
         let counters = counters::<3>(&world);
         let sources = counters.each_ref().map(Candidate::new);
-        let keeper = Timekeeper::new(sources, &MACHINE, strand(0)).unwrap();
+        let keeper = Timekeeper::new(sources, &ENVIRONMENT, strand(0)).unwrap();
         let mut watchdog = watchdog();
         for (chosen, reference, pause) in costs {
             counters[0].cost.set(chosen);

@@ -4,13 +4,13 @@ use std::cell::Cell;
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
-use hv_core::time::{Candidate, Machine, Timekeeper};
+use hv_core::time::{Candidate, Environment, Timekeeper};
 
 pub(crate) const MICROSECOND: u64 = 1000;
 pub(crate) const MILLISECOND: u64 = 1000 * MICROSECOND;
 pub(crate) const SECOND: u64 = 1000 * MILLISECOND;
 
-pub(crate) const MACHINE: Machine = Machine {
+pub(crate) const ENVIRONMENT: Environment = Environment {
     strands: 3,
     idles: true,
     rate_changes: true,
@@ -143,5 +143,5 @@ impl ClockSource for Counter<'_> {
 pub(crate) fn keeper<'a, const N: usize>(
     counters: [&'a Counter<'a>; N],
 ) -> Timekeeper<&'a Counter<'a>, N> {
-    Timekeeper::new(counters.map(Candidate::new), &MACHINE, strand(0)).unwrap()
+    Timekeeper::new(counters.map(Candidate::new), &ENVIRONMENT, strand(0)).unwrap()
 }

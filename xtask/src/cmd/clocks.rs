@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
-use hv_core::time::{Candidate, Finding, Limits, Machine, Operator, Timekeeper, Verdict, Watchdog};
+use hv_core::time::{
+    Candidate, Environment, Finding, Limits, Operator, Timekeeper, Verdict, Watchdog,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -152,7 +154,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
     let processors = Processors::here();
     let clocks = find(&processors, &progress)?;
 
-    let machine = Machine {
+    let environment = Environment {
         strands: processors.count,
         // Nothing is known of that, so the worst.
         idles: true,
@@ -172,9 +174,9 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
     let strand = StrandId::new(0).context("a strand")?;
     let verdicts = candidates.map(|candidate| {
         let description = candidate.source.map(|clock| clock.describe());
-        Verdict::of(description.as_ref(), &machine, candidate.operator)
+        Verdict::of(description.as_ref(), &environment, candidate.operator)
     });
-    let keeper = Keeper::new(candidates, &machine, strand).ok();
+    let keeper = Keeper::new(candidates, &environment, strand).ok();
 
     let mut rows = Vec::new();
     for name in Name::ALL {
