@@ -9,7 +9,7 @@ use hv_core::time::{
 };
 use platform::AccessError;
 use platform::models::{PtimerEngine, TickCounters};
-use platform::ptimer::{Access, Input, NANOSECONDS, Ptimer, Register};
+use platform::ptimer::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
 use platform::ticks::{Alignment, Stick, Tick};
 
 const SECOND: u64 = 1_000_000_000;
@@ -86,7 +86,7 @@ impl ClockSource for Source<'_> {
 }
 
 /// An access to the timer takes 400 ns.
-impl Access for Hardware {
+impl PtimerRegisters for Hardware {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         self.pass(400);
         self.timer.borrow_mut().read(register, self.ticks.now())

@@ -7,7 +7,7 @@
 use guest_abi::guest::Widened;
 use heapless::Vec;
 
-use super::{Access, COUNTER_BITS, Ptimer, PtimerError, Register, STEP};
+use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
 
 /// The only bit of INTR and INTR_EN.
 const ALARM: u32 = 1;
@@ -54,7 +54,7 @@ pub enum ScheduleError<T> {
     Timer(PtimerError),
 }
 
-impl<A: Access, T, const N: usize> Alarms<A, T, N> {
+impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// Enables the interrupt of the timer, and returns an empty list of deadlines.
     ///
     /// # Errors

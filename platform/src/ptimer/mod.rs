@@ -9,8 +9,8 @@
 //! - [`Ptimer`]: reads and sets the time.
 //! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
 //!
-//! The driver accesses the device through the trait [`Access`], and not through [`Bus`](crate::Bus): the registers have
-//! 32 bits, and the implementation of `Access` knows where the register block is.
+//! The driver accesses the device through the trait [`PtimerRegisters`], and not through [`Bus`](crate::Bus): the
+//! registers have 32 bits, and the implementation of the trait knows where the register block is.
 
 mod alarms;
 mod ratio;
@@ -120,8 +120,8 @@ pub enum Input {
     },
 }
 
-/// Access to the registers of the device.
-pub trait Access {
+/// The registers of the device.
+pub trait PtimerRegisters {
     /// Reads a register.
     fn read(&self, register: Register) -> Result<u32, AccessError>;
 
@@ -129,7 +129,7 @@ pub trait Access {
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError>;
 }
 
-impl<A: Access + ?Sized> Access for &A {
+impl<A: PtimerRegisters + ?Sized> PtimerRegisters for &A {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         (**self).read(register)
     }

@@ -5,7 +5,7 @@ use core::fmt;
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-use super::{Access, COUNTER_BITS, Input, RatioError, Register, STEP, Setting};
+use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
 /// The largest number of attempts to read two halves of the time that belong together. TIME_1 changes once in 2^27
@@ -68,7 +68,7 @@ pub struct Ptimer<A> {
     pub(super) hz: u32,
 }
 
-impl<A: Access> Ptimer<A> {
+impl<A: PtimerRegisters> Ptimer<A> {
     /// Starts the counter at a rate in Hz, or at the nearest rate that the device reaches. Does not change the time.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl<A: Access> Ptimer<A> {
 }
 
 /// As a clock source, the timer shows the 56 bits of its counter: the time divided by [`STEP`].
-impl<A: Access> ClockSource for Ptimer<A> {
+impl<A: PtimerRegisters> ClockSource for Ptimer<A> {
     fn describe(&self) -> Description {
         Description {
             name: "PTIMER",

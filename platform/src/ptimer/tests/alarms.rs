@@ -2,7 +2,7 @@
 
 use super::Device;
 use crate::AccessError;
-use crate::ptimer::{Access, Alarms, PtimerError, Register, ScheduleError, When};
+use crate::ptimer::{Alarms, PtimerError, PtimerRegisters, Register, ScheduleError, When};
 
 type List<'a> = Alarms<&'a Device, u32, 4>;
 

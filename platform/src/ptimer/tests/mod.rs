@@ -5,7 +5,7 @@ extern crate std;
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;
 
-use super::{Access, Input, NANOSECONDS, Ptimer, Register};
+use super::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
 use crate::AccessError;
 use crate::models::PtimerEngine;
 
@@ -86,7 +86,7 @@ impl Device {
     }
 }
 
-impl Access for Device {
+impl PtimerRegisters for Device {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         let now = self.advance();
         self.engine.borrow_mut().read(register, now)

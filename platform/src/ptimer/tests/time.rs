@@ -7,7 +7,9 @@ use guest_abi::clock::ClockSource;
 
 use super::{CRYSTAL, Device};
 use crate::AccessError;
-use crate::ptimer::{Access, Input, NANOSECONDS, Ptimer, PtimerError, RatioError, Register};
+use crate::ptimer::{
+    Input, NANOSECONDS, Ptimer, PtimerError, PtimerRegisters, RatioError, Register,
+};
 
 #[test]
 fn starts_without_a_ratio_above_one() {
@@ -141,7 +143,7 @@ fn is_a_clock_source() {
 /// A device whose TIME_1 changes with every read.
 struct Torn(Cell<u32>);
 
-impl Access for Torn {
+impl PtimerRegisters for Torn {
     fn read(&self, _: Register) -> Result<u32, AccessError> {
         self.0.set(self.0.get() + 1);
         Ok(self.0.get())
