@@ -25,6 +25,18 @@ pub fn cargo() -> Command {
     command
 }
 
+/// Runs a command; what it prints is seen.
+///
+/// # Errors
+/// It cannot be run, or fails.
+pub fn passes(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.stdin(Stdio::null()).status();
+    let name = || format!("{} cannot be run", command.get_program().display());
+    let status = status.with_context(name)?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
 /// What the compiler of this workspace says of itself.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ pub mod header;
 pub mod machine;
 pub mod md;
 pub mod mutants;
+pub mod packages;
 pub mod profile;
 pub mod qemu;
 pub mod record;

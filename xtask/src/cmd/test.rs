@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
-use crate::cmd::cargo::{add_components, cargo};
+use crate::cmd::cargo::{add_components, cargo, passes};
+use crate::cmd::packages;
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::tools::{self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, SPARC_GCC, SPARC_LIBC, VALGRIND};
@@ -93,12 +94,8 @@ const STEPS: [Step; 11] = [
         run: recording,
     },
     Step {
-        name: "cargo package of the crates that are published",
-        run: || {
-            let mut package = vec!["package", "--quiet", "--locked", "--allow-dirty"];
-            package.extend(PUBLISHED.iter().flat_map(|name| ["--package", name]));
-            cargo_passes(&package, None)
-        },
+        name: "packages of the crates that are published, and what they are built from",
+        run: packages::check,
     },
     Step {
         name: "tests of the library crates on SPARC V9, big-endian, emulated",
@@ -110,9 +107,6 @@ const STEPS: [Step; 11] = [
         run: || own(&["qemu"]),
     },
 ];
-
-/// The crates that go to a registry.
-const PUBLISHED: [&str; 4] = ["guest-abi", "hv-core", "sun4v-platform", "perfctr-service"];
 
 /// Runs all steps.
 ///
@@ -152,13 +146,7 @@ fn cargo_passes(arguments: &[&str], flags: Option<(&str, &str)>) -> anyhow::Resu
         let before = env::var(name).unwrap_or_default();
         command.env(name, format!("{before} {flags}").trim());
     }
-    let status = command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .status()
-        .context("cargo cannot be run")?;
-    ensure!(status.success(), "{status}");
-    Ok(())
+    passes(command.args(arguments))
 }
 
 /// Looks for what the other steps and the tests need, and gets what is missing.
@@ -235,12 +223,7 @@ fn budgets() -> anyhow::Result<()> {
 
 /// Runs a command of this program; what it prints is seen.
 fn own(arguments: &[&str]) -> anyhow::Result<()> {
-    let status = Command::new(env::current_exe()?)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .status()?;
-    ensure!(status.success(), "{status}");
-    Ok(())
+    passes(Command::new(env::current_exe()?).args(arguments))
 }
 
 /// Records the first references of a program, and reads the recording.

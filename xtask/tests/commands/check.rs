@@ -30,6 +30,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
         valgrind.replace("COLLECTED", &collected.to_string()),
     );
     tool("sh", String::new());
+    tool("tar", format!("echo \"tar $*\" >> {log}"));
     for name in TOOLS.into_iter().filter(|name| *name != fails) {
         tool(&format!("bin/{name}"), "exit 1".into());
     }
@@ -50,6 +51,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     command
         .env("CARGO", cargo)
         .env("PATH", format!("{home}:{home}/bin"))
+        .env("CARGO_TARGET_DIR", place.path())
         .env("RUSTUP_HOME", place.path().join("rustup-home"))
         .env_remove("RUSTDOCFLAGS")
         .env_remove("RUSTFLAGS");
@@ -150,9 +152,17 @@ fn every_step_is_taken() {
         log[13].starts_with("valgrind ") && log[13].ends_with("-- sh -c exit"),
         "{log:?}"
     );
-    let package = "cargo package --quiet --locked --allow-dirty --package guest-abi --package hv-core \
-                   --package sun4v-platform --package perfctr-service []";
-    assert_eq!(log[14..], [package]);
+    let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
+                   --package sun4v-platform --package perfctr-service --package simulator []";
+    assert_eq!(log[14], package);
+    for unpacked in &log[15..20] {
+        assert!(unpacked.starts_with("tar -xzf "), "{log:?}");
+    }
+    assert!(
+        log[20].starts_with("cargo check --workspace --all-features "),
+        "{log:?}"
+    );
+    assert_eq!(log.len(), 21);
 }
 
 #[test]
