@@ -1,5 +1,7 @@
 //! Checks a description's bytes, and reads its elements.
 
+use bitfield_struct::bitfield;
+
 use super::error::{Defect, MdError};
 use super::node::{Node, Property, Value};
 
@@ -35,8 +37,18 @@ pub(super) enum Element<'a> {
     Property(Property<'a>),
 }
 
+/// The header, whose sizes are in bytes.
+#[bitfield(u128, order = Msb)]
+struct Header {
+    major: u16,
+    minor: u16,
+    nodes: u32,
+    names: u32,
+    data: u32,
+}
+
 /// The fields of an element.
-#[derive(Clone, Copy)]
+#[bitfield(u128, order = Msb)]
 struct Raw {
     tag: u8,
     name_length: u8,
@@ -46,15 +58,8 @@ struct Raw {
 }
 
 impl Raw {
-    const fn new(bytes: [u8; ELEMENT]) -> Self {
-        let bits = u128::from_be_bytes(bytes);
-        Self {
-            tag: (bits >> 120) as u8,
-            name_length: (bits >> 112) as u8,
-            reserved: (bits >> 96) as u16,
-            name_offset: (bits >> 64) as u32,
-            value: bits as u64,
-        }
+    const fn of(bytes: [u8; ELEMENT]) -> Self {
+        Self::from_bits(u128::from_be_bytes(bytes))
     }
 }
 
@@ -73,26 +78,25 @@ impl<'a> Md<'a> {
         let (header, rest) = bytes
             .split_first_chunk::<ELEMENT>()
             .ok_or(header_error(0, Defect::NoHeader))?;
-        let header = u128::from_be_bytes(*header);
-        let (major, minor) = ((header >> 112) as u16, (header >> 96) as u16);
-        if major != 1 {
-            return Err(header_error(0, Defect::Version(major, minor)));
+        let header = Header::from_bits(u128::from_be_bytes(*header));
+        if header.major() != 1 {
+            let version = Defect::Version(header.major(), header.minor());
+            return Err(header_error(0, version));
         }
-        let [nodes, names, data] = [(header >> 64) as u32, (header >> 32) as u32, header as u32];
-        if !(nodes as usize).is_multiple_of(ELEMENT) {
-            return Err(header_error(4, Defect::NodeBlockSize(nodes)));
+        if !(header.nodes() as usize).is_multiple_of(ELEMENT) {
+            return Err(header_error(4, Defect::NodeBlockSize(header.nodes())));
         }
         let block = |rest: &'a [u8], size: u32, field| {
             rest.split_at_checked(size as usize)
                 .ok_or(header_error(field, Defect::BlockSize(size)))
         };
-        let (node_block, rest) = block(rest, nodes, 4)?;
-        let (names, rest) = block(rest, names, 8)?;
-        let (data, _) = block(rest, data, 12)?;
+        let (node_block, rest) = block(rest, header.nodes(), 4)?;
+        let (names, rest) = block(rest, header.names(), 8)?;
+        let (data, _) = block(rest, header.data(), 12)?;
         let (elements, _) = node_block.as_chunks::<ELEMENT>();
         let elements = elements
             .iter()
-            .position(|element| Raw::new(*element).tag == tag::LIST_END)
+            .position(|element| Raw::of(*element).tag() == tag::LIST_END)
             .and_then(|end| elements.get(..end))
             .ok_or(header_error(4, Defect::NoListEnd))?;
         let md = Self {
@@ -166,20 +170,20 @@ impl<'a> Md<'a> {
         let Some(raw) = self.raw(index) else {
             return Ok(Element::Noop);
         };
-        match raw.tag {
+        match raw.tag() {
             tag::NOOP => return Ok(Element::Noop),
             tag::NODE_END => return Ok(Element::NodeEnd),
             tag::NODE | tag::ARC | tag::NUMBER | tag::STRING | tag::DATA => {}
             unknown => return Err(Defect::Tag(unknown)),
         }
-        if raw.reserved != 0 {
+        if raw.reserved() != 0 {
             return Err(Defect::Reserved);
         }
         let name = self.name(raw)?;
-        let value = match raw.tag {
-            tag::NODE => return Ok(Element::Node { next: raw.value }),
+        let value = match raw.tag() {
+            tag::NODE => return Ok(Element::Node { next: raw.value() }),
             tag::ARC => Value::Arc(self.target(raw)?),
-            tag::NUMBER => Value::Number(raw.value),
+            tag::NUMBER => Value::Number(raw.value()),
             tag::STRING => Value::String(self.string(raw)?),
             _ => Value::Data(self.data(raw)?),
         };
@@ -187,12 +191,12 @@ impl<'a> Md<'a> {
     }
 
     fn raw(self, index: usize) -> Option<Raw> {
-        self.elements.get(index).copied().map(Raw::new)
+        self.elements.get(index).copied().map(Raw::of)
     }
 
     fn name(self, raw: Raw) -> Result<&'a str, Defect> {
-        let length = u32::from(raw.name_length) + 1;
-        let name = part(self.names, raw.name_offset, length).ok_or(Defect::NameOutside)?;
+        let length = u32::from(raw.name_length()) + 1;
+        let name = part(self.names, raw.name_offset(), length).ok_or(Defect::NameOutside)?;
         let name = until_nul(name).ok_or(Defect::NameLength)?;
         core::str::from_utf8(name).map_err(|_| Defect::NameText)
     }
@@ -203,21 +207,21 @@ impl<'a> Md<'a> {
     }
 
     fn data(self, raw: Raw) -> Result<&'a [u8], Defect> {
-        let (length, offset) = ((raw.value >> 32) as u32, raw.value as u32);
+        let (length, offset) = ((raw.value() >> 32) as u32, raw.value() as u32);
         part(self.data, offset, length).ok_or(Defect::DataOutside)
     }
 
     fn target(self, raw: Raw) -> Result<Node<'a>, Defect> {
-        usize::try_from(raw.value)
+        usize::try_from(raw.value())
             .ok()
             .and_then(|index| self.node(index))
-            .ok_or(Defect::ArcTarget(raw.value))
+            .ok_or(Defect::ArcTarget(raw.value()))
     }
 
     /// Returns the node whose first element has this index; `None` if there is none.
     pub fn node(self, index: usize) -> Option<Node<'a>> {
         let raw = self.raw(index)?;
-        (raw.tag == tag::NODE).then_some(Node::new(self, index))
+        (raw.tag() == tag::NODE).then_some(Node::new(self, index))
     }
 
     /// Returns the name of the node whose first element has this index.

@@ -90,8 +90,8 @@ fn moves_write_and_read_the_registers() {
     execute(&mut unit, word("mtps", 4, 0), &mut general);
     execute(&mut unit, word("mtpc", 5, 0), &mut general);
     execute(&mut unit, word("mtpc", 4, 1), &mut general);
-    assert_eq!(unit.control(Pic0).value(), 0x1ff, "bits 31:9 stay 0");
-    assert_eq!(unit.control(Pic1).value(), 0);
+    assert_eq!(unit.control(Pic0).into_bits(), 0x1ff, "bits 31:9 stay 0");
+    assert_eq!(unit.control(Pic1).into_bits(), 0);
     assert_eq!(
         (unit.read(Pic0), unit.read(Pic1)),
         (0x7fff_fff0, 0xffff_ffff)

@@ -44,8 +44,8 @@ const USER: Status = Status {
 /// U, and both counters interrupt; counter 0 counts event `event0`, counter 1 `event1`.
 fn counting(event0: u32, event1: u32) -> R10000 {
     let mut unit = R10000::new();
-    unit.set_control(Pic0, Control::new(event0 << 5 | 0x18));
-    unit.set_control(Pic1, Control::new(event1 << 5 | 0x18));
+    unit.set_control(Pic0, Control::written(event0 << 5 | 0x18));
+    unit.set_control(Pic1, Control::written(event1 << 5 | 0x18));
     unit
 }
 
@@ -137,7 +137,7 @@ fn tlb_refills_count_within_the_handler_too() {
     let handler = Status { exl: true, ..USER };
     for (modes, expected) in [(0x8, 1), (0x1, 2), (0x9, 3), (0x6, 0)] {
         let mut unit = R10000::new();
-        unit.set_control(Pic1, Control::new(7 << 5 | modes));
+        unit.set_control(Pic1, Control::written(7 << 5 | modes));
         unit.step(USER, &Cycle::new().refill_tlb());
         unit.step(handler, &Cycle::new().refill_tlb().refill_tlb());
         assert_eq!(unit.read(Pic1), expected, "modes {modes:#x}");
@@ -199,7 +199,7 @@ fn ip7_is_compare_or_an_enabled_counter_with_bit_31() {
         let bit = |n: u32| case >> n & 1 != 0;
         let mut unit = R10000::new();
         for (counter, top, enabled) in [(Pic0, bit(0), bit(1)), (Pic1, bit(2), bit(3))] {
-            unit.set_control(counter, Control::new(u32::from(enabled) << 4));
+            unit.set_control(counter, Control::written(u32::from(enabled) << 4));
             unit.write(counter, if top { 0x8000_0000 } else { 0x7fff_ffff });
         }
         if bit(4) {
@@ -221,9 +221,9 @@ fn ip7_stays_up_until_bit_31_is_cleared() {
     unit.match_compare();
     unit.write_compare();
     assert!(unit.ip7(), "Compare clears its own part only");
-    unit.set_control(Pic0, Control::new(0x08));
+    unit.set_control(Pic0, Control::written(0x08));
     assert!(!unit.ip7(), "IE withdraws it");
-    unit.set_control(Pic0, Control::new(0x18));
+    unit.set_control(Pic0, Control::written(0x18));
     assert!(unit.ip7(), "bit 31 is still set");
     unit.write(Pic0, 0x8000_0000);
     assert!(unit.ip7());

@@ -38,14 +38,14 @@ fn every_control_value_in_every_state() {
                     };
                     for (counter, other, first) in [(Pic0, Pic1, 1), (Pic1, Pic0, 101)] {
                         let mut unit = R10000::new();
-                        unit.set_control(counter, Control::new(value | reserved));
+                        unit.set_control(counter, Control::written(value | reserved));
                         unit.step(Status { ksu, exl, erl }, &cycle);
                         let expected = if enabled { first + event } else { 0 };
                         let case = format!("{counter:?} {value:#x} {ksu:?} EXL {exl} ERL {erl}");
                         assert_eq!(unit.read(counter), expected, "{case}");
                         assert_eq!(unit.read(other), 0, "{case}");
-                        assert_eq!(unit.control(counter).value(), value, "{case}");
-                        assert_eq!(unit.control(other).value(), 0, "{case}");
+                        assert_eq!(unit.control(counter).into_bits(), value, "{case}");
+                        assert_eq!(unit.control(other).into_bits(), 0, "{case}");
                         cases += 1;
                     }
                 }
@@ -66,7 +66,7 @@ fn every_control_value_interrupts_by_its_ie() {
             (Counter::Pic1, 0xffff_ffff),
         ] {
             let mut unit = R10000::new();
-            unit.set_control(counter, Control::new(value));
+            unit.set_control(counter, Control::written(value));
             unit.write(counter, count);
             let expected = value & 0x10 != 0 && count >= 0x8000_0000;
             assert_eq!(unit.ip7(), expected, "{counter:?} {value:#x} {count:#x}");
@@ -95,8 +95,8 @@ fn every_pair_of_control_values() {
     for value0 in 0..512 {
         for value1 in 0..512 {
             let mut unit = R10000::new();
-            unit.set_control(Pic0, Control::new(value0));
-            unit.set_control(Pic1, Control::new(value1));
+            unit.set_control(Pic0, Control::written(value0));
+            unit.set_control(Pic1, Control::written(value1));
             unit.step(user, &cycle);
             let read = (unit.read(Pic0), unit.read(Pic1));
             assert_eq!(read, (counts(value0, 1), counts(value1, 101)));

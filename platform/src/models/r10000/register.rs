@@ -1,59 +1,47 @@
 //! The control registers, and the bits of the Status register that affect counting.
 
+use bitfield_struct::bitfield;
 use guest_abi::sampling::{ModeSet, UnitMode};
 
 /// The value of a control register: bits 8:0. The others are reserved and 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Control(u16);
+#[bitfield(u32)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct Control {
+    /// U, S, K and EXL, bits 3:0: the modes in which the counter counts.
+    #[bits(4)]
+    modes: u8,
+    /// IE, bit 4: if set, bit 31 of the counter asserts IP\[7\].
+    pub interrupt: bool,
+    /// The number of the event, bits 8:5.
+    #[bits(4)]
+    pub event: u8,
+    #[bits(23)]
+    __: u32,
+}
 
 impl Control {
-    const MODES: u16 = 0xf;
-    const INTERRUPT: u16 = 1 << 4;
-    const EVENT_SHIFT: u32 = 5;
-
     /// Returns the value of the register after a write of `value`.
-    pub const fn new(value: u32) -> Self {
-        Self((value & 0x1ff) as u16)
+    pub const fn written(value: u32) -> Self {
+        Self::from_bits(value & 0x1ff)
     }
 
     /// Returns a value that counts the event with this number (0 to 15) in these modes.
     pub fn counting(event: u8, modes: ModeSet<R10000Mode>) -> Self {
-        let bits = |mode: R10000Mode| u16::from(modes.contains(mode)) << mode.index();
-        let modes: u16 = R10000Mode::ALL.iter().copied().map(bits).sum();
-        Self(u16::from(event & 0xf) << Self::EVENT_SHIFT | modes)
-    }
-
-    /// Returns the value with the interrupt enabled or disabled.
-    #[must_use]
-    pub const fn with_interrupt(self, enabled: bool) -> Self {
-        let interrupt = if enabled { Self::INTERRUPT } else { 0 };
-        Self(self.0 & !Self::INTERRUPT | interrupt)
+        let bit = |mode: R10000Mode| u8::from(modes.contains(mode)) << mode.index();
+        Self::new()
+            .with_event(event & 0xf)
+            .with_modes(R10000Mode::ALL.iter().copied().map(bit).sum())
     }
 
     /// Returns the value with counting disabled in all modes.
     #[must_use]
     pub const fn stopped(self) -> Self {
-        Self(self.0 & !Self::MODES)
+        self.with_modes(0)
     }
 
-    /// Returns the number of the event, bits 8:5.
-    pub const fn event(self) -> u8 {
-        (self.0 >> Self::EVENT_SHIFT) as u8
-    }
-
-    /// Returns IE, bit 4: if set, bit 31 of the counter asserts IP\[7\].
-    pub const fn interrupt(self) -> bool {
-        self.0 & Self::INTERRUPT != 0
-    }
-
-    /// Returns `true` if the counter counts in this mode: the mode's bit of U, S, K and EXL, bits 3:0.
+    /// Returns `true` if the counter counts in this mode.
     pub fn counts_in(self, mode: R10000Mode) -> bool {
-        self.0 >> mode.index() & 1 != 0
-    }
-
-    /// Returns the value that a read of the register returns.
-    pub const fn value(self) -> u32 {
-        self.0 as u32
+        self.modes() >> mode.index() & 1 != 0
     }
 }
 

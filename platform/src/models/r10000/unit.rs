@@ -37,7 +37,7 @@ impl R10000 {
     /// Returns a unit that counts nothing.
     pub const fn new() -> Self {
         let pair = Pair {
-            control: Control::new(0),
+            control: Control::new(),
             count: 0,
         };
         Self {
@@ -95,10 +95,10 @@ impl R10000 {
             return;
         };
         match (instruction.direction, instruction.register) {
-            (Direction::To, RegisterKind::Control) => pair.control = Control::new(*rt as u32),
+            (Direction::To, RegisterKind::Control) => pair.control = Control::written(*rt as u32),
             (Direction::To, RegisterKind::Counter) => pair.count = *rt as u32,
             (Direction::From, _) if instruction.rt() == 0 => {}
-            (Direction::From, RegisterKind::Control) => *rt = pair.control.value().into(),
+            (Direction::From, RegisterKind::Control) => *rt = pair.control.into_bits().into(),
             (Direction::From, RegisterKind::Counter) => *rt = pair.count as i32 as u64,
         }
     }
