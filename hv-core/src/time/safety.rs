@@ -34,6 +34,7 @@ pub enum Operator {
 
 /// Why a source is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// The machine does not have the source. The operator cannot force it.
     Absent,

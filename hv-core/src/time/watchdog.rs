@@ -61,6 +61,7 @@ const STALLED_CHECKS: u32 = 16;
 
 /// The fault of a bad source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// The source shows more time than has passed.
     Fast,
@@ -88,6 +89,7 @@ impl core::fmt::Display for Fault {
 
 /// Why a check was inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Skipped {
     /// A read of the reference takes too long.
     SlowReference,

@@ -15,6 +15,7 @@ pub struct Setting {
 
 /// Why no setting exists for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RatioError {
     /// The input clock, with the multiplier of a crystal at its maximum of 256, is slower than the wanted rate; or one of
     /// the two rates is 0.

@@ -25,6 +25,7 @@ const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
 
 /// Why an operation on the timer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PtimerError {
     /// An access to a register failed.
     Access(AccessError),
