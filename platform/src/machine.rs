@@ -4,6 +4,16 @@ use core::fmt;
 
 use guest_abi::{Kind, Mcu, Node, PerfReg, StrandId};
 
+/// The platforms with Victoria Falls processors.
+const PLATFORMS: [(&str, Model); 6] = [
+    ("SUNW,T5140", Model::Maramba),
+    ("SUNW,T5240", Model::Maramba),
+    ("SUNW,Sun-Blade-T6340", Model::Maramba),
+    ("SUNW,Netra-T5440", Model::Maramba),
+    ("SUNW,USBRDT-5240", Model::Maramba),
+    ("SUNW,T5440", Model::Batoka),
+];
+
 /// A family of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
@@ -44,6 +54,15 @@ impl Model {
             .iter()
             .copied()
             .find(|model| model.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns the family of the platform with this name, such as `SUNW,T5440`; `None` if the platform has no Victoria
+    /// Falls processors.
+    pub fn from_platform_name(name: &str) -> Option<Self> {
+        PLATFORMS
+            .iter()
+            .find(|(platform, _)| *platform == name)
+            .map(|(_, model)| *model)
     }
 }
 
@@ -164,6 +183,24 @@ mod tests {
         assert!(registers(machine(Model::Batoka, 4)).eq(0..=89));
         let without = machine(Model::Batoka, 4).without_channel(Node::Node2, Mcu::Mcu1);
         assert!(registers(without).eq((0..=11).chain(14..=89)));
+    }
+
+    #[test]
+    fn platforms() {
+        for (name, model) in [
+            ("SUNW,T5140", Some(Model::Maramba)),
+            ("SUNW,T5240", Some(Model::Maramba)),
+            ("SUNW,Sun-Blade-T6340", Some(Model::Maramba)),
+            ("SUNW,Netra-T5440", Some(Model::Maramba)),
+            ("SUNW,USBRDT-5240", Some(Model::Maramba)),
+            ("SUNW,T5440", Some(Model::Batoka)),
+            ("SUNW,Sun-Fire-T200", None),
+            ("SUNW,T544", None),
+            ("sunw,t5440", None),
+            ("", None),
+        ] {
+            assert_eq!(Model::from_platform_name(name), model, "{name}");
+        }
     }
 
     #[test]

@@ -30,27 +30,6 @@ pub struct Platform<'a> {
     pub stick_frequency: Option<u64>,
 }
 
-/// The platforms with Victoria Falls processors.
-const PLATFORMS: [(&str, Model); 6] = [
-    ("SUNW,T5140", Model::Maramba),
-    ("SUNW,T5240", Model::Maramba),
-    ("SUNW,Sun-Blade-T6340", Model::Maramba),
-    ("SUNW,Netra-T5440", Model::Maramba),
-    ("SUNW,USBRDT-5240", Model::Maramba),
-    ("SUNW,T5440", Model::Batoka),
-];
-
-impl Model {
-    /// Returns the family of the platform with this name, such as `SUNW,T5440`; `None` if the platform has no Victoria
-    /// Falls processors.
-    pub fn from_platform_name(name: &str) -> Option<Self> {
-        PLATFORMS
-            .iter()
-            .find(|(platform, _)| *platform == name)
-            .map(|(_, model)| *model)
-    }
-}
-
 impl<'a> Md<'a> {
     /// Returns the first node named `root`; `None` if there is none.
     pub fn root(self) -> Option<Node<'a>> {

@@ -80,24 +80,6 @@ fn rejected(
 }
 
 #[test]
-fn platforms() {
-    for (name, model) in [
-        ("SUNW,T5140", Some(Model::Maramba)),
-        ("SUNW,T5240", Some(Model::Maramba)),
-        ("SUNW,Sun-Blade-T6340", Some(Model::Maramba)),
-        ("SUNW,Netra-T5440", Some(Model::Maramba)),
-        ("SUNW,USBRDT-5240", Some(Model::Maramba)),
-        ("SUNW,T5440", Some(Model::Batoka)),
-        ("SUNW,Sun-Fire-T200", None),
-        ("SUNW,T544", None),
-        ("sunw,t5440", None),
-        ("", None),
-    ] {
-        assert_eq!(Model::from_platform_name(name), model, "{name}");
-    }
-}
-
-#[test]
 fn machines() {
     assert_eq!(
         machine("SUNW,T5140", &[(0, BOTH)]),
