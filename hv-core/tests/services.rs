@@ -8,13 +8,13 @@ use hv_core::{
     Service, Services, Strand,
 };
 
-/// A service whose one function answers `%o0 + ADD` in version 1.0, and in 1.1 the sum of that and 1000. It notes what it is
-/// told.
+/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in version 1.1. It keeps what the
+/// hypervisor tells it.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
-    /// The versions that it was told of, by their position in the list.
-    told: RefCell<Vec<u8>>,
-    /// %o0 of calls that it was told were refused.
+    /// The numbers of the versions in calls of `version_changed`.
+    versions: RefCell<Vec<u8>>,
+    /// %o0 of the refused calls that the hypervisor reported.
     refused: RefCell<Vec<u64>>,
     resets: Cell<u32>,
 }
@@ -34,12 +34,12 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
 
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {
         assert_eq!(guest, CALLER.guest);
-        self.told.borrow_mut().push(version.get().number());
+        self.versions.borrow_mut().push(version.get().number());
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {
         assert_eq!((guest, on), (CALLER.guest, CALLER.strand));
-        assert_eq!(self.told.borrow().last(), Some(&0));
+        assert_eq!(self.versions.borrow().last(), Some(&0));
         self.resets.set(self.resets.get() + 1);
     }
 }
@@ -133,7 +133,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1, 13, 14, 3]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0, 13, 14, 3]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12, 13, 14, 3]);
-    // Another version; and one that there is not, which changes nothing.
+    // The guest negotiates another version, and then one that does not exist, which changes nothing.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0, 13, 14, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0, 13, 14, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12, 13, 14, 0x301]);
@@ -143,8 +143,8 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 0, 0, 13, 14, 3]);
     let (first, second) = hypervisor.services();
     assert_eq!((first.resets.get(), second.resets.get()), (1, 1));
-    assert_eq!(*first.told.borrow(), [0]);
-    assert_eq!(*second.told.borrow(), [2, 1, 0]);
+    assert_eq!(*first.versions.borrow(), [0]);
+    assert_eq!(*second.versions.borrow(), [2, 1, 0]);
     assert_eq!(*first.refused.borrow(), [10, 10]);
     assert_eq!(*second.refused.borrow(), [10, 10]);
     // The console cannot take a byte now: EWOULDBLOCK.

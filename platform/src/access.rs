@@ -1,4 +1,4 @@
-//! The traits by which the other crates access registers.
+//! The traits by which a service accesses hardware registers, and their error.
 
 use core::fmt;
 

@@ -34,7 +34,7 @@ pub struct NoUsableClock;
 
 impl fmt::Display for NoUsableClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no other clock can be used")
+        f.write_str("no usable clock")
     }
 }
 
@@ -180,7 +180,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.current().map_or(0, Epoch::source)
     }
 
-    /// Returns the verdict on a source, and `false` if the source was retired since; `None` if it was never usable.
+    /// Returns the verdict on a source, and `true` while the source is in use; `None` if the source was never usable.
     pub fn verdict(&self, source: usize) -> Option<(Verdict, bool)> {
         let source = self.tracked(source)?;
         Some((source.verdict, !source.is_retired()))
