@@ -2,6 +2,8 @@
 
 mod source;
 
+use static_assertions::assert_obj_safe;
+
 pub use source::{ClockSource, Description, Hazards, Scope, Width};
 
 /// A clock that never goes back.
@@ -11,6 +13,8 @@ pub trait Clock {
     /// Ticks since some moment that does not change.
     fn ticks(&self) -> u64;
 }
+
+assert_obj_safe!(Clock, ClockSource);
 
 impl<C: Clock + ?Sized> Clock for &C {
     fn ticks(&self) -> u64 {

@@ -1,6 +1,8 @@
 //! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall
 //! conventions"; FWARC/2007/529 section 3.2).
 
+use core::mem::offset_of;
+
 /// The two software traps by which a guest calls the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
@@ -89,6 +91,9 @@ impl Registers {
         [self.o0, self.o1, self.o2, self.o3, self.o4, self.o5]
     }
 }
+
+// Trap entries store the registers one after the other.
+const _: () = assert!(size_of::<Registers>() == 6 * 8 && offset_of!(Registers, o5) == 5 * 8);
 
 impl From<[u64; 6]> for Registers {
     fn from([o0, o1, o2, o3, o4, o5]: [u64; 6]) -> Self {

@@ -10,6 +10,9 @@ pub struct sun4v_version {
     pub minor: u64,
 }
 
+const _: () = assert!(size_of::<sun4v_version>() == 16 && size_of::<sun4v_count>() == 16);
+const _: () = assert!(size_of::<sun4v_present>() == 16);
+
 /// What the probe of all units found. Bit n of each is for unit n of `enum sun4v_unit`.
 #[repr(C)]
 #[derive(Clone, Copy)]

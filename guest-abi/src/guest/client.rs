@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use static_assertions::assert_impl_all;
+
 use super::{Core, Hypercall};
 use crate::group::{ApiGroup, Version};
 use crate::layout::{EventSelect, PerfConfig, SparcPcr};
@@ -17,6 +19,9 @@ pub struct PerfCounters<H> {
     hypercall: H,
     version: Version,
 }
+
+// Strands share a copy or a reference, as they share what is negotiated.
+assert_impl_all!(PerfCounters<()>: Copy, Send, Sync);
 
 impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates this version. The hypervisor may grant a lower minor number: see [`version`](Self::version).

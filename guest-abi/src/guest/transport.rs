@@ -1,5 +1,7 @@
 //! How a call reaches a hypervisor.
 
+use static_assertions::assert_obj_safe;
+
 use crate::status::HvError;
 use crate::trap::{Registers, Trap};
 
@@ -19,6 +21,8 @@ pub trait Hypercall {
         Ok(values)
     }
 }
+
+assert_obj_safe!(Hypercall);
 
 impl<H: Hypercall + ?Sized> Hypercall for &H {
     fn trap(&self, trap: Trap, registers: &mut Registers) {

@@ -2,13 +2,17 @@
 
 use core::fmt;
 
+use heapless::Deque;
+use static_assertions::assert_impl_all;
+
 use super::mode::ModeSet;
 use super::pace::Pace;
 use super::program::{Assignment, Program};
-use super::ring::Ring;
 use super::sample::{Cause, Interrupted, Sample};
 use super::slot::{EventReport, Overflow, Slot};
+use super::strand::OwnCounters;
 use super::unit::{CounterUnit, UnitEvent};
+use crate::guest::{Hypercall, StrandCounters};
 use crate::register::{Counter, CounterSet};
 
 /// An event to be counted, and perhaps sampled.
@@ -38,7 +42,8 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 /// The events that are counted at the same time.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to `TURNS` times two events on one unit, and keeps up to `SAMPLES` samples until they are taken.
+/// Counts and samples up to `TURNS` times two events on one unit, and keeps up to `SAMPLES` samples (at least 1) until they
+/// are taken.
 ///
 /// The owner calls [`handle`](Self::handle) for each interrupt of the unit, and, if there is more than one turn,
 /// [`rotate`](Self::rotate) from time to time: the events take turns on the counters then, and counts are
@@ -51,7 +56,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
     current: usize,
     modes: ModeSet<U::Mode>,
-    samples: Ring<Sample<U::Event, U::Mode>, SAMPLES>,
+    samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     /// Whether it has been started, and not stopped.
     counting: bool,
     /// Up to when time is accounted for.
@@ -60,6 +65,9 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     interrupts: u64,
     spurious: u64,
 }
+
+// A profiler can be made on one strand and used on another, whatever its unit is.
+assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
     /// Gives each event a counter and a turn: the first free one that fits. All are counted in these modes.
@@ -83,7 +91,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
             turns,
             current: 0,
             modes,
-            samples: Ring::new(),
+            samples: Deque::new(),
             counting: false,
             seen: 0,
             enabled: 0,
@@ -145,11 +153,11 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
 
     /// Takes the oldest sample.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
-        self.samples.pop()
+        self.samples.pop_front()
     }
 
     /// How many samples wait.
-    pub const fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.samples.len()
     }
 
@@ -173,8 +181,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     }
 
     /// How many samples were lost because nobody took the others.
-    pub const fn lost(&self) -> u64 {
-        self.samples.lost()
+    pub fn lost(&self) -> u64 {
+        self.turns.iter().flatten().flatten().map(Slot::lost).sum()
     }
 
     /// What the events of this turn take.
@@ -218,8 +226,9 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
             timer: unit.timer_pending(),
         };
         if self.counting {
-            self.pass(at.time);
+            let ticks = self.pass(at.time);
             for slot in slots(&mut self.turns, self.current) {
+                slot.pass(ticks);
                 slot.update(unit);
                 if !asking.contains(slot.counter()) {
                     continue;
@@ -233,7 +242,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
                             event: slot.event(),
                             period,
                         };
-                        if !self.samples.push(sample) {
+                        if self.samples.push_back(sample).is_err() {
                             slot.lose();
                         }
                     }
@@ -248,12 +257,12 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Accounts for the time up to now.
-    fn pass(&mut self, now: u64) {
+    /// Accounts for the time up to `now`. Returns how many ticks that is.
+    fn pass(&mut self, now: u64) -> u64 {
         let ticks = now.saturating_sub(self.seen);
         self.seen = self.seen.saturating_add(ticks);
         self.enabled = self.enabled.saturating_add(ticks);
-        slots(&mut self.turns, self.current).for_each(|slot| slot.pass(ticks));
+        ticks
     }
 }
 

@@ -141,6 +141,10 @@ impl<E: Copy> Slot<E> {
         self.lost += 1;
     }
 
+    pub(super) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// The turn of the event is over.
     pub(super) fn end_turn(&mut self) {
         let (events, running) = self.turn_began;

@@ -7,7 +7,7 @@ use guest_abi::sampling::{
 use proptest::prelude::*;
 
 use crate::fake::{
-    Event, Fake, Mode, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, started,
+    Event, Mode, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, started,
 };
 
 const NOTHING: Cause = Cause {
@@ -335,8 +335,3 @@ proptest! {
         no_drift::<0x8000_0000>(pace, &steps);
     }
 }
-
-const _: () = {
-    const fn usable_in_a_static<T: Send>() {}
-    usable_in_a_static::<Profiler<Fake<0>, 4, 64>>();
-};

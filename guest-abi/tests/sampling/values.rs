@@ -4,7 +4,7 @@ use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcPcr;
 use guest_abi::sampling::{
-    Assignment, CounterSet, ModeSet, Period, Program, Ring, SparcMode, UnitEvent, UnitMode,
+    Assignment, CounterSet, ModeSet, Period, Program, SparcMode, UnitEvent, UnitMode,
 };
 
 use crate::fake::{Event, Mode, Topmost, Wrapping};
@@ -89,25 +89,6 @@ fn assignments_fit_the_counters() {
     );
     assert_eq!(Assignment::<Event>::NONE.counters(), CounterSet::NONE);
     assert!(any.on(Pic0) && any.on(Pic1) && !zero.on(Pic1));
-}
-
-#[test]
-fn a_ring_keeps_the_oldest() {
-    let mut ring = Ring::<u32, 3>::new();
-    assert!(ring.is_empty());
-    for round in 0..5_u32 {
-        let pushed: Vec<bool> = (0..5).map(|n| ring.push(10 * round + n)).collect();
-        assert_eq!(pushed, [true, true, true, false, false]);
-        assert_eq!(ring.len(), 3);
-        assert_eq!(ring.pop(), Some(10 * round));
-        assert!(ring.push(99));
-        let rest = [ring.pop(), ring.pop(), ring.pop(), ring.pop()];
-        let expected = [Some(10 * round + 1), Some(10 * round + 2), Some(99), None];
-        assert_eq!(rest, expected);
-        assert_eq!(ring.lost(), u64::from(2 * (round + 1)));
-    }
-    let mut none = Ring::<u32, 0>::default();
-    assert_eq!((none.push(1), none.pop(), none.lost()), (false, None, 1));
 }
 
 /// OV1 is bit 31, OV0 bit 18, TOE1 bit 5, TOE0 bit 4, HOLDOV1 bit 63, HOLDOV0 bit 62.
