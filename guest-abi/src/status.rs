@@ -15,6 +15,7 @@ macro_rules! statuses {
     ($(#[doc = $text:literal] $name:ident = $number:literal, $c_name:literal;)*) => {
         /// Every status but success, from any hypervisor: one without a name here stays what it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum HvError {
             $(
                 #[doc = $text]

@@ -14,10 +14,10 @@ use crate::units::Unit;
 pub(crate) struct AccessWord(u64);
 
 /// The registers that have a bit of their own.
-pub(crate) const SINGLE_REGISTERS: u64 = 18;
+pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
 
 /// How many registers a hub has.
-pub(crate) const HUB_REGISTERS: u64 = 18;
+pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
 const HT: u64 = 1 << 22;
 const FAST: u64 = 2 * HT - 1;

@@ -1,10 +1,7 @@
 //! The register table: for each of the 90, the address and the bits that a guest can write (FWARC/2007/529
 //! sections 2 and 3.1), computed at compile time.
 
-use guest_abi::layout::{
-    AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr,
-};
-use guest_abi::{HubRole, HubUnit, Kind, McuRole, Node, PerfReg};
+use guest_abi::{Kind, Node, PerfReg};
 use platform::{PhysicalAddress, address};
 
 /// A register: its address, and the bits that a guest can write.
@@ -61,27 +58,5 @@ pub(crate) fn rows(node: Node) -> &'static Rows {
 
 /// The bits of a register that a guest can write; what is written to the others is dropped.
 pub const fn write_mask(register: PerfReg) -> u64 {
-    match register.kind() {
-        Kind::Strand => SparcPcr::WRITABLE,
-        Kind::L2 => PerfConfig::WRITABLE,
-        Kind::Dram {
-            role: McuRole::Pcr, ..
-        } => DramPcr::WRITABLE,
-        Kind::Dram {
-            role: McuRole::Pic, ..
-        } => DramPic::WRITABLE,
-        Kind::Hub {
-            role: HubRole::Pic0 | HubRole::Pic1,
-            ..
-        } => u64::MAX,
-        Kind::Hub {
-            unit,
-            role: HubRole::Pcr,
-            ..
-        } => match unit {
-            HubUnit::LpuA | HubUnit::LpuB | HubUnit::LpuC | HubUnit::LpuD => LpuPcr::WRITABLE,
-            HubUnit::Gpd => GpdPcr::WRITABLE,
-            HubUnit::Asu => AsuPcr::WRITABLE,
-        },
-    }
+    register.info().write_mask
 }

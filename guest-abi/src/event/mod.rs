@@ -1,4 +1,6 @@
 //! What can be counted, by the names that `busstat` and `cpustat` users know.
+//!
+//! The hardware fixes the events, so their enumerations do not grow: a model can match all of them.
 
 mod dram;
 mod hub;

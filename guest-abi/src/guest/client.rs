@@ -184,6 +184,7 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 
 /// Why there are no counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if not the major number.
     Refused(HvError),

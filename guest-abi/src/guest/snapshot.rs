@@ -67,6 +67,7 @@ pub struct Skew {
 
 /// Why there is no snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SnapshotError {
     /// The PCR was different after the counters had been read, each time.
     Changing(Tries),

@@ -31,6 +31,12 @@ impl PerfReg {
     /// Register 1, PERF_CONFIG of the caller's node.
     pub const L2_PERF_CONFIG: Self = Self(1);
 
+    /// The first register of a hub. The registers from this one on are those of hubs, [`PER_HUB`](Self::PER_HUB) each.
+    pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
+
+    /// How many registers a hub has.
+    pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
+
     /// The register with this 64-bit id; `None` beyond 89.
     pub const fn new(id: u64) -> Option<Self> {
         if id < Self::COUNT as u64 {

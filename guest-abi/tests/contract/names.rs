@@ -55,6 +55,11 @@ fn masks() {
 }
 
 #[test]
+fn registers_of_hubs() {
+    assert_eq!((PerfReg::FIRST_OF_HUBS.id(), PerfReg::PER_HUB), (18, 18));
+}
+
+#[test]
 fn versions() {
     for register in PerfReg::all() {
         let since = if register.id() < 18 { (1, 0) } else { (1, 1) };

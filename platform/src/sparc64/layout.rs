@@ -9,7 +9,7 @@ pub const GET: u64 = guest_abi::trap::VFALLS_GET_PERFREG;
 pub const SET: u64 = guest_abi::trap::VFALLS_SET_PERFREG;
 
 /// Registers from this on are those of hubs.
-pub const FIRST_OF_HUB: u64 = 18;
+pub const FIRST_OF_HUB: u64 = guest_abi::PerfReg::FIRST_OF_HUBS.id();
 pub const CORE: u64 = Call::Core as u64;
 
 pub const SEAT: usize = offset_of!(StrandBlock, seat);
