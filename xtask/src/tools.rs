@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -212,8 +211,8 @@ impl Host {
         }
     }
 
-    /// Runs apt-get, unattended; what it prints goes to standard error. While another process holds one of apt's locks, it
-    /// tries again: apt-get itself waits for dpkg's lock only, not for those of the package lists and the archive.
+    /// Runs apt-get, unattended; what it prints is seen if it fails. While another process holds one of apt's locks, it tries
+    /// again: apt-get itself waits for dpkg's lock only, not for those of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut waits = false;
@@ -225,29 +224,26 @@ impl Host {
                 .env("DEBIAN_FRONTEND", "noninteractive")
                 .env("LC_ALL", "C.UTF-8")
                 .stdin(Stdio::null())
-                .stdout(io::stderr())
-                .stderr(Stdio::piped())
-                .spawn()
-                .and_then(|child| child.wait_with_output())
+                .output()
                 .context("apt-get cannot be run")?;
-            let said = String::from_utf8_lossy(&output.stderr);
-            let locked = said.contains("Could not get lock");
-            if locked && !output.status.success() && started.elapsed() < self.patience {
-                if !waits {
-                    eprintln!("another process uses apt; waiting for it ...");
-                }
-                waits = true;
-                thread::sleep(self.pause);
-                continue;
+            if output.status.success() {
+                return Ok(());
             }
-            eprint!("{said}");
-            ensure!(
-                output.status.success(),
-                "apt-get {} failed with {}",
-                arguments.join(" "),
-                output.status
-            );
-            return Ok(());
+            let [printed, said] =
+                [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+            if !said.contains("Could not get lock") || started.elapsed() >= self.patience {
+                eprint!("{printed}{said}");
+                bail!(
+                    "apt-get {} failed with {}",
+                    arguments.join(" "),
+                    output.status
+                );
+            }
+            if !waits {
+                eprintln!("another process uses apt; waiting for it ...");
+            }
+            waits = true;
+            thread::sleep(self.pause);
         }
     }
 
