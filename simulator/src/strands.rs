@@ -2,22 +2,34 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, ensure};
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
+
+/// Why a text is no list of strands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StrandListError {
+    /// This part is no strand.
+    #[error("found '{0}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")]
+    NoStrand(String),
+    /// This range runs backwards.
+    #[error("'{0}' runs backwards")]
+    Backwards(String),
+    /// This strand is named twice in this list.
+    #[error("strand {0} is named twice in '{1}'")]
+    Twice(StrandId, String),
+}
 
 /// The strands of a list, in its order.
 ///
 /// # Errors
 /// The text is not such a list, a range runs backwards, or a strand is named twice.
-pub fn parse(text: &str) -> anyhow::Result<Vec<StrandId>> {
+pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     let mut strands = Vec::new();
     for part in text.split(',') {
         for strand in range(part)? {
-            ensure!(
-                !strands.contains(&strand),
-                "strand {strand} is named twice in '{text}'"
-            );
+            if strands.contains(&strand) {
+                return Err(StrandListError::Twice(strand, text.to_owned()));
+            }
             strands.push(strand);
         }
     }
@@ -44,22 +56,19 @@ pub fn list(strands: StrandSet) -> String {
     }
 }
 
-fn range(text: &str) -> anyhow::Result<impl Iterator<Item = StrandId>> {
+fn range(text: &str) -> Result<impl Iterator<Item = StrandId>, StrandListError> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (strand(first)?, strand(last)?);
-    ensure!(first <= last, "'{text}' runs backwards");
+    if first > last {
+        return Err(StrandListError::Backwards(text.to_owned()));
+    }
     let numbers: RangeInclusive<usize> = first.index()..=last.index();
     Ok(numbers.filter_map(StrandId::new))
 }
 
-fn strand(text: &str) -> anyhow::Result<StrandId> {
-    text.trim()
-        .parse()
-        .ok()
-        .and_then(StrandId::new)
-        .with_context(|| {
-            format!("found '{text}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")
-        })
+fn strand(text: &str) -> Result<StrandId, StrandListError> {
+    let number = text.trim().parse().ok();
+    (number.and_then(StrandId::new)).ok_or_else(|| StrandListError::NoStrand(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -68,7 +77,7 @@ mod tests {
 
     #[test]
     fn lists() {
-        let numbers = |text| -> anyhow::Result<Vec<usize>> {
+        let numbers = |text| -> Result<Vec<usize>, StrandListError> {
             Ok(parse(text)?.into_iter().map(StrandId::index).collect())
         };
         assert_eq!(numbers("7").unwrap(), [7]);

@@ -17,7 +17,7 @@ use xtask::interrupt::{self, Interrupted};
     bin_name = "cargo xtask",
     disable_help_subcommand = true,
     after_help = "Examples:\n  cargo xtask sim\n  \
-                  cargo xtask sim --machine maramba --nodes 2 --events dram:mem_reads,pic:Instr_cnt\n  \
+                  cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads,pic:Instr_cnt\n  \
                   cargo xtask regs --machine batoka --format csv\n  \
                   echo '0 core 0 0x205 1 1' | cargo xtask call\n  \
                   cargo xtask profile -e L2_dmiss_ld\n  \

@@ -75,6 +75,11 @@ impl<'a> Board<'a> {
         })
     }
 
+    /// The devices of the machine.
+    pub fn devices(&self) -> &'a Devices {
+        self.devices
+    }
+
     /// The service.
     pub fn service(&self) -> &Service<'a> {
         &self.hypervisor.services().0

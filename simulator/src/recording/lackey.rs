@@ -9,8 +9,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
-
 use super::{RecordingError, RecordingReader, Reference};
 
 /// A program that runs under lackey. It is ended when this is dropped.
@@ -35,7 +33,7 @@ impl Lackey {
         command: &[OsString],
         limit: Option<u64>,
         interrupted: fn() -> bool,
-    ) -> anyhow::Result<Self> {
+    ) -> io::Result<Self> {
         let (pipe, mut end) = io::pipe()?;
         // Opened by its name under /proc, the pipe is no descriptor that the program could see or close.
         let log = format!(
@@ -57,8 +55,7 @@ impl Lackey {
                 "--",
             ])
             .args(command)
-            .spawn()
-            .with_context(|| format!("{} cannot be run", valgrind.display()))?;
+            .spawn()?;
         let (running, stop) = mpsc::channel();
         let waiter = std::thread::spawn(move || {
             let status = wait(&mut child, &stop, interrupted);
@@ -105,12 +102,11 @@ impl Lackey {
     ///
     /// # Errors
     /// The status of the program cannot be had.
-    pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
-        let waiter = self.waiter.take().context("a program ends once")?;
-        let status = waiter
-            .join()
-            .map_err(|_| anyhow!("the thread that waits for {} failed", self.name))?;
-        status.with_context(|| format!("no status of {}", self.name))
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self.waiter.take().map(JoinHandle::join) {
+            Some(Ok(status)) => status,
+            _ => Err(io::Error::other("nothing waits for the program")),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the text of a trace to blocks of references.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -42,6 +43,14 @@ pub struct RecordingReader {
     in_message: bool,
     at_end: bool,
     any: bool,
+}
+
+impl fmt::Debug for RecordingReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RecordingReader")
+            .field(&self.name())
+            .finish()
+    }
 }
 
 impl RecordingReader {

@@ -25,7 +25,7 @@ use simulator::recording::{Kind, RecordingWriter, Reference};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask record -o sort.gz -- sort --numeric-sort numbers.txt\n  \
-                        cargo xtask sim --trace sort.gz"
+                        cargo xtask sim sort.gz"
 )]
 pub struct Args {
     /// Where the trace goes
@@ -70,7 +70,8 @@ struct Recorded {
 fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Recorded> {
     interrupt::catch()?;
     let written = || format!("{}: cannot be written", args.output.display());
-    let mut lackey = Lackey::start(valgrind, &args.command, args.limit, interrupt::happened)?;
+    let mut lackey = Lackey::start(valgrind, &args.command, args.limit, interrupt::happened)
+        .with_context(|| format!("{} cannot be run", valgrind.display()))?;
     let mut writer = RecordingWriter::new(GzEncoder::new(
         Counted { output, bytes: 0 },
         Compression::fast(),

@@ -1,16 +1,22 @@
 //! `sim`: the main job.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
-use hv_core::GuestId;
 use indicatif::{ProgressBar, ProgressStyle};
-use perfctr_service::{GuestConfig, policy};
 use platform::Machine;
 use serde::Serialize;
+use simulator::events::Recording;
+use simulator::guests::{self, Guest};
+use simulator::nearest::unknown;
+use simulator::recording::{RecordingReader, bundled};
+use simulator::simulation::scenario::{self, Scenario, ScenarioOutcome, Unchecked};
+use simulator::simulation::{Outcome, Progress, Selection, Setup, Simulation};
+use simulator::strands;
 
 use crate::cmd::Mismatch;
 use crate::cmd::machine::MachineArgs;
@@ -19,20 +25,6 @@ use crate::cmd::trace_out::{EventArgs, Outputs};
 use crate::output::OutputFile;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
-use simulator::events::Recording;
-use simulator::events::collect::Collector;
-use simulator::machine::board::{Board, devices};
-use simulator::machine::clock::{HZ, MachineClock};
-use simulator::memory::MemorySystem;
-use simulator::nearest::unknown;
-use simulator::recording::{RecordingReader, bundled};
-use simulator::scheduler::{MOST_PROGRAMS, Scheduler};
-use simulator::sim::guests::{self, Guest};
-use simulator::sim::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
-use simulator::sim::results::Results;
-use simulator::sim::scenario::{Progress, Scenario, ScenarioResults, Stage, Unchecked, play};
-use simulator::sim::selection::{DEFAULT, Events};
-use simulator::strands;
 
 /// Boot a simulated machine, replay a program on it, and show what a guest measures beside what really happened
 ///
@@ -41,15 +33,15 @@ use simulator::strands;
 /// 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Strands: each of k traces has every k-th of the strands (one at least), and deals its references to them\n\
-                  in turns of 1024, round robin. Without --strands: the first strand of cores 0 and 1 of every node, as far\n\
+    after_help = "Strands: each of k recordings has every k-th of the strands (one at least). A strand executes a quantum of 1024\n\
+                  references, then the next one does, round robin. Without --strands: the first strand of cores 0 and 1 of every node, as far\n\
                   as they are the first guest's.\n\n\
                   Examples:\n  cargo xtask sim\n  \
-                  cargo xtask sim --machine maramba --nodes 2 --trace refs.txt --events dram:mem_reads --interval 100000\n  \
-                  cargo xtask sim --perf-config c2c --events pic:L2_dmiss_ld,pic:Instr_cnt,lpu:cycles_HIT_M\n  \
+                  cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \
+                  cargo xtask sim --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt -e lpu:cycles_HIT_M\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
                   cargo xtask sim --trace-out events && babeltrace2 events\n  \
-                  zcat trace.gz | cargo xtask sim --trace - --json results.json\n  \
+                  zcat recording.gz | cargo xtask sim --json results.json -\n  \
                   cargo xtask sim --scenario simulator/scenarios/transfer.toml\n\n\
                   A scenario is a list of steps in the order of time:\n\n  \
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
@@ -67,17 +59,18 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
     md: Option<PathBuf>,
 
-    /// A recording to replay, plain, gzip or zstd, `-` for standard input; may be repeated
-    #[arg(long, value_name = "FILE")]
-    trace: Vec<PathBuf>,
+    /// Recordings to replay, plain, gzip or zstd, `-` for standard input [default: a recording that comes with the program]
+    #[arg(value_name = "FILE")]
+    recordings: Vec<PathBuf>,
 
     /// The strands that execute the program, such as 0-7 or 0,64,128
     #[arg(long, value_name = "LIST")]
     strands: Option<String>,
 
-    /// What is counted: CLASS:EVENT, at most two of a class; classes are dram, lpu, gpd, asu, pic
-    #[arg(long, value_name = "LIST")]
-    events: Option<String>,
+    /// What is counted: CLASS:EVENT, or several apart by commas; may be repeated. Classes are dram, lpu, gpd, asu and pic,
+    /// with two events each at most
+    #[arg(short, long, value_name = "EVENT")]
+    event: Vec<String>,
 
     /// Which L2 misses L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
@@ -122,30 +115,26 @@ fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
         .with_context(|| unknown("PERF_CONFIG", text, names))
 }
 
-/// What is simulated, checked.
-struct Setup {
-    machine: Machine,
-    readers: Vec<RecordingReader>,
-    strands: Vec<StrandId>,
-    events: Events,
-    guests: Vec<Guest>,
-    measuring: GuestId,
-    scenario: Option<Scenario>,
-}
-
 /// What a simulation comes to.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Outcome {
-    Plain(Results),
-    Scenario(ScenarioResults),
+enum Ended {
+    Plain(Outcome),
+    Scenario(ScenarioOutcome),
 }
 
-impl Outcome {
+impl Ended {
     fn truth_matches(&self) -> bool {
         match self {
-            Self::Plain(results) => results.truth_matches,
-            Self::Scenario(results) => results.truth_matches,
+            Self::Plain(outcome) => outcome.truth_matches,
+            Self::Scenario(outcome) => outcome.truth_matches,
+        }
+    }
+
+    fn trace(&self) -> Option<&Recording> {
+        match self {
+            Self::Plain(outcome) => outcome.trace.as_ref(),
+            Self::Scenario(outcome) => outcome.trace.as_ref(),
         }
     }
 }
@@ -155,26 +144,29 @@ impl Outcome {
 /// # Errors
 /// Bad input, or [`Mismatch`] if a counter does not show what happened.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let setup = prepare(&args)?;
+    let (simulation, scenario) = prepare(&args)?;
     let json = args.json.as_ref().map(OutputFile::create).transpose()?;
-    for event in setup.events.not_modelled() {
+    for event in simulation.setup().selection.not_modelled() {
         eprintln!("note: {event} is not modelled, and reads 0");
     }
     let outputs = Outputs::create(&args.events_out)?;
-    let (results, recording) = simulate(&args, setup, &outputs)?;
-    outputs.complete(&recording)?;
-    if let Some(mut file) = json {
-        let name = || {
-            format!(
-                "{}: cannot be written",
-                args.json.as_deref().unwrap_or("".as_ref()).display()
-            )
-        };
-        serde_json::to_writer_pretty(&mut file, &results).with_context(name)?;
-        writeln!(file).with_context(name)?;
+    let output = &mut io::BufWriter::new(io::stdout().lock());
+    header(output, &simulation)?;
+    let ended = match scenario {
+        None => Ended::Plain(run_plain(output, simulation)?),
+        Some(scenario) => Ended::Scenario(play(output, simulation, &scenario)?),
+    };
+    output.flush()?;
+    if let Some(trace) = ended.trace() {
+        outputs.complete(trace)?;
+    }
+    if let (Some(mut file), Some(path)) = (json, &args.json) {
+        let written = || format!("{}: cannot be written", path.display());
+        serde_json::to_writer_pretty(&mut file, &ended).with_context(written)?;
+        writeln!(file).with_context(written)?;
         file.complete()?;
     }
-    if !results.truth_matches() {
+    if !ended.truth_matches() {
         bail!(Mismatch(
             "what the guest measured is not what happened".to_owned()
         ));
@@ -182,68 +174,41 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn prepare(args: &Args) -> anyhow::Result<Setup> {
+fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
     let scenario = (args.scenario.as_ref())
         .map(|path| Scenario::read(path))
         .transpose()?;
     let (machine, guests) = machine_and_guests(args, scenario.as_ref())?;
-    let events = match &args.events {
-        Some(text) => events_of(machine, Events::parse(text)?)?,
-        None if machine.model().has_hubs() => Events::parse(DEFAULT)?,
-        None => Events::parse(DEFAULT)?.without_hubs(),
+    let selection = match &args.event[..] {
+        [] => Selection::default_of(machine),
+        lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
     };
-    let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
-    policy::check(machine, &configs)?;
-    let strands = match &args.strands {
-        Some(text) => strands::parse(text)?,
-        None => default_strands(machine, &configs[0]),
-    };
-    if let Some(strand) = strands
-        .iter()
-        .find(|strand| strand.index() >= machine.strands())
-    {
-        bail!(
-            "there is no strand {strand}; this machine has strands 0 to {}",
-            machine.strands() - 1
-        );
-    }
-    let measuring = guests::holder(&guests, &strands)?;
-    ensure!(
-        args.trace.len() <= MOST_PROGRAMS,
-        "{} traces, expected at most {MOST_PROGRAMS}",
-        args.trace.len()
-    );
-    let standard_inputs = args
-        .trace
-        .iter()
+    let strands = args.strands.as_deref().map(strands::parse).transpose()?;
+    let standard_inputs = (args.recordings.iter())
         .filter(|path| path.as_os_str() == "-")
         .count();
     ensure!(
         standard_inputs <= 1,
         "standard input is named {standard_inputs} times, expected once at most"
     );
-    let readers = if args.trace.is_empty() {
-        vec![bundled()]
-    } else {
-        args.trace
-            .iter()
-            .map(RecordingReader::open)
-            .collect::<Result<_, _>>()?
-    };
-    let first_strands = (guests.iter()).filter_map(|guest| guest.config.strands.iter().next());
-    let busy: Vec<StrandId> = strands.iter().copied().chain(first_strands).collect();
-    let scenario = scenario
-        .map(|file| file.check(machine, &guests, &busy))
-        .transpose()?;
-    Ok(Setup {
-        machine,
-        readers,
-        strands,
-        events,
+    let mut setup = Setup {
         guests,
-        measuring,
-        scenario,
-    })
+        strands,
+        selection,
+        perf_config: args.perf_config,
+        interval: args.interval,
+        hub_cycles: args.hub_cycles,
+        tracing: args.events_out.tracing(),
+        ..Setup::new(machine, bundled())
+    };
+    if !args.recordings.is_empty() {
+        setup.programs = (args.recordings.iter())
+            .map(RecordingReader::open)
+            .collect::<Result<_, _>>()?;
+    }
+    let simulation = setup.check()?;
+    let scenario = scenario.map(|file| file.check(&simulation)).transpose()?;
+    Ok((simulation, scenario))
 }
 
 fn machine_and_guests(
@@ -275,14 +240,14 @@ fn machine_and_guests(
     Ok((machine, guests))
 }
 
-/// What is counted of the events that were asked for. Those of hubs are left out, aloud, on a machine without hubs.
-fn events_of(machine: Machine, events: Events) -> anyhow::Result<Events> {
+/// Drops hub events, with a note, if the machine has no hubs.
+fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
     if machine.model().has_hubs() {
-        return Ok(events);
+        return Ok(selection);
     }
     let name = machine.model().name();
-    let left = events.without_hubs();
-    for class in events.of_hubs() {
+    let left = selection.without_hubs();
+    for class in selection.of_hubs() {
         ensure!(
             !left.is_empty(),
             "a {name} has no hubs, and so no {class} events; expected dram or pic events"
@@ -292,200 +257,107 @@ fn events_of(machine: Machine, events: Events) -> anyhow::Result<Events> {
     Ok(left)
 }
 
-/// The first strands of cores 0 and 1 of every node, as far as they are the first guest's; else its first strand.
-fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
-    let of_node =
-        |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
-    let strands: Vec<StrandId> = (0..machine.nodes())
-        .flat_map(of_node)
-        .filter_map(StrandId::new)
-        .filter(|strand| first.strands.has(*strand))
-        .collect();
-    if strands.is_empty() {
-        first.strands.iter().take(1).collect()
-    } else {
-        strands
-    }
-}
-
-fn simulate(args: &Args, setup: Setup, outputs: &Outputs) -> anyhow::Result<(Outcome, Recording)> {
-    let Setup {
-        machine,
-        readers,
-        strands,
-        events,
-        guests,
-        measuring,
-        scenario,
-    } = setup;
-    let devices = devices(machine, args.hub_cycles);
-    let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
-    let clock = MachineClock::new(&devices);
-    let rings = outputs.rings();
-    let collector = match &rings {
-        Some(rings) => rings.collector(&clock),
-        None => Collector::Off,
-    };
-    let board = Board::new(&devices, &clock, &collector, outputs.keep, &configs)?;
-    let recorded = || Recording {
-        hz: HZ,
-        resolution: outputs.layout.resolution(),
-        began: 0,
-        missed: collector.missed(),
-        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
-        streams: collector.streams(),
-    };
-
-    let output = &mut io::BufWriter::new(io::stdout().lock());
-    let list = strands
-        .iter()
+fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
+    let setup = simulation.setup();
+    let list: Vec<_> = (simulation.strands().iter())
         .map(StrandId::to_string)
-        .collect::<Vec<_>>()
-        .join(", ");
-    let Guest { name, config } = &guests[measuring.index()];
+        .collect();
+    let names: Vec<_> = setup.programs.iter().map(RecordingReader::name).collect();
+    let Guest { name, config } = simulation.measuring();
     writeln!(
         output,
         "{} with {} nodes, {} strands",
-        machine.model(),
-        machine.nodes(),
-        machine.strands()
+        setup.machine.model(),
+        setup.machine.nodes(),
+        setup.machine.strands()
     )?;
+    writeln!(output, "program: {}", names.join(", "))?;
     writeln!(
         output,
-        "program: {}",
-        readers
-            .iter()
-            .map(RecordingReader::name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    )?;
-    writeln!(
-        output,
-        "executed by strands {list} of guest {name} ({})\n",
+        "executed by strands {} of guest {name} ({})\n",
+        list.join(", "),
         config.grant
-    )?;
+    )
+}
 
-    if let Some(scenario) = scenario {
-        let stage = Stage {
-            devices: &devices,
-            board: &board,
-            guests: &guests,
-            program: (measuring, &strands),
-            events,
-        };
-        let bar = progress_bar(&readers)?;
-        let scheduler = Scheduler::new(readers, &strands);
-        let results = play(&stage, &scenario, scheduler, &mut |progress| {
-            match progress {
-                Progress::Read(bytes) => bar.set_position(bytes),
-                Progress::Step(step) => {
-                    bar.suspend(|| scenario_report::step(output, &scenario.name, step))?;
-                }
-                Progress::Phase(number, phase) => {
-                    bar.suspend(|| scenario_report::phase(output, number, phase))?;
-                }
-                Progress::NotReached(step, references) => {
-                    bar.finish_and_clear();
-                    eprintln!(
-                        "note: {}:{}: not reached, the program ends after {references} references",
-                        scenario.name, step.line
-                    );
-                }
-            }
+fn run_plain(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<Outcome> {
+    let bar = progress_bar(&simulation.setup().programs)?;
+    let name = simulation.measuring().name.clone();
+    let mut samples = Samples::default();
+    let mut show = |progress: Progress<'_>| match progress {
+        Progress::Started([]) => Ok(()),
+        Progress::Started(refused) => {
+            writeln!(output, "guest {name} may not use {} units\n", refused.len())
+        }
+        Progress::Read(bytes) => {
+            bar.set_position(bytes);
             Ok(())
-        })?;
-        bar.finish_and_clear();
-        scenario_report::end(output, &results)?;
-        output.flush()?;
-        return Ok((Outcome::Scenario(results), recorded()));
-    }
-    let mut memory = MemorySystem::new(&machine)?;
-    let mut guest = Measurement::start(
-        &board,
-        machine,
-        measuring,
-        &strands,
-        &events,
-        args.perf_config,
-    )?;
-    let bystanders = bystanders(&board, &guests, measuring)?;
-    if !guest.refused.is_empty() {
-        writeln!(
-            output,
-            "guest {name} may not use {} units\n",
-            guest.refused.len()
-        )?;
-    }
-
-    let bar = progress_bar(&readers)?;
-    let mut scheduler = Scheduler::new(readers, &strands);
-    let mut samples = Samples::new(&guest.pairs);
-    let mut references = 0;
-    let (mut printed, mut read) = (0, 0);
-    loop {
-        let until =
-            (args.interval - (references - printed)).min(LONGEST_UNREAD - (references - read));
-        let share = scheduler.next(usize::try_from(until).unwrap_or(usize::MAX))?;
-        let ended = share.is_none();
-        if let Some(share) = share {
-            memory.replay(share.strand, share.offset, share.references, &devices);
-            references += share.references.len() as u64;
         }
-        bar.set_position(scheduler.progress().read);
-        let sample = references - printed == args.interval || ended && references > printed;
-        if sample || references - read == LONGEST_UNREAD {
-            guest.sample()?;
-            read = references;
-        }
-        if sample {
-            bystanders.iter().for_each(Bystander::ask);
-            bar.suspend(|| {
-                samples
-                    .print(output, references, &guest.pairs)
-                    .and_then(|()| output.flush())
-            })?;
-            guest.pairs.iter_mut().for_each(Pair::shown);
-            printed = references;
-        }
-        if ended {
-            break;
-        }
-    }
+        Progress::Sample {
+            references,
+            counters,
+        } => bar.suspend(|| {
+            samples.print(output, references, counters)?;
+            output.flush()
+        }),
+    };
+    let mut shown = Ok(());
+    let outcome = simulation.run(&mut |progress| until_error(&mut shown, show(progress)));
     bar.finish_and_clear();
-    let results = Results::new(
-        machine,
-        references,
-        &guest.pairs,
-        memory.truth(),
-        args.perf_config,
-        &guests,
-        &board,
-    );
-    report::print(output, &results)?;
-    output.flush()?;
-    Ok((Outcome::Plain(results), recorded()))
+    shown?;
+    let outcome = outcome?;
+    report::print(output, &outcome)?;
+    Ok(outcome)
 }
 
-/// A strand of every guest that does not measure.
-fn bystanders<'a>(
-    board: &'a Board<'a>,
-    guests: &[Guest],
-    measuring: GuestId,
-) -> anyhow::Result<Vec<Bystander<'a>>> {
-    let mut bystanders = Vec::new();
-    for (number, guest) in guests.iter().enumerate() {
-        let (Some(id), Some(strand)) = (GuestId::new(number), guest.config.strands.iter().next())
-        else {
-            continue;
-        };
-        if id != measuring {
-            bystanders.push(Bystander::new(board.strand(id, strand))?);
+fn play(
+    output: &mut impl Write,
+    simulation: Simulation,
+    scenario: &Scenario,
+) -> anyhow::Result<ScenarioOutcome> {
+    use scenario::Progress;
+
+    let bar = progress_bar(&simulation.setup().programs)?;
+    let file = &scenario.name;
+    let mut show = |progress: Progress<'_>| {
+        match progress {
+            Progress::Read(bytes) => bar.set_position(bytes),
+            Progress::Step(step) => {
+                bar.suspend(|| scenario_report::step(output, file, step))?;
+            }
+            Progress::Phase(number, phase) => {
+                bar.suspend(|| scenario_report::phase(output, number, phase))?;
+            }
+            Progress::NotReached(step, references) => bar.suspend(|| {
+                eprintln!(
+                    "note: {file}:{}: not reached, the program ends after {references} references",
+                    step.line
+                );
+            }),
         }
-    }
-    Ok(bystanders)
+        Ok(())
+    };
+    let mut shown = Ok(());
+    let outcome = simulation.play(scenario, &mut |progress| {
+        until_error(&mut shown, show(progress))
+    });
+    bar.finish_and_clear();
+    shown?;
+    let outcome = outcome?;
+    scenario_report::end(output, &outcome)?;
+    Ok(outcome)
 }
 
-/// Shows on a terminal how far these traces have been read.
+/// Stops a simulation when something could not be shown, and keeps the error.
+fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
+    *shown = result;
+    match shown {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
+}
+
+/// Shows on a terminal how far these recordings have been read.
 pub(super) fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
@@ -493,10 +365,10 @@ pub(super) fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<Progre
     let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
     Ok(match total {
         Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
-            "{wide_bar} {bytes}/{total_bytes} of the trace, {eta} left",
+            "{wide_bar} {bytes}/{total_bytes} of the recording, {eta} left",
         )?),
         None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
-            "{spinner} {bytes} of the trace, {elapsed}",
+            "{spinner} {bytes} of the recording, {elapsed}",
         )?),
     })
 }

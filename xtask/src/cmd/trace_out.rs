@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use crate::output::{OutputDirectory, OutputFile};
-use simulator::events::collect::{Keep, LayoutName, Rings};
+use simulator::events::collect::{Keep, LayoutName};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::{Recording, chrome};
 use simulator::nearest::unknown;
+use simulator::simulation::Tracing;
 
 /// Whether and how events are recorded.
 #[derive(clap::Args, Debug)]
@@ -40,6 +41,18 @@ pub struct EventArgs {
     trace_keep: Keep,
 }
 
+impl EventArgs {
+    /// How events are recorded; `None` if nothing is to be written.
+    #[must_use]
+    pub fn tracing(&self) -> Option<Tracing> {
+        let wanted = self.trace_out.is_some() || self.trace_chrome.is_some();
+        wanted.then_some(Tracing {
+            layout: self.trace_layout,
+            keep: self.trace_keep,
+        })
+    }
+}
+
 fn endian(text: &str) -> anyhow::Result<Endian> {
     find("byte order", text, &Endian::ALL, Endian::name)
 }
@@ -68,10 +81,6 @@ fn find<T: Copy>(
 pub struct Outputs {
     directory: Option<(OutputDirectory, Endian)>,
     chrome: Option<OutputFile>,
-    /// The layout of the rings.
-    pub layout: LayoutName,
-    /// What is kept.
-    pub keep: Keep,
 }
 
 impl Outputs {
@@ -99,16 +108,7 @@ impl Outputs {
                 .as_ref()
                 .map(OutputFile::create)
                 .transpose()?,
-            layout: args.trace_layout,
-            keep: args.trace_keep,
         })
-    }
-
-    /// The rings to record to; `None` if nothing is to be written.
-    #[must_use]
-    pub fn rings(&self) -> Option<Rings> {
-        let wanted = self.directory.is_some() || self.chrome.is_some();
-        wanted.then(|| Rings::new(self.layout, self.keep.mode()))
     }
 
     /// Writes what was recorded.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::report::sim::{hypercalls, totals};
 use crate::table::{Align, Table};
-use simulator::sim::scenario::{PhaseResults, ScenarioResults, StepResults};
+use simulator::simulation::scenario::{PhaseResults, ScenarioOutcome, StepResults};
 
 /// A step, and what followed from it.
 ///
@@ -89,10 +89,10 @@ pub fn phase(output: &mut impl Write, number: usize, phase: &PhaseResults) -> io
 ///
 /// # Errors
 /// `output` cannot be written.
-pub fn end(output: &mut impl Write, results: &ScenarioResults) -> io::Result<()> {
-    let ScenarioResults {
+pub fn end(output: &mut impl Write, outcome: &ScenarioOutcome) -> io::Result<()> {
+    let ScenarioOutcome {
         references, cycles, ..
-    } = results;
+    } = outcome;
     writeln!(
         output,
         "After {references} references in {cycles} cycles of machine time:\n"
@@ -103,7 +103,7 @@ pub fn end(output: &mut impl Write, results: &ScenarioResults) -> io::Result<()>
         ("faults", Align::Right),
         ("stuck", Align::Right),
     ]);
-    for unit in &results.units {
+    for unit in &outcome.units {
         let state = match (unit.in_service, unit.clean) {
             (true, _) => "in service",
             (false, true) => "out of service",
@@ -128,10 +128,10 @@ pub fn end(output: &mut impl Write, results: &ScenarioResults) -> io::Result<()>
     writeln!(
         output,
         "{}",
-        hypercalls(&results.hypercalls, &results.guests)
+        hypercalls(&outcome.hypercalls, &outcome.guests)
     )?;
     let counters = || {
-        (results.phases.iter())
+        (outcome.phases.iter())
             .flat_map(|phase| &phase.guests)
             .flat_map(|measured| &measured.counters)
     };
@@ -141,7 +141,7 @@ pub fn end(output: &mut impl Write, results: &ScenarioResults) -> io::Result<()>
             output,
             "Truth: {} counts in {} phases show exactly what happened.",
             counters().count(),
-            results.phases.len()
+            outcome.phases.len()
         ),
         wrong => writeln!(
             output,

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use crate::table::{Align, Table};
-use simulator::sim::measure::{Pair, Place};
-use simulator::sim::results::{CounterResult, GuestResults, Hypercalls, Results};
+use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Outcome, Pair, Place};
 
 /// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
+#[derive(Default)]
 pub struct Samples {
-    widths: [usize; 2],
-    header: bool,
+    /// Of the names of instances and events; `None` before the first sample.
+    widths: Option<[usize; 2]>,
 }
 
 /// Wide enough for a count of ten digits.
@@ -23,20 +23,15 @@ fn instance(place: Place) -> String {
 }
 
 impl Samples {
-    /// For these counters.
-    #[must_use]
-    pub fn new(pairs: &[Pair]) -> Self {
+    fn widths(pairs: &[Pair]) -> [usize; 2] {
         let instance = pairs.iter().map(|pair| instance(pair.place).len());
         let event = pairs
             .iter()
             .flat_map(|pair| pair.events.iter().map(|(_, name)| name.len()));
-        Self {
-            widths: [
-                instance.max().unwrap_or(0).max(8),
-                event.max().unwrap_or(0).max(6),
-            ],
-            header: false,
-        }
+        [
+            instance.max().unwrap_or(0).max(8),
+            event.max().unwrap_or(0).max(6),
+        ]
     }
 
     /// One line for each unit and strand.
@@ -49,9 +44,9 @@ impl Samples {
         references: u64,
         pairs: &[Pair],
     ) -> io::Result<()> {
-        let [instances, events] = self.widths;
-        if !self.header {
-            self.header = true;
+        let first = self.widths.is_none();
+        let [instances, events] = *self.widths.get_or_insert_with(|| Self::widths(pairs));
+        if first {
             writeln!(
                 output,
                 "{:>12}  {:<instances$}  {:<events$}  {:>COUNT$}  {:<events$}  {:>COUNT$}",
@@ -73,30 +68,30 @@ impl Samples {
 ///
 /// # Errors
 /// `output` cannot be written.
-pub fn print(output: &mut impl Write, results: &Results) -> io::Result<()> {
-    let Results {
+pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let Outcome {
         references, cycles, ..
-    } = results;
+    } = outcome;
     writeln!(
         output,
         "\nTotals after {references} references in {cycles} cycles of machine time:\n"
     )?;
-    write!(output, "{}", totals(&results.counters))?;
+    write!(output, "{}", totals(&outcome.counters))?;
     writeln!(output, "\nHypercalls by guest and status:\n")?;
     write!(
         output,
         "{}",
-        hypercalls(&results.hypercalls, &results.guests)
+        hypercalls(&outcome.hypercalls, &outcome.guests)
     )?;
-    let counters = results.counters.len();
-    if results.truth_matches {
+    let counters = outcome.counters.len();
+    if outcome.truth_matches {
         writeln!(
             output,
             "\nTruth: all {counters} counters show exactly what happened."
         )?;
         return Ok(());
     }
-    let wrong: Vec<&CounterResult> = results
+    let wrong: Vec<&CounterResult> = outcome
         .counters
         .iter()
         .filter(|counter| counter.measured != counter.truth)

@@ -43,7 +43,7 @@ fn path(place: &Place, name: &str) -> String {
 /// A run of a small program, with these arguments and 10 samples.
 fn small(place: &Place, arguments: &[&str]) {
     let refs = place.file("refs.txt", sim::trace(2_000));
-    let mut all = vec!["sim", "--trace", &refs, "--interval", "200"];
+    let mut all = vec!["sim", &refs, "--interval", "200"];
     all.extend(arguments);
     xtask(&all).well();
 }
@@ -304,7 +304,7 @@ fn what_is_in_the_way() {
     let place = Place::new("events-in-the-way");
     let refs = place.file("refs.txt", sim::trace(100));
     let run = |directory: &str, more: &[&str]| {
-        let mut all = vec!["sim", "--trace", &refs, "--trace-out", directory];
+        let mut all = vec!["sim", &refs, "--trace-out", directory];
         all.extend(more);
         xtask(&all)
     };
@@ -332,23 +332,8 @@ fn what_is_in_the_way() {
     run(&path(&place, "no/where"), &[]).badly("cannot be written");
     // A run that fails leaves nothing, and takes nothing away.
     let broken = place.file("broken.txt", " L 10,8\nnonsense\n");
-    xtask(&[
-        "sim",
-        "--trace",
-        &broken,
-        "--trace-out",
-        &path(&place, "new"),
-    ])
-    .badly("nonsense");
-    xtask(&[
-        "sim",
-        "--trace",
-        &broken,
-        "--trace-out",
-        &directory,
-        "--force",
-    ])
-    .badly("nonsense");
+    xtask(&["sim", &broken, "--trace-out", &path(&place, "new")]).badly("nonsense");
+    xtask(&["sim", &broken, "--trace-out", &directory, "--force"]).badly("nonsense");
     assert_eq!(
         names(place.path()),
         ["broken.txt", "events", "other", "refs.txt"]

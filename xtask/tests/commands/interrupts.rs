@@ -13,7 +13,7 @@ fn an_interrupted_simulation_leaves_nothing() {
     let place = Place::new("interrupted-sim");
     let results = place.path().join("results.json");
     for signal in ["INT", "TERM"] {
-        let mut child = command(&["sim", "--trace", "-", "--json", results.to_str().unwrap()])
+        let mut child = command(&["sim", "-", "--json", results.to_str().unwrap()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -168,7 +168,7 @@ fn sim_takes_machine_and_guests() {
     let results = |name: &str| -> Value {
         let json = place.path().join("results.json");
         let json = json.to_str().unwrap();
-        let arguments = ["sim", "--trace", &refs, "--json", json];
+        let arguments = ["sim", &refs, "--json", json];
         let ended = xtask(&[&arguments[..], &["--md", &source(name)]].concat());
         assert_eq!(ended.status, 0, "{}", ended.stderr);
         serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()

@@ -95,11 +95,10 @@ fn what_it_prints() {
     let refs = place.file("refs.txt", trace(5_000));
     let arguments = [
         "sim",
-        "--trace",
         &refs,
         "--interval",
         "2000",
-        "--events",
+        "-e",
         "dram:mem_reads,pic:Instr_cnt",
     ];
     let output = xtask(&arguments).well();
@@ -177,17 +176,7 @@ fn every_event_shows_what_happened() {
             .collect();
         let config = ["all", "local", "remote", "c2c"][run % 4];
         let events = events.join(",");
-        let results = json(
-            &place,
-            &[
-                "--trace",
-                &refs,
-                "--events",
-                &events,
-                "--perf-config",
-                config,
-            ],
-        );
+        let results = json(&place, &[&refs, "-e", &events, "--perf-config", config]);
         assert_eq!(results["truth_matches"], true);
         for counter in counters(&results)
             .iter()
@@ -228,14 +217,7 @@ fn perf_config_selects_among_the_misses() {
     let place = Place::new("sim-config");
     let refs = place.file("refs.txt", trace(30_000));
     let misses = |config| -> u64 {
-        let arguments = [
-            "--trace",
-            &refs,
-            "--events",
-            "pic:L2_dmiss_ld",
-            "--perf-config",
-            config,
-        ];
+        let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
         let results = json(&place, &arguments);
         counters(&results)
             .iter()
@@ -252,10 +234,7 @@ fn a_maramba_has_no_hubs() {
     let place = Place::new("sim-maramba");
     let refs = place.file("refs.txt", trace(2_000));
     for (nodes, expected) in [("1", 8), ("2", 16)] {
-        let results = json(
-            &place,
-            &["--machine", "maramba", "--nodes", nodes, "--trace", &refs],
-        );
+        let results = json(&place, &["--machine", "maramba", "--nodes", nodes, &refs]);
         // Two counters for each channel, and for each of two strands of a node.
         assert_eq!(counters(&results).len(), expected);
         assert!(
@@ -267,8 +246,8 @@ fn a_maramba_has_no_hubs() {
     }
 
     let events = "dram:mem_reads,lpu:cycles_c2c_portX";
-    let arguments = ["sim", "--machine", "maramba", "--events", events];
-    let ended = xtask(&[&arguments[..], &["--trace", &refs]].concat());
+    let arguments = ["sim", "--machine", "maramba", "-e", events];
+    let ended = xtask(&[&arguments[..], &[&refs]].concat());
     assert_eq!(
         (ended.status, &*ended.stderr),
         (
@@ -283,20 +262,17 @@ fn a_maramba_has_no_hubs() {
 fn traces_come_together() {
     let place = Place::new("sim-traces");
     let refs = place.file("refs.txt", trace(3_000));
-    let events = ["--events", "pic:Instr_cnt", "--strands", "1,65,2"];
+    let events = ["-e", "pic:Instr_cnt", "--strands", "1,65,2"];
     let instructions = |results: &Value| -> Vec<u64> {
         counters(results)
             .iter()
             .map(|counter| counter["measured"].as_u64().unwrap())
             .collect()
     };
-    let one = json(&place, &[&["--trace", &refs], &events[..]].concat());
+    let one = json(&place, &[&[refs.as_str()], &events[..]].concat());
     // Turns of 1024 references, every other one an instruction.
     assert_eq!(instructions(&one), [512, 512, 476]);
-    let two = json(
-        &place,
-        &[&["--trace", &refs, "--trace", &refs], &events[..]].concat(),
-    );
+    let two = json(&place, &[&[refs.as_str(), &refs], &events[..]].concat());
     assert_eq!(two["references"], 6_000);
     // The first program has strands 1 and 2, the second has strand 65.
     assert_eq!(instructions(&two), [512 + 476, 1_500, 512]);
@@ -306,7 +282,7 @@ fn traces_come_together() {
 fn a_trace_from_standard_input() {
     let place = Place::new("sim-stdin");
     let file = place.path().join("results.json");
-    let arguments = ["sim", "--trace", "-", "--json", file.to_str().unwrap()];
+    let arguments = ["sim", "-", "--json", file.to_str().unwrap()];
     assert_eq!(with_input(&arguments, trace(1_000)).status, 0);
     let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(results["references"], 1_000);
@@ -322,10 +298,7 @@ fn guests_from_a_file() {
          [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
     );
     // A guest with htstrand alone measures its own strands, and nothing else.
-    let results = json(
-        &place,
-        &["--guests", &guests, "--trace", &refs, "--strands", "64,65"],
-    );
+    let results = json(&place, &["--guests", &guests, &refs, "--strands", "64,65"]);
     assert_eq!(counters(&results).len(), 4);
     assert!(
         counters(&results)
@@ -335,10 +308,7 @@ fn guests_from_a_file() {
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
     // Channels of other nodes are not the first guest's; the hubs are.
-    let results = json(
-        &place,
-        &["--guests", &guests, "--trace", &refs, "--strands", "3"],
-    );
+    let results = json(&place, &["--guests", &guests, &refs, "--strands", "3"]);
     let names: Vec<&str> = counters(&results)
         .iter()
         .map(|counter| counter["name"].as_str().unwrap())
@@ -351,13 +321,7 @@ fn guests_from_a_file() {
 fn events_without_a_model_read_0_and_are_named() {
     let place = Place::new("sim-note");
     let refs = place.file("refs.txt", trace(1_000));
-    let ended = xtask(&[
-        "sim",
-        "--trace",
-        &refs,
-        "--events",
-        "pic:ITLB_miss,lpu:cycles_CRC_errors",
-    ]);
+    let ended = xtask(&["sim", &refs, "-e", "pic:ITLB_miss,lpu:cycles_CRC_errors"]);
     assert_eq!(ended.status, 0);
     assert_eq!(
         ended.stderr,

@@ -28,7 +28,6 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
         "sim",
         "--nodes",
         "2",
-        "--trace",
         &refs,
         "--scenario",
         &scenario,
@@ -290,15 +289,7 @@ fn what_is_no_scenario() {
         ),
     ] {
         let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
-        let arguments = [
-            "sim",
-            "--nodes",
-            "2",
-            "--trace",
-            &refs,
-            "--scenario",
-            &scenario,
-        ];
+        let arguments = ["sim", "--nodes", "2", &refs, "--scenario", &scenario];
         xtask(&arguments).badly(says);
         let guests = place.file("guests.toml", GUESTS);
         if says.starts_with("scenario.toml:14: there is no guest") {
@@ -315,7 +306,7 @@ fn a_step_that_is_not_reached_is_named() {
     let refs = place.file("refs.txt", trace(1_000));
     let steps = step(5_000, "reset", "guest = \"measuring\"");
     let scenario = place.file("scenario.toml", steps);
-    let ended = xtask(&["sim", "--trace", &refs, "--scenario", &scenario]);
+    let ended = xtask(&["sim", &refs, "--scenario", &scenario]);
     assert_eq!(ended.status, 0);
     assert_eq!(
         ended.stderr,

@@ -1,8 +1,8 @@
-//! `--events`: what each kind of unit counts.
+//! The events that each kind of unit counts.
 
-use anyhow::{anyhow, bail};
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use platform::Machine;
 
 use crate::memory::is_modelled;
 use crate::nearest::unknown;
@@ -15,6 +15,13 @@ pub struct Choice<E> {
 }
 
 impl<E: Copy> Choice<E> {
+    const fn both(first: E, second: E) -> Option<Self> {
+        Some(Self {
+            first,
+            second: Some(second),
+        })
+    }
+
     /// The event of a counter. A counter that was given none counts the event of the other, and is not reported.
     pub fn event(&self, counter: Counter) -> E {
         match counter {
@@ -32,7 +39,8 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    fn add(choice: &mut Option<Self>, event: E) -> Result<(), &'static str> {
+    /// Returns `false` if both counters are taken.
+    fn add(choice: &mut Option<Self>, event: E) -> bool {
         match choice {
             None => {
                 *choice = Some(Self {
@@ -44,15 +52,15 @@ impl<E: Copy> Choice<E> {
                 second: second @ None,
                 ..
             }) => *second = Some(event),
-            Some(_) => return Err("a unit has two counters"),
+            Some(_) => return false,
         }
-        Ok(())
+        true
     }
 }
 
 /// What is counted, by kind of unit. A kind without events is left alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Events {
+pub struct Selection {
     /// DRAM channels.
     pub dram: Option<Choice<DramEvent>>,
     /// Link port units.
@@ -68,39 +76,54 @@ pub struct Events {
 /// The classes, as they are written before the colon.
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
-/// What is counted unless told otherwise.
-pub const DEFAULT: &str = "dram:mem_reads,dram:mem_writes,lpu:cycles_READ_or_INV,lpu:cycles_cache_hit,\
-                           asu:asu_in_pck,asu:asu_out_pck,pic:Instr_cnt,pic:L2_dmiss_ld";
+/// Why a text is no list of events.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// This item has no colon.
+    #[error("found '{0}', expected CLASS:EVENT with CLASS one of {list}", list = CLASSES.join(", "))]
+    NotAnEvent(String),
+    /// A class or an event is unknown; the message names the nearest.
+    #[error("{0}")]
+    Unknown(String),
+    /// A class has more than two events.
+    #[error("'{item}' is one event of {class} too many: a unit has two counters")]
+    TooMany {
+        /// The third.
+        item: String,
+        /// Its class.
+        class: String,
+    },
+}
 
-impl Events {
+impl Selection {
     /// Reads a list of `CLASS:EVENT`.
     ///
     /// # Errors
     /// The text is not such a list, a class or event is unknown, or a class has more than two events.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let mut events = Self::default();
+    pub fn parse(text: &str) -> Result<Self, SelectionError> {
+        let mut selection = Self::default();
         for item in text.split(',').map(str::trim) {
-            let Some((class, name)) = item.split_once(':') else {
-                bail!(
-                    "found '{item}', expected CLASS:EVENT with CLASS one of {}",
-                    CLASSES.join(", ")
-                )
-            };
-            events.add(class, name)?.map_err(|problem| {
-                anyhow!("'{item}' is one event of {class} too many: {problem}")
-            })?;
+            let (class, name) = (item.split_once(':'))
+                .ok_or_else(|| SelectionError::NotAnEvent(item.to_owned()))?;
+            if !selection.add(class, name)? {
+                return Err(SelectionError::TooMany {
+                    item: item.to_owned(),
+                    class: class.to_owned(),
+                });
+            }
         }
-        Ok(events)
+        Ok(selection)
     }
 
-    /// The outer error is about the names, the inner one about their number.
-    fn add(&mut self, class: &str, name: &str) -> anyhow::Result<Result<(), &'static str>> {
+    /// Adds an event. Returns `false` if its class has two already.
+    fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{
                 let names = <$event>::ALL.iter().map(|event| event.name());
                 let find: fn(&str) -> Option<$event> = $find;
-                let found = find(name)
-                    .ok_or_else(|| anyhow!(unknown(&format!("{class} event"), name, names)))?;
+                let unknown = || unknown(&format!("{class} event"), name, names);
+                let found = find(name).ok_or_else(|| SelectionError::Unknown(unknown()))?;
                 Choice::add(&mut self.$field, found)
             }};
         }
@@ -112,8 +135,34 @@ impl Events {
             "pic" => add!(pic, SparcEvent, |name| {
                 SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name))
             }),
-            other => bail!(unknown("class of events", other, CLASSES.into_iter())),
+            other => {
+                let names = CLASSES.into_iter();
+                return Err(SelectionError::Unknown(unknown(
+                    "class of events",
+                    other,
+                    names,
+                )));
+            }
         })
+    }
+
+    /// What is counted by default on a machine: reads and writes of DRAM, requests and packets of hubs where there are
+    /// hubs, instructions, and loads that miss the L2 cache.
+    #[must_use]
+    pub fn default_of(machine: Machine) -> Self {
+        use SparcEvent::{Instructions, L2LoadMisses};
+        let all = Self {
+            dram: Choice::both(DramEvent::Reads, DramEvent::Writes),
+            lpu: Choice::both(LpuEvent::ReadOrInvalidate, LpuEvent::CacheHit),
+            gpd: None,
+            asu: Choice::both(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
+            pic: Choice::both(Instructions, L2LoadMisses),
+        };
+        if machine.model().has_hubs() {
+            all
+        } else {
+            all.without_hubs()
+        }
     }
 
     /// The names of the chosen events that the memory system does not bring about. They read 0.
@@ -167,17 +216,20 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use platform::Model;
+
     use super::*;
 
     fn error(text: &str) -> String {
-        Events::parse(text).unwrap_err().to_string()
+        Selection::parse(text).unwrap_err().to_string()
     }
 
     #[test]
     fn lists_of_events() {
-        let events =
-            Events::parse("dram:mem_reads, lpu:cycles_c2c_portX,dram:wb_buf_hits,pic:PAPI_tot_ins")
-                .unwrap();
+        let events = Selection::parse(
+            "dram:mem_reads, lpu:cycles_c2c_portX,dram:wb_buf_hits,pic:PAPI_tot_ins",
+        )
+        .unwrap();
         let dram = events.dram.unwrap();
         assert_eq!(dram.event(Counter::Pic0), DramEvent::Reads);
         assert_eq!(dram.event(Counter::Pic1), DramEvent::WriteBackBufferHits);
@@ -212,11 +264,15 @@ mod tests {
     #[test]
     fn events_without_a_model_are_named() {
         let events =
-            Events::parse("pic:ITLB_miss,pic:Instr_cnt,lpu:cycles_CRC_errors,gpd:none").unwrap();
+            Selection::parse("pic:ITLB_miss,pic:Instr_cnt,lpu:cycles_CRC_errors,gpd:none").unwrap();
         assert_eq!(
             events.not_modelled(),
             ["lpu:cycles_CRC_errors", "pic:ITLB_miss"]
         );
-        assert!(Events::parse(DEFAULT).unwrap().not_modelled().is_empty());
+        for (model, class) in [(Model::Batoka, "lpu"), (Model::Maramba, "dram")] {
+            let selection = Selection::default_of(Machine::new(model, 1).unwrap());
+            assert!(selection.not_modelled().is_empty());
+            assert_eq!(selection.of_hubs().contains(&class), class == "lpu");
+        }
     }
 }

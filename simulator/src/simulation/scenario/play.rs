@@ -1,43 +1,27 @@
 //! Plays a scenario.
 
-use anyhow::{Context, ensure};
-use guest_abi::guest::Tries;
+use std::ops::ControlFlow;
+
 use guest_abi::layout::PerfConfig;
 use guest_abi::{PerfCounters, PerfReg, StrandId};
 use hv_core::GuestId;
 use perfctr_service::{ChangeError, Grant, Unit};
 use platform::AccessError;
-use platform::models::{Devices, FaultyUnit};
+use platform::models::FaultyUnit;
 
 use super::file::{Action, Scenario, Step};
-use super::results::{Asked, Found, Measured, PhaseResults, ScenarioResults, StepResults, units};
+use super::outcome::{Asked, Found, Measured, PhaseResults, ScenarioOutcome, StepResults, units};
 use crate::machine::board::Board;
-use crate::memory::{MemorySystem, Truth};
-use crate::scheduler::Scheduler;
-use crate::sim::guests::Guest;
-use crate::sim::measure::{LONGEST_UNREAD, Measurement};
-use crate::sim::results::{Hypercalls, counters, of_guests};
-use crate::sim::selection::Events;
+use crate::memory::Truth;
+use crate::simulation::error::RunError;
+use crate::simulation::measure::{LONGEST_UNREAD, Measurement, TRIES};
+use crate::simulation::outcome::{Hypercalls, counters, of_guests};
+use crate::simulation::run::tell;
+use crate::simulation::selection::Selection;
+use crate::simulation::setup::Simulation;
 
 /// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
-
-/// How often a guest asks for a hub that is taken.
-const TRIES: u32 = 10_000;
-
-/// A machine with a hypervisor, its guests, and the program.
-pub struct Stage<'a> {
-    /// The devices.
-    pub devices: &'a Devices,
-    /// The hypervisor.
-    pub board: &'a Board<'a>,
-    /// The guests.
-    pub guests: &'a [Guest],
-    /// The guest that executes the program, and on which strands.
-    pub program: (GuestId, &'a [StrandId]),
-    /// What is counted.
-    pub events: Events,
-}
 
 /// What a scenario has come to.
 #[derive(Clone, Copy, Debug)]
@@ -52,74 +36,98 @@ pub enum Progress<'a> {
     NotReached(&'a Step, u64),
 }
 
-/// Plays a scenario to the end of the program.
-///
-/// # Errors
-/// The program cannot be read any further, the hypervisor refuses what a guest has a right to, or `observe` fails.
-pub fn play(
-    stage: &Stage<'_>,
-    scenario: &Scenario,
-    mut scheduler: Scheduler,
-    observe: &mut dyn FnMut(Progress<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<ScenarioResults> {
-    let machine = stage.devices.machine();
-    let mut memory = MemorySystem::new(&machine)?;
-    let mut dead = Vec::new();
-    let mut done = Vec::new();
-    let mut phases: Vec<PhaseResults> = Vec::new();
-    let mut steps = scenario.steps.iter().peekable();
-    let mut references = 0;
-    let mut ended = false;
-    while !ended {
-        while let Some(step) = steps.next_if(|step| step.at == references) {
-            let result = stage.step(step, &mut dead)?;
-            observe(Progress::Step(&result))?;
-            done.push(result);
-        }
-        let end = steps.peek().map(|step| step.at);
-        let mut phase = stage.begin(references, memory.truth())?;
-        let mut read = references;
-        while Some(references) != end {
-            let left = end.map_or(u64::MAX, |end| end - references);
-            let most = left.min(LONGEST_UNREAD - (references - read));
-            let Some(share) = scheduler.next(usize::try_from(most).unwrap_or(usize::MAX))? else {
-                ended = true;
-                break;
+impl Simulation {
+    /// Plays a scenario to the end of the programs. `observe` is told of the progress; the simulation stops if it returns
+    /// [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn play(
+        mut self,
+        scenario: &Scenario,
+        observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<ScenarioOutcome, RunError> {
+        let mut scheduler = self.schedule();
+        let mut memory = self.memory.clone();
+        let (mut outcome, trace) = self.boot(|board| {
+            let stage = Stage {
+                board,
+                simulation: &self,
             };
-            memory.replay(share.strand, share.offset, share.references, stage.devices);
-            references += share.references.len() as u64;
-            if references - read == LONGEST_UNREAD {
-                phase.sample()?;
-                read = references;
+            let mut dead = Vec::new();
+            let mut done = Vec::new();
+            let mut phases: Vec<PhaseResults> = Vec::new();
+            let mut steps = scenario.steps.iter().peekable();
+            let mut references = 0;
+            let mut ended = false;
+            while !ended {
+                while let Some(step) = steps.next_if(|step| step.at == references) {
+                    let result = stage.step(step, &mut dead)?;
+                    tell(observe, Progress::Step(&result))?;
+                    done.push(result);
+                }
+                let end = steps.peek().map(|step| step.at);
+                let mut phase = stage.begin(references, memory.truth())?;
+                let mut read = references;
+                while Some(references) != end {
+                    let left = end.map_or(u64::MAX, |end| end - references);
+                    let most = left.min(LONGEST_UNREAD - (references - read));
+                    let most = usize::try_from(most).unwrap_or(usize::MAX);
+                    let Some(share) = scheduler.next(most)? else {
+                        ended = true;
+                        break;
+                    };
+                    memory.replay(
+                        share.strand,
+                        share.offset,
+                        share.references,
+                        board.devices(),
+                    );
+                    references += share.references.len() as u64;
+                    if references - read == LONGEST_UNREAD {
+                        phase.sample()?;
+                        read = references;
+                    }
+                    tell(observe, Progress::Read(scheduler.progress().read))?;
+                }
+                if references > phase.from {
+                    let result = phase.end(references, memory.truth(), &stage)?;
+                    tell(observe, Progress::Phase(phases.len() + 1, &result))?;
+                    phases.push(result);
+                }
             }
-            observe(Progress::Read(scheduler.progress().read))?;
-        }
-        if references > phase.from {
-            let result = phase.end(references, memory.truth(), stage)?;
-            observe(Progress::Phase(phases.len() + 1, &result))?;
-            phases.push(result);
-        }
+            for step in steps {
+                tell(observe, Progress::NotReached(step, references))?;
+            }
+            let all = || phases.iter().flat_map(|phase| &phase.guests);
+            let truth_matches = all()
+                .flat_map(|measured| &measured.counters)
+                .all(|counter| counter.measured == counter.truth);
+            let machine = self.setup().machine;
+            Ok(ScenarioOutcome {
+                scenario: scenario.name.clone(),
+                machine: machine.model().name(),
+                nodes: machine.nodes(),
+                references,
+                cycles: memory.truth().cycles(),
+                steps: done,
+                phases,
+                units: units(board),
+                hypercalls: Hypercalls::sum(&board.tallies()),
+                guests: of_guests(&self.setup().guests, board),
+                truth_matches,
+                trace: None,
+            })
+        })?;
+        outcome.trace = trace;
+        Ok(outcome)
     }
-    for step in steps {
-        observe(Progress::NotReached(step, references))?;
-    }
-    let all = || phases.iter().flat_map(|phase| &phase.guests);
-    let truth_matches = all()
-        .flat_map(|measured| &measured.counters)
-        .all(|counter| counter.measured == counter.truth);
-    Ok(ScenarioResults {
-        scenario: scenario.name.clone(),
-        machine: machine.model().name(),
-        nodes: machine.nodes(),
-        references,
-        cycles: memory.truth().cycles(),
-        steps: done,
-        phases,
-        units: units(stage.board),
-        hypercalls: Hypercalls::sum(&stage.board.tallies()),
-        guests: of_guests(stage.guests, stage.board),
-        truth_matches,
-    })
+}
+
+/// A machine with a hypervisor, its guests, and the program.
+struct Stage<'a, 's> {
+    board: &'a Board<'a>,
+    simulation: &'s Simulation,
 }
 
 /// Every guest measures what it may.
@@ -130,7 +138,7 @@ struct Phase<'a> {
 }
 
 impl Phase<'_> {
-    fn sample(&mut self) -> anyhow::Result<()> {
+    fn sample(&mut self) -> Result<(), RunError> {
         self.observers
             .iter_mut()
             .try_for_each(|(_, measurement)| measurement.sample())
@@ -140,8 +148,8 @@ impl Phase<'_> {
         mut self,
         references: u64,
         truth: &Truth,
-        stage: &Stage<'_>,
-    ) -> anyhow::Result<PhaseResults> {
+        stage: &Stage<'_, '_>,
+    ) -> Result<PhaseResults, RunError> {
         self.sample()?;
         let happened = truth.since(&self.before);
         let measured = |(guest, measurement): &(GuestId, Measurement<'_>)| Measured {
@@ -164,35 +172,25 @@ impl Phase<'_> {
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Stage<'a, '_> {
     fn name(&self, guest: GuestId) -> String {
-        self.guests[guest.index()].name.clone()
+        self.simulation.setup().guests[guest.index()].name.clone()
     }
 
-    /// All guests, and the strand that makes the calls of each.
-    fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
-        (0..)
-            .map_while(GuestId::new)
-            .zip(self.guests)
-            .filter_map(|(id, guest)| Some((id, caller(guest)?)))
-    }
-
-    fn begin(&self, references: u64, truth: &Truth) -> anyhow::Result<Phase<'a>> {
-        let machine = self.devices.machine();
-        let (program, strands) = self.program;
+    fn begin(&self, references: u64, truth: &Truth) -> Result<Phase<'a>, RunError> {
+        let machine = self.simulation.setup().machine;
+        let all = &self.simulation.setup().selection;
+        let of_others = Selection { pic: None, ..*all };
         let mut observers = Vec::new();
-        for (guest, strand) in self.callers() {
-            let of_others = Events {
-                pic: None,
-                ..self.events
-            };
-            let (strands, events) = if guest == program {
-                (strands, &self.events)
+        for (guest, strand) in self.simulation.callers() {
+            let (strands, selection) = if guest == self.simulation.measuring {
+                (self.simulation.strands(), all)
             } else {
                 (&[strand][..], &of_others)
             };
-            let all = PerfConfig::All;
-            let measurement = Measurement::start(self.board, machine, guest, strands, events, all)?;
+            let misses = PerfConfig::All;
+            let measurement =
+                Measurement::start(self.board, machine, guest, strands, selection, misses)?;
             observers.push((guest, measurement));
         }
         Ok(Phase {
@@ -203,9 +201,9 @@ impl<'a> Stage<'a> {
     }
 
     /// Makes a step, and plays what follows from it to its end.
-    fn step(&self, step: &Step, dead: &mut Vec<StrandId>) -> anyhow::Result<StepResults> {
+    fn step(&self, step: &Step, dead: &mut Vec<StrandId>) -> Result<StepResults, RunError> {
         let service = self.board.service();
-        let held: Vec<Grant> = (self.callers())
+        let held: Vec<Grant> = (self.simulation.callers())
             .map(|(guest, _)| service.held(guest))
             .collect();
         let mut result = StepResults {
@@ -220,7 +218,7 @@ impl<'a> Stage<'a> {
             _ => None,
         };
         self.settle(dead, &mut result)?;
-        for ((guest, strand), held) in self.callers().zip(held) {
+        for ((guest, strand), held) in self.simulation.callers().zip(held) {
             let now = service.held(guest);
             let gained = now.global && !held.global || now.strand > held.strand;
             if gained || resets == Some(guest) {
@@ -259,11 +257,11 @@ impl<'a> Stage<'a> {
                 return Ok(());
             }
             Action::Fault(unit) => {
-                self.devices.set_faulty(faulty(unit), true);
+                self.board.devices().set_faulty(faulty(unit), true);
                 return Ok(());
             }
             Action::Mend(unit) => {
-                self.devices.set_faulty(faulty(unit), false);
+                self.board.devices().set_faulty(faulty(unit), false);
                 return self.return_to_service(self.operator(Some(unit), dead), unit);
             }
             Action::Kill(strand) => {
@@ -280,7 +278,7 @@ impl<'a> Stage<'a> {
 
     /// A hub that has to be cleared is busy after each access.
     fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), String> {
-        let mut tries = 0..TRIES;
+        let mut tries = 0..TRIES.number();
         loop {
             let returned = self
                 .board
@@ -302,17 +300,17 @@ impl<'a> Stage<'a> {
         (first..first + StrandId::PER_NODE)
             .filter_map(StrandId::new)
             .find(|strand| !dead.contains(strand))
-            .unwrap_or(self.program.1[0])
+            .unwrap_or(self.simulation.strands()[0])
     }
 
     /// Guests ask while a change is pending; strands take their cross-calls; who does not is excused.
-    fn settle(&self, dead: &[StrandId], result: &mut StepResults) -> anyhow::Result<()> {
+    fn settle(&self, dead: &[StrandId], result: &mut StepResults) -> Result<(), RunError> {
         let service = self.board.service();
         let Some(awaited) = service.pending() else {
             return Ok(());
         };
         result.awaited = Some(awaited.iter().count());
-        for (guest, strand) in self.callers() {
+        for (guest, strand) in self.simulation.callers() {
             let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
             for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
                 let status = match calls.get(register) {
@@ -327,10 +325,9 @@ impl<'a> Stage<'a> {
             }
         }
         while let Some(awaited) = service.pending() {
-            ensure!(
-                result.cross_calls < MOST_CROSS_CALLS,
-                "a change does not come to its end"
-            );
+            if result.cross_calls == MOST_CROSS_CALLS {
+                return Err(RunError::Endless);
+            }
             let mut answered = false;
             for strand in awaited.iter().filter(|strand| !dead.contains(strand)) {
                 if self.board.answer(strand) {
@@ -350,16 +347,15 @@ impl<'a> Stage<'a> {
     }
 
     /// Reads every register that a guest may read.
-    fn look(&self, guest: GuestId, strand: StrandId) -> anyhow::Result<Found> {
+    fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
-        let tries = Tries::new(TRIES).context("a number of tries")?;
         let mut found = Found {
             guest: self.name(guest),
             registers: 0,
             not_zero: Vec::new(),
         };
         for register in PerfReg::all() {
-            if let Ok(value) = calls.get_retrying(register, tries) {
+            if let Ok(value) = calls.get_retrying(register, TRIES) {
                 found.registers += 1;
                 if value != 0 {
                     found.not_zero.push(register.name());
@@ -368,11 +364,6 @@ impl<'a> Stage<'a> {
         }
         Ok(found)
     }
-}
-
-/// The strand that makes a guest's calls.
-pub(super) fn caller(guest: &Guest) -> Option<StrandId> {
-    guest.config.strands.iter().next()
 }
 
 fn faulty(unit: Unit) -> FaultyUnit {

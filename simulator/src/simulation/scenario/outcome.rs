@@ -3,12 +3,13 @@
 use perfctr_service::Unit;
 use serde::Serialize;
 
+use crate::events::Recording;
 use crate::machine::board::Board;
-use crate::sim::results::{CounterResult, GuestResults, Hypercalls};
+use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls};
 
 /// Everything, as `--json` writes it.
 #[derive(Clone, Debug, Serialize)]
-pub struct ScenarioResults {
+pub struct ScenarioOutcome {
     /// The file.
     pub scenario: String,
     /// The family of the machine.
@@ -31,6 +32,9 @@ pub struct ScenarioResults {
     pub guests: Vec<GuestResults>,
     /// Whether every counter showed what really happened.
     pub truth_matches: bool,
+    /// What the hypervisor noted of its calls, if [asked for](crate::simulation::Setup::tracing).
+    #[serde(skip)]
+    pub trace: Option<Recording>,
 }
 
 /// A step.

@@ -1,6 +1,5 @@
 //! The guest that measures: it programs the counters of its machine, reads them, and widens them to 64 bits.
 
-use anyhow::{Context, anyhow, ensure};
 use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
@@ -8,14 +7,18 @@ use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
 use hv_core::GuestId;
 use platform::Machine;
 
-use super::selection::{Choice, Events};
+use super::error::RunError;
+use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
 /// How often the guest asks for a hub that is taken: far more often than an access takes.
-const TRIES: u32 = 10_000;
+pub(super) const TRIES: Tries = match Tries::new(10_000) {
+    Some(tries) => tries,
+    None => Tries::ONCE,
+};
 
 /// A guest reads its counters at least so often, in references, so that no counter of 31 bits wraps twice in between.
-pub const LONGEST_UNREAD: u64 = 1_000_000;
+pub(super) const LONGEST_UNREAD: u64 = 1_000_000;
 
 /// A counter of 31, 32 or 64 bits, widened.
 #[derive(Clone, Copy, Debug)]
@@ -82,23 +85,19 @@ impl Pair {
     }
 
     /// What was counted until now has been shown.
-    pub fn shown(&mut self) {
+    pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
 }
 
 /// The guest, with everything that it counts.
-pub struct Measurement<'a> {
+pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
     /// PMUs, then strands.
-    pub pairs: Vec<Pair>,
+    pub(super) pairs: Vec<Pair>,
     /// PMUs that are present, and that the guest may not use.
-    pub refused: Vec<Pmu>,
-}
-
-fn tries() -> Tries {
-    Tries::new(TRIES).unwrap_or(Tries::ONCE)
+    pub(super) refused: Vec<Pmu>,
 }
 
 impl<'a> Measurement<'a> {
@@ -107,16 +106,16 @@ impl<'a> Measurement<'a> {
     ///
     /// # Errors
     /// The hypervisor refuses what the guest has a right to.
-    pub fn start(
+    pub(super) fn start(
         board: &'a Board<'a>,
         machine: Machine,
         guest: GuestId,
         strands: &[StrandId],
-        events: &Events,
+        events: &Selection,
         perf_config: PerfConfig,
-    ) -> anyhow::Result<Self> {
-        let first = *strands.first().context("the program has no strand")?;
-        let service = PerfCounters::negotiate_best(board.strand(guest, first))?;
+    ) -> Result<Self, RunError> {
+        let first = strands.first().ok_or(RunError::NoStrand)?;
+        let service = PerfCounters::negotiate_best(board.strand(guest, *first))?;
         let present = service.probe();
         let mut measurement = Self {
             service,
@@ -143,18 +142,16 @@ impl<'a> Measurement<'a> {
                 else {
                     continue;
                 };
-                let on_node = PerfCounters::join(board.strand(guest, *strand))
-                    .map_err(|error| anyhow!("api_get_version: {error}"))?
-                    .context("the group is not negotiated")?;
+                let on_node = PerfCounters::negotiate_best(board.strand(guest, *strand))?;
                 on_node
                     .set_perf_config(perf_config)
-                    .map_err(|error| anyhow!("PERF_CONFIG of node {node}: {error}"))?;
+                    .map_err(|source| RunError::PerfConfig { node, source })?;
             }
         }
         Ok(measurement)
     }
 
-    fn program(&mut self, pmu: Pmu, events: &Events) -> anyhow::Result<()> {
+    fn program(&mut self, pmu: Pmu, events: &Selection) -> Result<(), RunError> {
         match pmu {
             Pmu::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
             Pmu::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
@@ -168,7 +165,7 @@ impl<'a> Measurement<'a> {
         kind: U,
         choice: &Option<Choice<<U::Pcr as EventSelect>::Event>>,
         name: fn(<U::Pcr as EventSelect>::Event) -> &'static str,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), RunError> {
         let Some(choice) = choice else { return Ok(()) };
         let pmu: Pmu = kind.into();
         // As busstat does: read, replace the event, write.
@@ -196,7 +193,7 @@ impl<'a> Measurement<'a> {
         &mut self,
         strand: SimulatedStrand<'a>,
         choice: &Choice<guest_abi::event::SparcEvent>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), RunError> {
         let place = Place::Pic(strand.id());
         let pcr = Counter::ALL
             .iter()
@@ -239,10 +236,10 @@ impl<'a> Measurement<'a> {
     ///
     /// # Errors
     /// A register cannot be read, or a strand's counter stopped.
-    pub fn sample(&mut self) -> anyhow::Result<()> {
+    pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds {
-            attempts: tries(),
-            tries: tries(),
+            attempts: TRIES,
+            tries: TRIES,
         };
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
@@ -250,14 +247,13 @@ impl<'a> Measurement<'a> {
                 Place::Pmu(pmu) => {
                     let snapshot = self.service.snapshot(pmu, bounds)?;
                     // Nothing is replayed while the guest reads.
-                    ensure!(
-                        snapshot.skew.pic0_events == 0,
-                        "{pmu} counted while nothing happened"
-                    );
+                    if snapshot.skew.pic0_events != 0 {
+                        return Err(RunError::CountedAlone(pmu));
+                    }
                     [snapshot.pic0, snapshot.pic1]
                 }
                 Place::Pic(_) => {
-                    let pic = strands.next().context("a strand without counters")?.read();
+                    let pic = strands.next().ok_or(RunError::NoStrand)?.read();
                     [pic.pic0().into(), pic.pic1().into()]
                 }
             };
@@ -266,21 +262,21 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    fn read(&self, register: PerfReg) -> anyhow::Result<u64> {
+    fn read(&self, register: PerfReg) -> Result<u64, RunError> {
         self.service
-            .get_retrying(register, tries())
-            .map_err(|error| anyhow!("{register}: {error}"))
+            .get_retrying(register, TRIES)
+            .map_err(|source| RunError::Register { register, source })
     }
 
-    fn write(&self, register: PerfReg, value: u64) -> anyhow::Result<()> {
+    fn write(&self, register: PerfReg, value: u64) -> Result<(), RunError> {
         self.service
-            .set_retrying(register, value, tries())
-            .map_err(|error| anyhow!("{register}: {error}"))
+            .set_retrying(register, value, TRIES)
+            .map_err(|source| RunError::Register { register, source })
     }
 }
 
 /// A guest that does not measure: it asks for a register of each class, and takes what it gets.
-pub struct Bystander<'a> {
+pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }
 
@@ -289,14 +285,14 @@ impl<'a> Bystander<'a> {
     ///
     /// # Errors
     /// The hypervisor refuses even that.
-    pub fn new(strand: SimulatedStrand<'a>) -> anyhow::Result<Self> {
+    pub(super) fn new(strand: SimulatedStrand<'a>) -> Result<Self, RunError> {
         Ok(Self {
             service: PerfCounters::negotiate_best(strand)?,
         })
     }
 
     /// Asks once, without trying again.
-    pub fn ask(&self) {
+    pub(super) fn ask(&self) {
         let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
             .into_iter()
             .chain(Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0)));

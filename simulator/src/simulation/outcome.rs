@@ -6,19 +6,19 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Counter, Node, Pmu};
 use hv_core::GuestId;
-use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
-use platform::Machine;
+use perfctr_service::statistics::{Class, Operation, Outcome as Ended, Statistics};
 use serde::Serialize;
 
-use super::guests::Guest;
 use super::measure::{Pair, Place};
+use crate::events::Recording;
+use crate::guests::Guest;
 use crate::machine::board::{Board, Tally};
 use crate::memory::Truth;
 use crate::nearest::status_name;
 
 /// Everything, as `--json` writes it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Results {
+pub struct Outcome {
     /// The family of the machine.
     pub machine: &'static str,
     /// How many nodes it has.
@@ -35,6 +35,9 @@ pub struct Results {
     pub counters: Vec<CounterResult>,
     /// Whether every counter showed what really happened.
     pub truth_matches: bool,
+    /// What the hypervisor noted of its calls, if [asked for](super::Setup::tracing).
+    #[serde(skip)]
+    pub trace: Option<Recording>,
 }
 
 /// How hypercalls ended.
@@ -94,13 +97,13 @@ impl Hypercalls {
 
     /// Gets and sets of one class of registers.
     fn of_class(statistics: &Statistics, class: Class) -> Self {
-        let count = |outcome: &Outcome| -> u64 {
+        let count = |outcome: &Ended| -> u64 {
             [Operation::Get, Operation::Set]
                 .map(|operation| statistics.count(operation, class, *outcome))
                 .iter()
                 .sum()
         };
-        let counts = Outcome::ALL
+        let counts = Ended::ALL
             .iter()
             .map(|outcome| (outcome.name().to_owned(), count(outcome)));
         let by_status: BTreeMap<String, u64> = counts.filter(|(_, count)| *count != 0).collect();
@@ -118,38 +121,6 @@ impl Hypercalls {
             *sum.entry(*status).or_default() += count;
         }
         Self::new(&sum)
-    }
-}
-
-impl Results {
-    /// Puts the measured counters beside the truth.
-    #[must_use]
-    pub fn new(
-        machine: Machine,
-        references: u64,
-        pairs: &[Pair],
-        truth: &Truth,
-        perf_config: PerfConfig,
-        guests: &[Guest],
-        board: &Board<'_>,
-    ) -> Self {
-        let tallies = board.tallies();
-        let counters: Vec<CounterResult> = pairs
-            .iter()
-            .flat_map(|pair| counters(pair, truth, perf_config))
-            .collect();
-        Self {
-            machine: machine.model().name(),
-            nodes: machine.nodes(),
-            references,
-            cycles: truth.cycles(),
-            hypercalls: Hypercalls::sum(&tallies),
-            guests: of_guests(guests, board),
-            truth_matches: counters
-                .iter()
-                .all(|counter| counter.measured == counter.truth),
-            counters,
-        }
     }
 }
 

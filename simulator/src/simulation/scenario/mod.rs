@@ -1,4 +1,4 @@
-//! `--scenario`: a machine that is changed while the program runs.
+//! A machine that is changed while the program runs.
 //!
 //! Between two steps is a *phase*. In each phase every guest measures what it may, beginning with counters that it has just
 //! programmed, and at the end of the phase that is compared with what happened in it. A step changes rights or hardware
@@ -6,11 +6,11 @@
 //! their cross-calls, the dead are excused.
 
 mod file;
+mod outcome;
 mod play;
-mod results;
 
 pub use file::{Action, Scenario, Step, Unchecked};
-pub use play::{Progress, Stage, play};
-pub use results::{
-    Asked, Found, Measured, PhaseResults, ScenarioResults, StepResults, UnitResults,
+pub use outcome::{
+    Asked, Found, Measured, PhaseResults, ScenarioOutcome, StepResults, UnitResults,
 };
+pub use play::Progress;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail, ensure};
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::{Right, Unit};
@@ -10,8 +9,9 @@ use platform::Machine;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::guests::{self, FileError, Guest, Text};
 use crate::nearest::unknown;
-use crate::sim::guests::{self, Guest, line_of};
+use crate::simulation::Simulation;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,7 @@ const ACTIONS: [(&str, &[&str]); 7] = [
 
 /// A file that has been read, and whose steps are not checked yet.
 pub struct Unchecked {
-    name: String,
-    text: String,
+    text: Text,
     /// The guests that the file has; maybe none.
     pub guests: Vec<Guest>,
     steps: Vec<Spanned<Entry>>,
@@ -112,19 +111,15 @@ impl Scenario {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be read, or is not such a file; the message has the number of the line.
-    pub fn read(path: &Path) -> anyhow::Result<Unchecked> {
-        let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
-        let file: File =
-            toml::from_str(&text).map_err(|error| guests::bad_toml(&name, &text, &error))?;
-        ensure!(
-            !file.step.is_empty(),
-            "{name}: there is no step, expected at least one [[step]]"
-        );
+    /// The file cannot be read, or is not such a file.
+    pub fn read(path: &Path) -> Result<Unchecked, FileError> {
+        let text = Text::read(path)?;
+        let file: File = text.parse()?;
+        if file.step.is_empty() {
+            let problem = "there is no step, expected at least one [[step]]";
+            return Err(text.wrong(None, problem));
+        }
         Ok(Unchecked {
-            name,
             text,
             guests: file.guest.into_iter().map(Guest::from).collect(),
             steps: file.step,
@@ -133,66 +128,63 @@ impl Scenario {
 }
 
 impl Unchecked {
-    /// Checks the steps, for these guests on this machine. `busy` are the strands that have something to do: they do not die.
+    /// Checks the steps, for the guests and the machine of a simulation. Strands that execute the program or make a
+    /// guest's calls do not die.
     ///
     /// # Errors
-    /// The first step that cannot be, with the number of its line.
-    pub fn check(
-        self,
-        machine: Machine,
-        guests: &[Guest],
-        busy: &[StrandId],
-    ) -> anyhow::Result<Scenario> {
-        let Self {
-            name, text, steps, ..
-        } = self;
+    /// The first step that cannot be.
+    pub fn check(self, simulation: &Simulation) -> Result<Scenario, FileError> {
+        let Self { text, steps, .. } = self;
+        let callers = simulation.callers().map(|(_, strand)| strand);
+        let busy: Vec<StrandId> = callers
+            .chain(simulation.strands().iter().copied())
+            .collect();
         let mut checked: Vec<Step> = Vec::new();
         for step in steps {
+            let table = step.span().start;
             let checker = Checker {
-                text: &text,
-                table: step.span().start,
-                machine,
-                guests,
-                busy,
+                table,
+                machine: simulation.setup().machine,
+                guests: &simulation.setup().guests,
+                busy: &busy,
             };
             let earlier = checked.last().map_or(0, |step| step.at);
-            let step = checker
+            let (at, action) = checker
                 .step(step.into_inner(), earlier)
-                .map_err(|(line, error)| anyhow!("{name}:{line}: {error:#}"))?;
-            checked.push(step);
+                .map_err(|(at, problem)| text.wrong(Some(at), problem))?;
+            let line = text.line(table);
+            checked.push(Step { at, line, action });
         }
         Ok(Scenario {
-            name,
+            name: text.name,
             steps: checked,
         })
     }
 }
 
-/// Checks one step. An error comes with the number of the line.
+/// Checks one step. An error comes with the byte of the file that is at fault.
 struct Checker<'a> {
-    text: &'a str,
     table: usize,
     machine: Machine,
     guests: &'a [Guest],
     busy: &'a [StrandId],
 }
 
-type Checked<T> = Result<T, (usize, anyhow::Error)>;
+type Checked<T> = Result<T, (usize, String)>;
 
 impl Checker<'_> {
-    fn step(&self, entry: Entry, earlier: u64) -> Checked<Step> {
-        let line = line_of(self.text, self.table);
+    fn step(&self, entry: Entry, earlier: u64) -> Checked<(u64, Action)> {
         let at = *entry.at.get_ref();
         if at < earlier {
             return self.wrong(
                 &entry.at,
-                anyhow!("found {at} after {earlier}, expected steps in the order of time"),
+                format!("found {at} after {earlier}, expected steps in the order of time"),
             );
         }
         let action = entry.action.get_ref().as_str();
         let Some((_, wanted)) = ACTIONS.iter().find(|(name, _)| *name == action) else {
             let names = ACTIONS.iter().map(|(name, _)| *name);
-            return self.wrong(&entry.action, anyhow!(unknown("action", action, names)));
+            return self.wrong(&entry.action, unknown("action", action, names));
         };
         let given = [
             ("guest", entry.guest.is_some()),
@@ -208,7 +200,7 @@ impl Checker<'_> {
                 let list = wanted.join(", ");
                 return self.wrong(
                     &entry.action,
-                    anyhow!("{found} '{key}'; {action} takes {list}"),
+                    format!("{found} '{key}'; {action} takes {list}"),
                 );
             }
         }
@@ -225,24 +217,24 @@ impl Checker<'_> {
             "mend" => Action::Mend(self.unit(entry.unit)?),
             _ => Action::Kill(self.strand(entry.strand)?),
         };
-        Ok(Step { at, line, action })
+        Ok((at, action))
     }
 
-    fn wrong<T, V>(&self, place: &Spanned<V>, error: anyhow::Error) -> Checked<T> {
-        Err((line_of(self.text, place.span().start), error))
+    fn wrong<T, V>(&self, place: &Spanned<V>, problem: String) -> Checked<T> {
+        Err((place.span().start, problem))
     }
 
     /// Looks a name up.
     fn find<T>(
         &self,
         given: Option<Spanned<String>>,
-        look: impl FnOnce(&str) -> anyhow::Result<T>,
+        look: impl FnOnce(&str) -> Result<T, String>,
     ) -> Checked<T> {
         let at = given
             .as_ref()
             .map_or(self.table, |given| given.span().start);
         let text = given.map(Spanned::into_inner).unwrap_or_default();
-        look(&text).map_err(|error| (line_of(self.text, at), error))
+        look(&text).map_err(|problem| (at, problem))
     }
 
     fn guest(&self, given: Option<Spanned<String>>) -> Checked<GuestId> {
@@ -251,7 +243,7 @@ impl Checker<'_> {
             let names = self.guests.iter().map(|guest| guest.name.as_str());
             place
                 .and_then(GuestId::new)
-                .with_context(|| unknown("guest", name, names))
+                .ok_or_else(|| unknown("guest", name, names))
         })
     }
 
@@ -259,9 +251,7 @@ impl Checker<'_> {
         self.find(given, |name| {
             let names = Right::ALL.iter().map(|right| right.name());
             let found = Right::ALL.iter().find(|right| right.name() == name);
-            found
-                .copied()
-                .with_context(|| unknown("right", name, names))
+            found.copied().ok_or_else(|| unknown("right", name, names))
         })
     }
 
@@ -273,7 +263,7 @@ impl Checker<'_> {
             Unit::all()
                 .filter(|unit| unit.is_in(self.machine))
                 .find(|unit| unit.to_string() == name)
-                .with_context(|| unknown("unit", name, names.iter().map(String::as_str)))
+                .ok_or_else(|| unknown("unit", name, names.iter().map(String::as_str)))
         })
     }
 
@@ -282,23 +272,20 @@ impl Checker<'_> {
             .as_ref()
             .map_or(self.table, |given| given.span().start);
         let number = given.map_or(0, Spanned::into_inner);
-        let check = || {
-            let strand = usize::try_from(number)
-                .ok()
-                .filter(|number| *number < self.machine.strands())
-                .and_then(StrandId::new);
-            let Some(strand) = strand else {
-                bail!(
-                    "there is no strand {number}; this machine has strands 0 to {}",
-                    self.machine.strands() - 1
-                )
-            };
-            ensure!(
-                !self.busy.contains(&strand),
+        let strand = usize::try_from(number)
+            .ok()
+            .filter(|number| *number < self.machine.strands())
+            .and_then(StrandId::new);
+        let problem = match strand {
+            None => format!(
+                "there is no strand {number}; this machine has strands 0 to {}",
+                self.machine.strands() - 1
+            ),
+            Some(strand) if self.busy.contains(&strand) => format!(
                 "strand {number} executes the program or makes a guest's calls, expected another"
-            );
-            Ok(strand)
+            ),
+            Some(strand) => return Ok(strand),
         };
-        check().map_err(|error| (line_of(self.text, at), error))
+        Err((at, problem))
     }
 }

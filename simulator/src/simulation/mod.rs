@@ -6,8 +6,17 @@
 //! ([`crate::memory::timing`]) and by those of hypercalls. The hubs' own cycle counters count the former alone: what a
 //! guest measures does not include its measuring.
 
-pub mod guests;
-pub mod measure;
-pub mod results;
+mod error;
+mod measure;
+mod outcome;
+mod run;
 pub mod scenario;
-pub mod selection;
+mod selection;
+mod setup;
+
+pub use error::RunError;
+pub use measure::{Pair, Place};
+pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome};
+pub use run::Progress;
+pub use selection::{Choice, Selection, SelectionError};
+pub use setup::{Setup, SetupError, Simulation, Tracing};

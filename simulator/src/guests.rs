@@ -1,0 +1,204 @@
+//! The guests of the simulation: who has which strands and rights.
+
+use std::io;
+use std::path::Path;
+
+use guest_abi::StrandId;
+use perfctr_service::{Grant, GuestConfig};
+use platform::Machine;
+use serde::Deserialize;
+
+use crate::md;
+use crate::strands::{self, StrandListError};
+
+/// A guest.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// What the reports call it.
+    pub name: String,
+    /// What the service is told.
+    pub config: GuestConfig,
+}
+
+impl Guest {
+    /// The strand that makes its calls: its first.
+    #[must_use]
+    pub fn caller(&self) -> Option<StrandId> {
+        self.config.strands.iter().next()
+    }
+}
+
+impl From<md::Guest> for Guest {
+    fn from(guest: md::Guest) -> Self {
+        Self {
+            name: guest.name,
+            config: guest.config,
+        }
+    }
+}
+
+/// What a configuration file holds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    guest: Vec<Entry>,
+}
+
+/// A guest, as files have it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    name: String,
+    strands: Strands,
+    grant: Granted,
+    #[serde(default)]
+    compatible: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Strands(Vec<StrandId>);
+
+impl TryFrom<String> for Strands {
+    type Error = StrandListError;
+
+    fn try_from(text: String) -> Result<Self, StrandListError> {
+        strands::parse(&text).map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Granted(Grant);
+
+impl TryFrom<String> for Granted {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let grant = text.parse().map(Self);
+        grant.map_err(|error| format!("found '{text}', {error}"))
+    }
+}
+
+/// The guests of a TOML file:
+///
+/// ```toml
+/// [[guest]]
+/// name = "solaris"
+/// strands = "0-127"
+/// grant = "global+htstrand"   # none, strand, htstrand, global, global+strand, global+htstrand
+/// compatible = true           # version 1.0 has the registers of 1.1; false if not given
+/// ```
+///
+/// # Errors
+/// The file cannot be read, or is not such a file.
+pub fn from_file(path: &Path) -> Result<Vec<Guest>, FileError> {
+    let text = Text::read(path)?;
+    let file: File = text.parse()?;
+    if file.guest.is_empty() {
+        let problem = "there is no guest, expected at least one [[guest]]";
+        return Err(text.wrong(None, problem));
+    }
+    Ok(file.guest.into_iter().map(Guest::from).collect())
+}
+
+/// Why a file of guests or steps cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    #[error("{file}: cannot be read")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The content is wrong.
+    #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
+    Wrong {
+        /// The file.
+        file: String,
+        /// The line, from 1; `None` if it is the file as a whole.
+        line: Option<usize>,
+        /// What was found, and what was expected.
+        problem: String,
+    },
+}
+
+/// A text file of TOML.
+pub(crate) struct Text {
+    /// Its name.
+    pub(crate) name: String,
+    content: String,
+}
+
+impl Text {
+    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(content) => Ok(Self { name, content }),
+            Err(source) => Err(FileError::Unreadable { file: name, source }),
+        }
+    }
+
+    pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, FileError> {
+        toml::from_str(&self.content).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let message = error.message().lines().collect::<Vec<_>>().join(" ");
+            self.wrong(Some(at), message)
+        })
+    }
+
+    /// The error for what is wrong at this byte.
+    pub(crate) fn wrong(&self, at: Option<usize>, problem: impl Into<String>) -> FileError {
+        FileError::Wrong {
+            file: self.name.clone(),
+            line: at.map(|at| self.line(at)),
+            problem: problem.into(),
+        }
+    }
+
+    /// The line that has this byte, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        1 + self.content[..at].matches('\n').count()
+    }
+}
+
+impl From<Entry> for Guest {
+    fn from(entry: Entry) -> Self {
+        let Entry {
+            name,
+            strands: Strands(strands),
+            grant: Granted(grant),
+            compatible,
+        } = entry;
+        Self {
+            name,
+            config: GuestConfig {
+                strands: strands.into_iter().collect(),
+                grant,
+                compatible,
+            },
+        }
+    }
+}
+
+/// Two guests: one with every right and all cores but the last, and one without rights on the last core.
+#[must_use]
+pub fn default(machine: Machine) -> Vec<Guest> {
+    let all = machine.strands();
+    let guest = |name: &str, strands: std::ops::Range<usize>, grant| Guest {
+        name: name.to_owned(),
+        config: GuestConfig {
+            strands: strands.filter_map(StrandId::new).collect(),
+            grant,
+            compatible: false,
+        },
+    };
+    let last_core = all - StrandId::PER_CORE;
+    vec![
+        guest("measuring", 0..last_core, Grant::ALL),
+        guest("other", last_core..all, Grant::NONE),
+    ]
+}

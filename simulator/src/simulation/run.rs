@@ -1,0 +1,134 @@
+//! A simulation to the end of its programs.
+
+use std::ops::ControlFlow;
+
+use guest_abi::Pmu;
+
+use super::error::RunError;
+use super::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
+use super::outcome::{Hypercalls, Outcome, counters, of_guests};
+use super::setup::Simulation;
+use crate::machine::board::Board;
+
+/// What a simulation has come to.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The guest has programmed its counters. It may not use these units.
+    Started(&'a [Pmu]),
+    /// So many bytes of the recordings have been read.
+    Read(u64),
+    /// The guest has read its counters.
+    Sample {
+        /// References replayed so far.
+        references: u64,
+        /// The counters.
+        counters: &'a [Pair],
+    },
+}
+
+/// Tells of the progress.
+pub(super) fn tell<P>(
+    observe: &mut dyn FnMut(P) -> ControlFlow<()>,
+    progress: P,
+) -> Result<(), RunError> {
+    match observe(progress) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(RunError::Stopped),
+    }
+}
+
+impl Simulation {
+    /// Replays the programs to their end, while the guest that executes them samples its counters. `observe` is told of
+    /// the progress; the simulation stops if it returns [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run(
+        mut self,
+        observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<Outcome, RunError> {
+        let mut scheduler = self.schedule();
+        let mut memory = self.memory.clone();
+        let interval = self.setup.interval;
+        let (mut outcome, trace) = self.boot(|board| {
+            let mut guest = self.start(board)?;
+            let bystanders = self.bystanders(board)?;
+            tell(observe, Progress::Started(&guest.refused))?;
+            let mut references = 0;
+            let (mut sampled, mut read) = (0, 0);
+            loop {
+                let until =
+                    (interval - (references - sampled)).min(LONGEST_UNREAD - (references - read));
+                let share = scheduler.next(usize::try_from(until).unwrap_or(usize::MAX))?;
+                let ended = share.is_none();
+                if let Some(share) = share {
+                    memory.replay(
+                        share.strand,
+                        share.offset,
+                        share.references,
+                        board.devices(),
+                    );
+                    references += share.references.len() as u64;
+                }
+                tell(observe, Progress::Read(scheduler.progress().read))?;
+                let sample = references - sampled == interval || ended && references > sampled;
+                if sample || references - read == LONGEST_UNREAD {
+                    guest.sample()?;
+                    read = references;
+                }
+                if sample {
+                    bystanders.iter().for_each(Bystander::ask);
+                    let counters = &guest.pairs;
+                    tell(
+                        observe,
+                        Progress::Sample {
+                            references,
+                            counters,
+                        },
+                    )?;
+                    guest.pairs.iter_mut().for_each(Pair::shown);
+                    sampled = references;
+                }
+                if ended {
+                    break;
+                }
+            }
+            let truth = memory.truth();
+            let counters: Vec<_> = (guest.pairs.iter())
+                .flat_map(|pair| counters(pair, truth, self.setup.perf_config))
+                .collect();
+            Ok(Outcome {
+                machine: self.setup.machine.model().name(),
+                nodes: self.setup.machine.nodes(),
+                references,
+                cycles: truth.cycles(),
+                hypercalls: Hypercalls::sum(&board.tallies()),
+                guests: of_guests(&self.setup.guests, board),
+                truth_matches: (counters.iter()).all(|counter| counter.measured == counter.truth),
+                counters,
+                trace: None,
+            })
+        })?;
+        outcome.trace = trace;
+        Ok(outcome)
+    }
+
+    fn start<'a>(&self, board: &'a Board<'a>) -> Result<Measurement<'a>, RunError> {
+        Measurement::start(
+            board,
+            self.setup.machine,
+            self.measuring,
+            &self.strands,
+            &self.setup.selection,
+            self.setup.perf_config,
+        )
+    }
+
+    /// A strand of every guest that does not measure.
+    fn bystanders<'a>(&self, board: &'a Board<'a>) -> Result<Vec<Bystander<'a>>, RunError> {
+        self.callers()
+            .filter(|(guest, _)| *guest != self.measuring)
+            .map(|(guest, strand)| Bystander::new(board.strand(guest, strand)))
+            .collect()
+    }
+}

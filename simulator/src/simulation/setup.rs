@@ -1,0 +1,249 @@
+//! What is simulated.
+
+use guest_abi::StrandId;
+use guest_abi::layout::PerfConfig;
+use hv_core::GuestId;
+use perfctr_service::{ConfigError, GuestConfig, policy};
+use platform::Machine;
+
+use super::error::RunError;
+use super::selection::Selection;
+use crate::events::Recording;
+use crate::events::collect::{Collector, Keep, LayoutName, Rings};
+use crate::guests::{self, Guest};
+use crate::machine::board::{Board, devices};
+use crate::machine::clock::{HZ, MachineClock};
+use crate::memory::{MemorySystem, NoMemory};
+use crate::recording::RecordingReader;
+use crate::scheduler::{MOST_PROGRAMS, Scheduler};
+
+/// What is simulated, and what is measured.
+#[derive(Debug)]
+pub struct Setup {
+    /// The machine.
+    pub machine: Machine,
+    /// Its guests.
+    pub guests: Vec<Guest>,
+    /// The programs that it executes.
+    pub programs: Vec<RecordingReader>,
+    /// The strands that execute the programs, all of one guest, which measures. `None` for the first strands of cores 0
+    /// and 1 of every node, as far as they are the first guest's, or else its first strand.
+    pub strands: Option<Vec<StrandId>>,
+    /// What is counted.
+    pub selection: Selection,
+    /// Which L2 misses the strands' counters count.
+    pub perf_config: PerfConfig,
+    /// A sample is taken every so many references.
+    pub interval: u64,
+    /// How many cycles an access to a hub takes; the hub is busy meanwhile.
+    pub hub_cycles: u64,
+    /// How the hypervisor notes its calls; `None` if it does not.
+    pub tracing: Option<Tracing>,
+}
+
+/// How the hypervisor notes its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracing {
+    /// How events begin in the rings.
+    pub layout: LayoutName,
+    /// Which events are kept.
+    pub keep: Keep,
+}
+
+/// Why a setup cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The hypervisor would reject the guests.
+    #[error(transparent)]
+    Guests(#[from] ConfigError),
+    /// There is no guest.
+    #[error("there is no guest")]
+    NoGuest,
+    /// The machine does not have this strand.
+    #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
+    NoSuchStrand {
+        /// The strand.
+        strand: StrandId,
+        /// The machine's last strand.
+        last: usize,
+    },
+    /// A strand of the program is no guest's.
+    #[error("strand {0} belongs to no guest")]
+    Nobodys(StrandId),
+    /// The strands of the program are not all of one guest.
+    #[error("the program's strands belong to two guests, {0} and {1}; expected strands of one")]
+    TwoGuests(String, String),
+    /// There is no strand to execute the program.
+    #[error("the program has no strand")]
+    NoStrand,
+    /// There is no program.
+    #[error("there is no program, expected one at least")]
+    NoProgram,
+    /// There are too many programs: their addresses would meet in memory.
+    #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
+    TooManyPrograms(usize),
+    /// The interval is 0.
+    #[error("found an interval of 0 references, expected 1 at least")]
+    NoInterval,
+    /// The machine has no memory.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
+}
+
+impl Setup {
+    /// The program on this machine, with two guests: one has every right and all cores but the last, the other no right
+    /// and the last core.
+    #[must_use]
+    pub fn new(machine: Machine, program: RecordingReader) -> Self {
+        Self {
+            machine,
+            guests: guests::default(machine),
+            programs: vec![program],
+            strands: None,
+            selection: Selection::default_of(machine),
+            perf_config: PerfConfig::All,
+            interval: 1_000_000,
+            hub_cycles: 100,
+            tracing: None,
+        }
+    }
+
+    /// Checks that this can be simulated.
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn check(self) -> Result<Simulation, SetupError> {
+        let machine = self.machine;
+        let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
+        policy::check(machine, &configs)?;
+        let first = configs.first().ok_or(SetupError::NoGuest)?;
+        let strands = (self.strands.clone()).unwrap_or_else(|| default_strands(machine, first));
+        let last = machine.strands() - 1;
+        if let Some(&strand) = strands.iter().find(|strand| strand.index() > last) {
+            return Err(SetupError::NoSuchStrand { strand, last });
+        }
+        let measuring = holder(&self.guests, &strands)?;
+        match self.programs.len() {
+            0 => return Err(SetupError::NoProgram),
+            1..=MOST_PROGRAMS => {}
+            many => return Err(SetupError::TooManyPrograms(many)),
+        }
+        if self.interval == 0 {
+            return Err(SetupError::NoInterval);
+        }
+        Ok(Simulation {
+            memory: MemorySystem::new(&machine)?,
+            strands,
+            measuring,
+            setup: self,
+        })
+    }
+}
+
+/// The first strands of cores 0 and 1 of every node, as far as they are the first guest's; else its first strand.
+fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
+    let of_node =
+        |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
+    let strands: Vec<StrandId> = (0..machine.nodes())
+        .flat_map(of_node)
+        .filter_map(StrandId::new)
+        .filter(|strand| first.strands.has(*strand))
+        .collect();
+    if strands.is_empty() {
+        first.strands.iter().take(1).collect()
+    } else {
+        strands
+    }
+}
+
+/// The guest that has all of these strands.
+fn holder(guests: &[Guest], strands: &[StrandId]) -> Result<GuestId, SetupError> {
+    let mut holder = None;
+    for strand in strands {
+        let of = (guests.iter())
+            .position(|guest| guest.config.strands.has(*strand))
+            .ok_or(SetupError::Nobodys(*strand))?;
+        if let Some(other) = holder.replace(of).filter(|other| *other != of) {
+            let [other, of] = [other, of].map(|guest| guests[guest].name.clone());
+            return Err(SetupError::TwoGuests(other, of));
+        }
+    }
+    holder.and_then(GuestId::new).ok_or(SetupError::NoStrand)
+}
+
+/// A simulation that can begin.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(super) setup: Setup,
+    pub(super) strands: Vec<StrandId>,
+    pub(super) measuring: GuestId,
+    pub(super) memory: MemorySystem,
+}
+
+impl Simulation {
+    /// The setup, as it was checked.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The strands that execute the programs.
+    #[must_use]
+    pub fn strands(&self) -> &[StrandId] {
+        &self.strands
+    }
+
+    /// The guest that has these strands, and measures.
+    #[must_use]
+    pub fn measuring(&self) -> &Guest {
+        &self.setup.guests[self.measuring.index()]
+    }
+
+    /// The guests by number, each with the strand that makes its calls.
+    pub(super) fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
+        (0..)
+            .map_while(GuestId::new)
+            .zip(&self.setup.guests)
+            .filter_map(|(id, guest)| Some((id, guest.caller()?)))
+    }
+
+    /// Divides the programs among the strands.
+    pub(super) fn schedule(&mut self) -> Scheduler {
+        Scheduler::new(std::mem::take(&mut self.setup.programs), &self.strands)
+    }
+
+    /// Boots the machine, and does `work` on it. Returns what came of that, and the trace.
+    pub(super) fn boot<R>(
+        &self,
+        work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,
+    ) -> Result<(R, Option<Recording>), RunError> {
+        let Setup {
+            machine,
+            guests,
+            hub_cycles,
+            tracing,
+            ..
+        } = &self.setup;
+        let devices = devices(*machine, *hub_cycles);
+        let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
+        let clock = MachineClock::new(&devices);
+        let rings = tracing.map(|tracing| Rings::new(tracing.layout, tracing.keep.mode()));
+        let collector = match &rings {
+            Some(rings) => rings.collector(&clock),
+            None => Collector::Off,
+        };
+        let keep = tracing.map_or(Keep::First, |tracing| tracing.keep);
+        let board = Board::new(&devices, &clock, &collector, keep, &configs)?;
+        let result = work(&board)?;
+        let trace = tracing.map(|tracing| Recording {
+            hz: HZ,
+            resolution: tracing.layout.resolution(),
+            began: 0,
+            missed: collector.missed(),
+            guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+            streams: collector.streams(),
+        });
+        Ok((result, trace))
+    }
+}

@@ -1,0 +1,69 @@
+//! Simulations by the library's own face.
+
+mod clock;
+mod setup;
+
+use std::fmt::Write;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+use platform::{Machine, Model};
+use simulator::recording::RecordingReader;
+use simulator::simulation::{Outcome, Progress, RunError, Setup};
+
+/// A program that stores to and loads from a few lines of all nodes.
+pub(crate) fn program(references: u64) -> RecordingReader {
+    let mut text = String::new();
+    for number in 0..references / 2 {
+        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 100 * 4);
+        let kind = if number % 3 == 0 { 'S' } else { 'L' };
+        let _ = writeln!(
+            text,
+            " {kind} {:x},8",
+            0x1000_0000 + number * 0x940 % 0x2_0000
+        );
+    }
+    RecordingReader::from_reader("test", Cursor::new(text), None).unwrap()
+}
+
+pub(crate) fn machine() -> Machine {
+    Machine::new(Model::Batoka, 4).unwrap()
+}
+
+/// Runs to the end without a look at the progress.
+pub(crate) fn run(setup: Setup) -> Result<Outcome, RunError> {
+    let simulation = setup.check().unwrap();
+    simulation.run(&mut |_| ControlFlow::Continue(()))
+}
+
+#[test]
+fn progress_is_told_and_can_end_a_simulation() {
+    let setup = |interval| Setup {
+        interval,
+        ..Setup::new(machine(), program(1_000))
+    };
+    let mut samples = Vec::new();
+    let outcome = (setup(300).check().unwrap()).run(&mut |progress| {
+        if let Progress::Sample {
+            references,
+            counters,
+        } = progress
+        {
+            samples.push((references, counters.len()));
+        }
+        ControlFlow::Continue(())
+    });
+    // 8 channels, 16 link port units, 4 address serialization units, 8 strands.
+    assert_eq!(samples, [(300, 36), (600, 36), (900, 36), (1_000, 36)]);
+    assert_eq!(outcome.unwrap().references, 1_000);
+    let mut first = None;
+    let stopped = (setup(100).check().unwrap()).run(&mut |progress| match progress {
+        Progress::Sample { references, .. } => {
+            first = Some(references);
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(stopped, Err(RunError::Stopped)));
+    assert_eq!(first, Some(100));
+}

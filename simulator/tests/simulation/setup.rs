@@ -1,0 +1,51 @@
+//! Setups that cannot be simulated.
+
+use guest_abi::StrandId;
+use perfctr_service::{ConfigError, Grant};
+use simulator::simulation::{Setup, SetupError};
+
+use crate::{machine, program};
+
+fn error(change: impl FnOnce(&mut Setup)) -> SetupError {
+    let mut setup = Setup::new(machine(), program(10));
+    change(&mut setup);
+    setup.check().unwrap_err()
+}
+
+#[test]
+fn each_says_what_is_wrong() {
+    let strand = |number| StrandId::new(number).unwrap();
+    assert!(matches!(
+        error(|setup| setup.guests[1].config.grant = Grant::ALL),
+        SetupError::Guests(ConfigError::TwoGlobals(0, 1))
+    ));
+    assert!(matches!(
+        error(|setup| setup.guests.clear()),
+        SetupError::NoGuest
+    ));
+    assert!(matches!(
+        error(|setup| setup.strands = Some(Vec::new())),
+        SetupError::NoStrand
+    ));
+    assert!(matches!(
+        error(|setup| { setup.guests.remove(0); setup.strands = Some(vec![strand(9)]); }),
+        SetupError::Nobodys(nobodys) if nobodys == strand(9)
+    ));
+    let two = error(|setup| setup.strands = Some(vec![strand(0), strand(255)]));
+    assert_eq!(
+        two.to_string(),
+        "the program's strands belong to two guests, measuring and other; expected strands of one"
+    );
+    assert!(matches!(
+        error(|setup| setup.programs.clear()),
+        SetupError::NoProgram
+    ));
+    assert!(matches!(
+        error(|setup| setup.programs.extend((0..48).map(|_| program(10)))),
+        SetupError::TooManyPrograms(49)
+    ));
+    assert!(matches!(
+        error(|setup| setup.interval = 0),
+        SetupError::NoInterval
+    ));
+}
