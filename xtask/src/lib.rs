@@ -3,6 +3,7 @@
 
 pub mod clocks;
 pub mod cmd;
+pub mod exit;
 pub mod interrupt;
 pub mod mutants;
 pub mod output;

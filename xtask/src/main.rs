@@ -1,14 +1,13 @@
 //! `cargo xtask`: see `cargo xtask --help`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    Mismatch, bench, call, clocks, coverage, fuzz, header, md, mutants, profile, qemu, record,
-    regs, sim, test, trace,
+    bench, call, clocks, coverage, fuzz, header, md, mutants, profile, qemu, record, regs, sim,
+    test, trace,
 };
-use xtask::interrupt::{self, Interrupted};
+use xtask::exit;
 
 /// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
 #[derive(Parser, Debug)]
@@ -47,15 +46,8 @@ enum Command {
     Profile(profile::Args),
 }
 
-/// Bad input, and whatever else a command cannot do.
-const CANNOT: u8 = 2;
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    let result = match cli.command {
+    exit::main(|cli: Cli| match cli.command {
         Command::Sim(args) => sim::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Regs(args) => regs::run(args),
@@ -71,58 +63,5 @@ fn main() -> ExitCode {
         Command::Md(args) => md::run(args),
         Command::Mutants(args) => mutants::run(args),
         Command::Profile(args) => profile::run(args),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure(&error),
-    }
-}
-
-/// One line on standard error for a failure, but for a reader of the output that has gone.
-fn failure(error: &anyhow::Error) -> ExitCode {
-    let gone = |cause: &&(dyn std::error::Error + 'static)| {
-        let kind = match cause.downcast_ref::<io::Error>() {
-            Some(error) => Some(error.kind()),
-            None => cause
-                .downcast_ref::<serde_json::Error>()
-                .and_then(serde_json::Error::io_error_kind),
-        };
-        kind == Some(io::ErrorKind::BrokenPipe)
-    };
-    if error.chain().find(gone).is_some() {
-        return ExitCode::SUCCESS;
-    }
-    eprintln!("error: {error:#}");
-    if error.is::<Mismatch>() {
-        ExitCode::FAILURE
-    } else if error.is::<Interrupted>() {
-        ExitCode::from(interrupt::EXIT_STATUS as u8)
-    } else {
-        ExitCode::from(CANNOT)
-    }
-}
-
-/// Help as clap prints it; what is wrong with the arguments on one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        // Nothing is lost if nobody reads the help.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    if matches!(
-        error.kind(),
-        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    ) {
-        let _ = error.print();
-        return ExitCode::from(CANNOT);
-    }
-    let text = error.render().to_string();
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
-        .collect::<Vec<_>>();
-    let _ = writeln!(io::stderr(), "{}", lines.join(" "));
-    ExitCode::from(CANNOT)
+    })
 }

@@ -8,9 +8,9 @@ use super::events::{self, Rate, Selected};
 use super::guest::{Guest, TURNS};
 use super::r10000::Core;
 use super::report::{EventProfile, Report};
+use super::rows::Functions;
 use super::run::{Processor, run};
 use super::sparc::{self, Sparc};
-use super::symbols::Symbols;
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
@@ -53,7 +53,7 @@ pub struct Job<'a> {
     /// How often.
     pub rate: Rate,
     /// The names of its functions; without them there are pages.
-    pub symbols: Option<&'a Symbols>,
+    pub symbols: Option<&'a dyn Functions>,
     /// Is told how many bytes of the recording have been read.
     pub progress: &'a mut dyn FnMut(u64),
 }

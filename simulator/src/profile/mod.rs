@@ -14,6 +14,5 @@ pub mod report;
 pub mod rows;
 pub mod run;
 pub mod sparc;
-pub mod symbols;
 
 pub use job::{Job, Unit};

@@ -5,9 +5,8 @@ use serde::Serialize;
 
 use super::events::Selected;
 use super::guest::Taken;
-use super::rows::{Row, Rows};
+use super::rows::{Functions, Row, Rows};
 use super::run::Exact;
-use super::symbols::Symbols;
 
 /// What was found of one event.
 #[derive(Clone, Debug, Serialize)]
@@ -53,7 +52,7 @@ impl EventProfile {
         found: Option<EventReport<E>>,
         taken: Taken,
         exact: &Exact,
-        symbols: Option<&Symbols>,
+        symbols: Option<&dyn Functions>,
     ) -> Self {
         let rows = Rows::new(&taken, exact, symbols);
         let estimate: Option<Estimate> = found.as_ref().and_then(|found| found.estimate);

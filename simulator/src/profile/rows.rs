@@ -6,10 +6,15 @@ use serde::Serialize;
 
 use super::guest::{Taken, Weight};
 use super::run::Exact;
-use super::symbols::Symbols;
 
 /// A page of code has 2 to this power bytes.
 const PAGE_SHIFT: u32 = 12;
+
+/// The functions of a program that was recorded, by address.
+pub trait Functions {
+    /// Returns where the function that holds the address begins, and its name; `None` if no function is known there.
+    fn function(&self, address: u64) -> Option<(u64, &str)>;
+}
 
 /// Where an address is: in a function, or, if none is known, on a page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +28,7 @@ pub struct Place {
 impl Place {
     /// Where this address is.
     #[must_use]
-    pub fn of(address: u64, symbols: Option<&Symbols>) -> Self {
+    pub fn of(address: u64, symbols: Option<&dyn Functions>) -> Self {
         match symbols.and_then(|symbols| symbols.function(address)) {
             Some((start, name)) => Self {
                 address: start,
@@ -83,7 +88,7 @@ pub struct Rows {
 impl Rows {
     /// Puts together what is in one place.
     #[must_use]
-    pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&Symbols>) -> Self {
+    pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
         let addresses: BTreeSet<u64> = taken.keys().chain(exact.keys()).copied().collect();
         let mut places: BTreeMap<Place, (Weight, u64)> = BTreeMap::new();
         for address in addresses {

@@ -4,6 +4,9 @@ use super::RecordingReader;
 
 static RECORDING: &[u8] = include_bytes!("../../bundled/workload.lackey.zst");
 
+/// The program of the bundled recording, an ELF file that has its symbols and no code.
+pub static BUNDLED_PROGRAM: &[u8] = include_bytes!("../../bundled/workload.elf");
+
 /// The bundled recording: 2.9 million references of `bundled/workload.rs`, as it really ran.
 #[must_use]
 pub fn bundled() -> RecordingReader {

@@ -20,7 +20,7 @@ mod source;
 mod writer;
 mod zstd;
 
-pub use bundled::bundled;
+pub use bundled::{BUNDLED_PROGRAM, bundled};
 pub use error::RecordingError;
 pub use reader::{BLOCK, BLOCK_SLACK, Progress, RecordingReader};
 pub use writer::RecordingWriter;

@@ -1,7 +1,8 @@
 //! Cargo and what belongs to it, at work on this workspace.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,10 +18,24 @@ pub fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// A call of cargo in the root of the workspace: the cargo that runs this program, if one does.
+/// Options that have cargo show how far it is while it compiles, and nothing else. As in `.cargo/config.toml`.
+const PROGRESS: [&str; 5] = [
+    "--quiet",
+    "--config",
+    "term.progress.when='always'",
+    "--config",
+    "term.progress.width=80",
+];
+
+/// The cargo that runs this program, if one does.
+fn program() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
+}
+
+/// A call of cargo in the root of the workspace.
 #[must_use]
 pub fn cargo() -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    let mut command = Command::new(program());
     command.current_dir(root());
     command
 }
@@ -35,6 +50,28 @@ pub fn passes(command: &mut Command) -> anyhow::Result<()> {
     let status = status.with_context(name)?;
     ensure!(status.success(), "{status}");
     Ok(())
+}
+
+/// Builds a program of the workspace, where that is needed, and becomes it: nothing follows, if there is no error.
+///
+/// # Errors
+/// cargo cannot be run.
+pub fn become_package(
+    name: &str,
+    options: &[&str],
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> anyhow::Result<()> {
+    // In the directory that the command was typed in: paths among the arguments are relative to it.
+    let error = Command::new(program())
+        .arg("run")
+        .args(PROGRESS)
+        .args(["--package", name, "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .args(options)
+        .arg("--")
+        .args(arguments)
+        .exec();
+    Err(error).context("cargo cannot be run")
 }
 
 /// What the compiler of this workspace says of itself.

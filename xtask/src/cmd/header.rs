@@ -1,10 +1,6 @@
 //! `header`: the C header of guest-abi.
 
-use std::os::unix::process::CommandExt;
-
-use anyhow::Context;
-
-use super::cargo::cargo;
+use super::cargo::become_package;
 
 /// Write the C header of guest-abi, guest-abi/include/sun4v_perf.h
 ///
@@ -22,8 +18,5 @@ pub struct Args {
 /// # Errors
 /// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let mut program = cargo();
-    program.args(["run", "--quiet", "--package", "header", "--"]);
-    program.args(args.check.then_some("--check"));
-    Err(program.exec()).context("cargo cannot be run")
+    become_package("header", &[], args.check.then_some("--check"))
 }

@@ -1,195 +1,24 @@
 //! `profile`: which code causes the events.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
 
-use anyhow::{Context, anyhow};
-use guest_abi::sampling::Period;
-
-use super::sim::progress_bar;
-use crate::output::OutputFile;
-use crate::report::{flame, profile as report};
-use simulator::nearest::unknown;
-use simulator::profile::events::Rate;
-use simulator::profile::report::Report;
-use simulator::profile::rows::Row;
-use simulator::profile::symbols::Symbols;
-use simulator::profile::{Job, Unit};
-use simulator::recording::{RecordingReader, bundled};
+use super::cargo::become_package;
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
 /// cause the events
-///
-/// A guest of the simulated machine loads the counters so that they overflow, and its interrupt handler takes the
-/// samples. Beside them stands where the events happened in truth.
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld,\n\
-                  or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or\n\
-                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates.\n\n\
-                  Examples:\n  cargo xtask profile\n  \
-                  cargo xtask profile -e L2_dmiss_ld,DC_miss -c 13 --svg misses.svg\n  \
-                  cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
-                  cargo xtask profile --trace refs.gz --symbols ./program --randomise --json profile.json"
-)]
+#[command(disable_help_flag = true)]
 pub struct Args {
-    /// The counters: sparc, those of a strand of an UltraSPARC T2 Plus, or r10000
-    #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
-    unit: Unit,
-
-    /// What makes a sample; a list has each of its events sampled
-    #[arg(
-        short,
-        long,
-        value_name = "EVENT[,EVENT]",
-        default_value = "instructions"
-    )]
-    event: String,
-
-    /// So many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
-    #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
-    count: Option<Period>,
-
-    /// Let the periods differ at random, by up to an eighth, so that no loop is in step with them
-    #[arg(long)]
-    randomise: bool,
-
-    /// Which random numbers
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "randomise")]
-    seed: u64,
-
-    /// The program that was recorded, an ELF file, for the names of its functions
-    #[arg(long, value_name = "ELF")]
-    symbols: Option<PathBuf>,
-
-    /// Where the program was loaded, if its file leaves it open [default: where valgrind does]
-    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
-    load_address: Option<u64>,
-
-    /// The recording to replay, plain, gzip or zstd, `-` for standard input [default: the bundled one]
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-
-    /// Write the samples as folded stacks, for flame graphs
-    #[arg(long, value_name = "FILE")]
-    folded: Option<PathBuf>,
-
-    /// Draw a flame graph of the samples
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-
-    /// Write everything to a file
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    /// The arguments of the program `profile`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
-fn unit(text: &str) -> anyhow::Result<Unit> {
-    let found = Unit::ALL.into_iter().find(|unit| unit.name() == text);
-    found.with_context(|| unknown("unit", text, Unit::ALL.into_iter().map(Unit::name)))
-}
-
-fn period(text: &str) -> anyhow::Result<Period> {
-    let period = text.parse().ok().and_then(Period::new);
-    period.with_context(|| format!("found '{text}', expected a period of 1 to 2147483648 events"))
-}
-
-fn address(text: &str) -> anyhow::Result<u64> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16)
-        .map_err(|_| anyhow!("found '{text}', expected an address in hexadecimal"))
-}
-
-/// Profiles, as `args` say.
+/// Becomes the program `profile`, a package of its own: only this command needs the packages that read symbols and draw
+/// flame graphs.
 ///
 /// # Errors
-/// Bad input, or output that cannot be written.
+/// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let rate = Rate {
-        period: args.count,
-        seed: args.randomise.then_some(args.seed),
-    };
-    let symbols = match (&args.symbols, &args.trace) {
-        (Some(path), _) => Some(Symbols::open(path, args.load_address)?),
-        (None, None) => Some(Symbols::bundled()),
-        (None, Some(_)) => None,
-    };
-    let file = |path: &Option<PathBuf>| {
-        path.as_ref()
-            .map(|path| anyhow::Ok((OutputFile::create(path)?, path.display().to_string())))
-            .transpose()
-    };
-    let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];
-    let program = open(&args)?;
-    let bar = progress_bar(std::slice::from_ref(&program))?;
-    let job = Job {
-        program,
-        rate,
-        symbols: symbols.as_ref(),
-        progress: &mut |bytes| bar.set_position(bytes),
-    };
-    let report = job.run(args.unit, &args.event)?;
-    bar.finish_and_clear();
-    for event in report.events() {
-        if !event.modelled {
-            eprintln!("note: {} is not modelled, and reads 0", event.event);
-        }
-    }
-    if let (Some(symbols), Some(path)) = (&symbols, &args.symbols) {
-        note_unnamed(&report, symbols, path);
-    }
-    let output = &mut io::BufWriter::new(io::stdout().lock());
-    report::print(output, &report)?;
-    output.flush()?;
-    let stacks = match (&folded, &svg) {
-        (None, None) => Vec::new(),
-        _ => flame::folded(&report, symbols.as_ref())?,
-    };
-    complete(json, |file| {
-        serde_json::to_writer_pretty(&mut *file, &report)?;
-        Ok(writeln!(file)?)
-    })?;
-    complete(folded, |file| Ok(flame::write_folded(file, &stacks)?))?;
-    complete(svg, |file| flame::write_svg(file, &report, &stacks))
-}
-
-/// Says so if most samples are in no function of the file: it may be another program, or loaded elsewhere.
-fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
-    let all = report.first.samples;
-    let named = |row: &&Row| symbols.function(row.address).is_some();
-    let named: u64 = report
-        .first
-        .rows
-        .iter()
-        .filter(named)
-        .map(|row| row.samples)
-        .sum();
-    if named < all / 2 {
-        eprintln!(
-            "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
-            path.display(),
-            symbols.loaded_at()
-        );
-    }
-}
-
-/// Writes a file, if it is wanted.
-fn complete(
-    file: Option<(OutputFile, String)>,
-    write: impl FnOnce(&mut io::BufWriter<&mut OutputFile>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let Some((mut file, name)) = file else {
-        return Ok(());
-    };
-    let mut buffer = io::BufWriter::new(&mut file);
-    let written = write(&mut buffer).and_then(|()| Ok(buffer.flush()?));
-    drop(buffer);
-    written.with_context(|| format!("{name}: cannot be written"))?;
-    file.complete()
-}
-
-fn open(args: &Args) -> anyhow::Result<RecordingReader> {
-    Ok(match &args.trace {
-        Some(path) => RecordingReader::open(path)?,
-        None => bundled(),
-    })
+    become_package("profile", &["--release"], args.arguments)
 }

@@ -357,8 +357,11 @@ fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlo
     }
 }
 
-/// Shows on a terminal how far these recordings have been read.
-pub(super) fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<ProgressBar> {
+/// Returns a bar that shows on a terminal how far these recordings have been read.
+///
+/// # Errors
+/// None: the templates are valid.
+pub fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }

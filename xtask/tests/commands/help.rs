@@ -6,8 +6,8 @@ use crate::program::{command, end, xtask};
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
     for name in [
-        "sim", "regs", "call", "record", "test", "bench", "md", "clocks", "trace", "profile",
-        "mutants", "fuzz", "coverage",
+        "sim", "regs", "call", "record", "test", "bench", "md", "clocks", "trace", "mutants",
+        "fuzz", "coverage",
     ] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
         for flag in ["-h", "--help"] {

@@ -9,10 +9,13 @@ mod events;
 mod help;
 mod interrupts;
 mod md;
-mod profile;
+mod packages;
 mod program;
 mod regs;
 mod sim;
 mod sim_bad_input;
 mod sim_scenario;
 mod streams;
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");

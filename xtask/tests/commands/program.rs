@@ -35,7 +35,7 @@ impl Ended {
 
 /// The program, with arguments.
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(crate::PROGRAM);
     command.args(arguments);
     command
 }

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Row;
 
-use crate::table::{Align, Table};
+use xtask::table::{Align, Table};
 
 /// Prints a report in the form that `perf report` has.
 ///
 /// # Errors
 /// `output` cannot be written.
-pub fn print(output: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
     writeln!(
         output,

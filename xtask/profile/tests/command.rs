@@ -1,19 +1,43 @@
-//! `profile`: which code causes the events.
+//! The program as a person or a script runs it, by `cargo xtask profile`.
 
+#[path = "../../tests/commands/program.rs"]
+mod program;
+
+use std::fmt::Write;
 use std::fs;
 
 use object::{Object, ObjectSymbol};
 use serde_json::Value;
 
-use crate::program::{Place, with_input, xtask};
-use crate::sim::trace;
+use crate::program::{Ended, Place, command, end, with_input, xtask as run};
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_profile");
+
+/// The symbols of the bundled program.
+const BUNDLED_ELF: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../simulator/bundled/workload.elf"
+);
+
+/// A program of 5000 instructions in a row, again and again, each of which loads from or stores to many places.
+fn recording(references: u64) -> String {
+    let mut text = String::from("==1== a message\n\n");
+    for number in 0..references / 2 {
+        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
+        let kind = ['L', 'S', 'S', 'M'][number as usize % 4];
+        let data = 0x1000_0000 + number * 0x9e37_79b9 % 0x120_0000 / 8 * 8;
+        let _ = writeln!(text, " {kind} {data:x},8");
+    }
+    text
+}
 
 /// Runs `profile`, which must go well: what it prints, and what it writes for scripts.
 fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
     let file = place.path().join("profile.json");
-    let mut all = vec!["profile", "--json", file.to_str().unwrap()];
+    let mut all = vec!["--json", file.to_str().unwrap()];
     all.extend(arguments);
-    let output = xtask(&all).well();
+    let output = run(&all).well();
     let text = fs::read_to_string(&file).unwrap();
     (output, serde_json::from_str(&text).unwrap())
 }
@@ -94,7 +118,7 @@ fn by_default_an_r10000_samples_the_bundled_program() {
 #[test]
 fn without_symbols_there_are_pages() {
     let place = Place::new("profile-pages");
-    let refs = place.file("refs.txt", trace(4_000));
+    let refs = place.file("refs.txt", recording(4_000));
     let (output, json) = profile(&place, &["--trace", &refs, "-c", "10"]);
     assert_eq!(
         (&json["rows_by"], number(&json["samples"])),
@@ -121,7 +145,7 @@ fn without_symbols_there_are_pages() {
         ["49.00%", "48.80%", "98", "980", "page", "0x401000"]
     );
     // The recording from a pipe, as `sim` takes it.
-    let piped = with_input(&["profile", "--trace", "-", "-c", "10"], trace(4_000)).well();
+    let piped = with_input(&["--trace", "-", "-c", "10"], recording(4_000)).well();
     assert_eq!(
         piped
             .replace("standard input", "")
@@ -145,11 +169,10 @@ fn symbols_of_a_file() {
     ]
     .concat();
     let refs = place.file("refs.txt", refs);
-    let elf = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../simulator/bundled/workload.elf"
+    let (_, json) = profile(
+        &place,
+        &["--trace", &refs, "--symbols", BUNDLED_ELF, "-c", "10"],
     );
-    let (_, json) = profile(&place, &["--trace", &refs, "--symbols", elf, "-c", "10"]);
     let rows: Vec<_> = json["rows"]
         .as_array()
         .unwrap()
@@ -171,11 +194,7 @@ fn symbols_of_a_file() {
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
     let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
-    let elf = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../simulator/bundled/workload.elf"
-    );
-    let ended = xtask(&["profile", "--trace", &refs, "--symbols", elf, "-c", "10"]);
+    let ended = run(&["--trace", &refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
     assert_eq!(ended.status, 0);
     assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);
     let says = "workload.elf, loaded at 0x0, has functions for 0 of 10 samples\n";
@@ -186,7 +205,7 @@ fn symbols_of_another_program() {
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     let place = Place::new("profile-anywhere");
-    let program = env!("CARGO_BIN_EXE_xtask");
+    let program = PROGRAM;
     let bytes = fs::read(program).unwrap();
     let elf = object::File::parse(&*bytes).unwrap();
     let main = elf.symbol_by_name("main").unwrap().address();
@@ -209,7 +228,7 @@ fn symbols_of_a_program_that_may_be_loaded_anywhere() {
 #[test]
 fn flame_graphs() {
     let place = Place::new("profile-flame");
-    let refs = place.file("refs.txt", trace(4_000));
+    let refs = place.file("refs.txt", recording(4_000));
     let [folded, svg] = ["folded", "svg"].map(|name| place.path().join(name));
     let (folded, svg) = (folded.to_str().unwrap(), svg.to_str().unwrap());
     let common = [
@@ -247,9 +266,9 @@ fn flame_graphs() {
 #[test]
 fn what_is_not_modelled_says_so() {
     let place = Place::new("profile-not-modelled");
-    let refs = place.file("refs.txt", trace(1_000));
+    let refs = place.file("refs.txt", recording(1_000));
     for (unit, event) in [("sparc", "ITLB_miss"), ("r10000", "tlb_misses")] {
-        let ended = xtask(&["profile", "--trace", &refs, "--unit", unit, "-e", event]);
+        let ended = run(&["--trace", &refs, "--unit", unit, "-e", event]);
         assert_eq!(ended.status, 0);
         assert_eq!(
             ended.stderr,
@@ -265,9 +284,24 @@ fn what_is_not_modelled_says_so() {
 }
 
 #[test]
+fn the_help_has_examples() {
+    for flag in ["-h", "--help"] {
+        let help = end(command(&[flag]), b"").well();
+        assert!(
+            help.contains("Usage: cargo xtask profile [OPTIONS]"),
+            "{help}"
+        );
+        assert!(
+            help.contains("Examples:\n  cargo xtask profile\n"),
+            "{help}"
+        );
+    }
+}
+
+#[test]
 fn bad_input_gets_one_line() {
     let place = Place::new("profile-bad");
-    let refs = place.file("refs.txt", trace(10));
+    let refs = place.file("refs.txt", recording(10));
     let data = place.file("data.txt", " L 1000,8\n");
     let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
     let nearly = place.file("nearly.elf", "\x7fELF");
@@ -344,19 +378,19 @@ fn bad_input_gets_one_line() {
             "no sample was taken",
         ),
     ] {
-        let mut all = vec!["profile"];
+        let mut all = vec![];
         if !arguments.contains(&"--trace") {
             all.extend(["--trace", &refs]);
         }
         all.extend(["--json", json.to_str().unwrap()]);
         all.extend(arguments);
-        let ended = xtask(&all);
+        let ended = run(&all);
         let notes = ended
             .stderr
             .lines()
             .filter(|line| !line.starts_with("note: "));
         let errors = notes.fold(String::new(), |all, line| all + line + "\n");
-        crate::program::Ended {
+        Ended {
             stderr: errors,
             ..ended
         }

@@ -10,14 +10,16 @@ use anyhow::{Context, ensure};
 use inferno::flamegraph::{self, Options};
 
 use simulator::profile::report::Report;
-use simulator::profile::rows::Place;
-use simulator::profile::symbols::Symbols;
+use simulator::profile::rows::{Functions, Place};
+
+use crate::symbols::Symbols;
 
 /// The stacks of all samples: frames from the outermost on, apart by semicolons, and the number of samples.
 ///
 /// # Errors
 /// There is no sample.
-pub fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Result<Vec<String>> {
+pub(crate) fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Result<Vec<String>> {
+    let functions = symbols.map(|symbols| symbols as &dyn Functions);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for event in report.events() {
         let root = (!report.further_events.is_empty()).then(|| event.event.to_owned());
@@ -25,7 +27,7 @@ pub fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Result<Vec<
             let frames = root
                 .clone()
                 .into_iter()
-                .chain([Place::of(*address, symbols).name()])
+                .chain([Place::of(*address, functions).name()])
                 .chain(symbols.map_or_else(Vec::new, |symbols| symbols.inlined(*address)));
             let frames: Vec<_> = frames.map(|frame| frame.replace(';', ":")).collect();
             *stacks.entry(frames.join(";")).or_default() += weight.samples;
@@ -45,7 +47,7 @@ pub fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Result<Vec<
 ///
 /// # Errors
 /// `output` cannot be written.
-pub fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Result<()> {
+pub(crate) fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Result<()> {
     stacks
         .iter()
         .try_for_each(|line| writeln!(output, "{line}"))
@@ -55,7 +57,7 @@ pub fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Result<()
 ///
 /// # Errors
 /// `output` cannot be written.
-pub fn write_svg(
+pub(crate) fn write_svg(
     output: &mut impl Write,
     report: &Report,
     stacks: &[String],

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, ensure};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
-
-static BUNDLED: &[u8] = include_bytes!("../../bundled/workload.elf");
+use simulator::profile::rows::Functions;
+use simulator::recording::BUNDLED_PROGRAM;
 
 /// Where valgrind loads a program that may be loaded anywhere.
-pub const VALGRIND_LOADS_AT: u64 = 0x10_8000;
+const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Function {
@@ -20,7 +20,7 @@ struct Function {
 }
 
 /// The functions of a program, and its debugging information, where it has any.
-pub struct Symbols {
+pub(crate) struct Symbols {
     /// What to subtract from an address of the recording.
     loaded_at: u64,
     /// By address. None overlaps the next one.
@@ -31,8 +31,8 @@ pub struct Symbols {
 impl Symbols {
     /// Those of the program of the bundled recording.
     #[must_use]
-    pub fn bundled() -> Self {
-        Self::from_elf(BUNDLED, None).expect("the symbols are part of the program")
+    pub(crate) fn bundled() -> Self {
+        Self::from_elf(BUNDLED_PROGRAM, None).expect("the symbols are part of the program")
     }
 
     /// Those of an ELF file. It says itself where it is loaded, or else it is loaded at `loaded_at`, or else where
@@ -40,7 +40,7 @@ impl Symbols {
     ///
     /// # Errors
     /// The file cannot be read, is no ELF file, or names no function.
-    pub fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display();
         let bytes = fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
         let mut symbols = Self::from_elf(&bytes, loaded_at).with_context(|| name.to_string())?;
@@ -72,21 +72,14 @@ impl Symbols {
 
     /// What is added to the addresses of the file.
     #[must_use]
-    pub fn loaded_at(&self) -> u64 {
+    pub(crate) fn loaded_at(&self) -> u64 {
         self.loaded_at
-    }
-
-    /// The function that an address of the recording is in: where it begins, and its name.
-    #[must_use]
-    pub fn function(&self, address: u64) -> Option<(u64, &str)> {
-        let found = self.find(address.wrapping_sub(self.loaded_at))?;
-        Some((found.start.wrapping_add(self.loaded_at), &found.name))
     }
 
     /// The functions that are inlined at an address of the recording, the outermost first; none without debugging
     /// information.
     #[must_use]
-    pub fn inlined(&self, address: u64) -> Vec<String> {
+    pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let address = address.wrapping_sub(self.loaded_at);
         let mut names = Vec::new();
         let Some(Ok(mut frames)) = self
@@ -115,6 +108,13 @@ impl Symbols {
             .partition_point(|function| function.start <= address);
         let found = &self.functions[after.checked_sub(1)?];
         (address < found.end).then_some(found)
+    }
+}
+
+impl Functions for Symbols {
+    fn function(&self, address: u64) -> Option<(u64, &str)> {
+        let found = self.find(address.wrapping_sub(self.loaded_at))?;
+        Some((found.start.wrapping_add(self.loaded_at), &found.name))
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_bundled_symbols_are_those_of_the_list() {
         let symbols = Symbols::bundled();
-        let list = include_str!("../../bundled/workload.symbols");
+        let list = include_str!("../../../simulator/bundled/workload.symbols");
         assert!(list.lines().count() > 60);
         for line in list.lines() {
             let fields: Vec<&str> = line.splitn(3, ' ').collect();
