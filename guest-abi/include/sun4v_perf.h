@@ -222,7 +222,7 @@ enum sun4v_status {
   SUN4V_EBADTSB = 5,
   /* Invalid argument: for group 0x205, a PerfReg beyond 89. */
   SUN4V_EINVAL = 6,
-  /* Invalid function number, or its group is not negotiated. */
+  /* The function number is invalid, or its group is not negotiated. */
   SUN4V_EBADTRAP = 7,
   /* Invalid address alignment. */
   SUN4V_EBADALIGN = 8,
@@ -676,7 +676,7 @@ enum sun4v_lpu_event {
   SUN4V_LPU_CYCLES_HIT_O = 0x1d,
   /* Snoops that found the line shared. `cycles_HIT_S`. */
   SUN4V_LPU_CYCLES_HIT_S = 0x1e,
-  /* Snoops that found the line on its way back to memory. `cycles_WB_HIT`. */
+  /* Snoops that found the line in a write-back to memory. `cycles_WB_HIT`. */
   SUN4V_LPU_CYCLES_WB_HIT = 0x1f,
   /* Snoops that missed. `cycles_MISS`. */
   SUN4V_LPU_CYCLES_MISS = 0x20,
@@ -724,20 +724,20 @@ enum sun4v_asu_event {
   SUN4V_ASU_WAKEUP = 0x5,
 };
 
-/* No register: what a unit that does not exist has. */
+/* No register: the result for a unit that does not exist. */
 #define SUN4V_NO_REG 0xffffffffffffffffull
 
 /*
- How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
- one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.
+ How calls reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport
+ whose `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
  */
 struct sun4v_transport {
   /*
-   Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and puts there what the
+   Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores in `regs` what the
    hypervisor left in them.
    */
   void (*trap)(void *context, uint64_t trap_number, uint64_t *regs);
-  /* Handed to `trap` as it is. */
+  /* Passed to `trap`. */
   void *context;
 };
 
@@ -749,23 +749,23 @@ struct sun4v_version {
   uint64_t minor;
 };
 
-/* What the probe of all units found. Bit n of each is for unit n of `enum sun4v_unit`. */
+/* What the probe found. Bit n of each member is for unit n of `enum sun4v_unit`. */
 struct sun4v_present {
-  /* The unit is there: its answer was neither EINVAL nor ENOTSUPPORTED. */
+  /* The unit exists: the status was neither EINVAL nor ENOTSUPPORTED. */
   uint32_t units;
-  /* There, but the guest may not use it: ENOACCESS. */
+  /* The unit exists, and the guest may not use it: ENOACCESS. */
   uint32_t refused;
-  /* There, and its hub was taken at that moment: EWOULDBLOCK. */
+  /* The unit exists, and its hub was taken at that moment: EWOULDBLOCK. */
   uint32_t busy;
-  /* Another status, which says nothing about the unit. illumos counts it as there. */
+  /* Another status, which says nothing about the unit. illumos takes it as existing. */
   uint32_t unclear;
 };
 
-/* A count of 64 bits, made from what a narrower counter holds. All zeros is the count of a counter that held 0. */
+/* A count of 64 bits, made from the values of a narrower counter. All zeros is the count of a counter that held 0. */
 struct sun4v_count {
   /* The events since the counter was first read. */
   uint64_t events;
-  /* What the counter held when it was last read or written. */
+  /* The value of the counter when it was last read or written. */
   uint64_t last;
 };
 
@@ -774,16 +774,17 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and puts there what the
- hypervisor left in them. For another trap number, or for NULL, nothing is done. What the call does is the caller's affair.
+ Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores in `regs` what
+ the hypervisor left in them. Does nothing for another trap number or if `regs` is NULL. The caller answers for the effects
+ of the call.
  */
 void sun4v_trap(const struct sun4v_transport *transport,
                 uint64_t trap_number,
                 uint64_t *regs);
 
 /*
- CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower.
- Major 0 gives the group up.
+ CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower. Major 0
+ gives the group up.
  */
 uint64_t sun4v_api_set_version(const struct sun4v_transport *transport,
                                uint64_t group,
@@ -791,18 +792,18 @@ uint64_t sun4v_api_set_version(const struct sun4v_transport *transport,
                                uint64_t minor,
                                uint64_t *granted_minor);
 
-/* CORE: what an API group is negotiated to; 0.0 if it is not. */
+/* CORE: gets the negotiated version of an API group; 0.0 if it is not negotiated. */
 uint64_t sun4v_api_get_version(const struct sun4v_transport *transport, uint64_t group, struct sun4v_version *version);
 
 /* CORE: writes one character to the guest's console. */
 uint64_t sun4v_cons_putchar(const struct sun4v_transport *transport, uint8_t character);
 
-/* CORE: stops the guest, with a code for whoever started it. Returns only if it is refused or simulated. */
+/* CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated. */
 uint64_t sun4v_exit(const struct sun4v_transport *transport, uint64_t code);
 
 /*
- Negotiates group 0x205, for the whole guest. EINVAL for major 0, without a call. If the hypervisor grants more than was
- asked for, the group is given up again, and the answer is ENOTSUPPORTED.
+ Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants more than
+ was asked for, gives the group up again, and returns ENOTSUPPORTED.
  */
 uint64_t sun4v_perf_negotiate(const struct sun4v_transport *transport,
                               uint64_t major,
@@ -816,92 +817,105 @@ uint64_t sun4v_perf_negotiate_best(const struct sun4v_transport *transport, stru
 uint64_t sun4v_perf_release(const struct sun4v_transport *transport);
 
 /*
- Reads a performance register. EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
- machine does not have it, ENOACCESS if the guest may not, EWOULDBLOCK if its hub is taken at this moment.
+ Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
+ or machine does not have it, ENOACCESS if the guest may not use it, EWOULDBLOCK if its hub is taken at this moment.
  */
-uint64_t sun4v_perf_get(const struct sun4v_transport *transport, uint64_t reg, uint64_t *value);
+uint64_t sun4v_perf_get(const struct sun4v_transport *transport,
+                        uint64_t reg,
+                        uint64_t *value);
 
 /*
- Writes a performance register; bits that it does not have are dropped. Answers as `sun4v_perf_get`; ENOACCESS also for
- HT without the right to it.
+ Writes a performance register; the service drops the bits that a guest cannot write. Returns what `sun4v_perf_get` does, and
+ also ENOACCESS for HT without the right to it.
  */
-uint64_t sun4v_perf_set(const struct sun4v_transport *transport, uint64_t reg, uint64_t value);
+uint64_t sun4v_perf_set(const struct sun4v_transport *transport,
+                        uint64_t reg,
+                        uint64_t value);
 
-/* `sun4v_perf_get`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1. */
+/* Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1. */
 uint64_t sun4v_perf_get_retrying(const struct sun4v_transport *transport,
                                  uint64_t reg,
                                  uint32_t tries,
                                  uint64_t *value);
 
-/* `sun4v_perf_set`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1. */
+/* Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1. */
 uint64_t sun4v_perf_set_retrying(const struct sun4v_transport *transport, uint64_t reg, uint32_t tries, uint64_t value);
 
-/* Finds the units that are there, by reading the control register of each: 32 calls. EBADTRAP without negotiation. */
+/* Finds the units that exist, by reading the control register of each: 32 calls. Returns EBADTRAP without negotiation. */
 uint64_t sun4v_perf_probe(const struct sun4v_transport *transport, struct sun4v_present *present);
 
-/* Which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`. */
+/* Gets which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`. */
 uint64_t sun4v_perf_config(const struct sun4v_transport *transport, uint64_t *config);
 
-/* Says which L2 misses all strands of the caller's node count. EINVAL for a value beyond 3, without a call. */
+/* Selects which L2 misses all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call. */
 uint64_t sun4v_set_perf_config(const struct sun4v_transport *transport, uint64_t config);
 
 /*
- Has counter 0 or 1 of a unit count this event, and leaves the other's as it is: reads the control register and
- writes it. EINVAL for a unit or a counter that does not exist, without a call.
+ Selects the event of counter 0 or 1 of a unit, and leaves that of the other as it is: reads the control register and writes
+ it. Returns EINVAL for a unit or a counter that does not exist, without a call.
  */
-uint64_t sun4v_unit_select(const struct sun4v_transport *transport, uint32_t unit, uint32_t counter, uint64_t event);
+uint64_t sun4v_unit_select(const struct sun4v_transport *transport,
+                           uint32_t unit,
+                           uint32_t counter,
+                           uint64_t event);
 
-/* The control register of a unit; SUN4V_NO_REG if there is no such unit. */
+/* Returns the control register of a unit; SUN4V_NO_REG if the unit does not exist. */
 uint64_t sun4v_unit_pcr(uint32_t unit);
 
-/* The register that counter 0 or 1 of a unit is in; SUN4V_NO_REG if there is no such unit or counter. */
+/* Returns the register that holds counter 0 or 1 of a unit; SUN4V_NO_REG if the unit or the counter does not exist. */
 uint64_t sun4v_unit_pic(uint32_t unit, uint32_t counter);
 
 /*
- The value of a unit's control register with this event for counter 0 or 1, and all else as in `pcr`. Returns `pcr` for a
- unit or a counter that does not exist.
+ Returns the value of a unit's control register with this event for counter 0 or 1, and all other bits as in `pcr`. Returns
+ `pcr` for a unit or a counter that does not exist.
  */
 uint64_t sun4v_unit_pcr_with(uint32_t unit,
                              uint64_t pcr,
                              uint32_t counter,
                              uint64_t event);
 
-/* The event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist. */
+/* Returns the event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist. */
 uint64_t sun4v_unit_pcr_event(uint32_t unit, uint64_t pcr, uint32_t counter);
 
-/* The strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all else as in `pcr`. */
-uint64_t sun4v_sparc_pcr_with(uint64_t pcr, uint32_t counter, uint64_t event);
+/*
+ Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
+ `pcr`.
+ */
+uint64_t sun4v_sparc_pcr_with(uint64_t pcr,
+                              uint32_t counter,
+                              uint64_t event);
 
-/* A DRAM PIC with these counters, of 31 bits each. */
+/* Returns the DRAM PIC with these counters, of 31 bits each. */
 uint64_t sun4v_dram_pic(uint32_t pic0, uint32_t pic1);
 
-/* Counter 0 or 1 of a DRAM PIC; 0 for another. */
+/* Returns counter 0 or 1 of a DRAM PIC; 0 for another counter. */
 uint32_t sun4v_dram_pic_counter(uint64_t pic, uint32_t counter);
 
-/* Counter 0 or 1 of a SPARC PIC; 0 for another. */
+/* Returns counter 0 or 1 of a SPARC PIC; 0 for another counter. */
 uint32_t sun4v_sparc_pic_counter(uint64_t pic, uint32_t counter);
 
 /*
- Takes what a DRAM counter (31 bits) holds now, and returns the count: right if fewer than 2^31 events happened since the
- last call. 0 for NULL.
+ Takes the present value of a DRAM counter (31 bits), and returns the count, which is right if fewer than 2^31 events happened
+ since the last call. Returns 0 for NULL.
  */
 uint64_t sun4v_dram_count(struct sun4v_count *count,
                           uint32_t raw);
 
 /*
- Takes what a counter of a strand's %pic (32 bits) holds now, and returns the count: right if fewer than 2^32 events
- happened since the last call. 0 for NULL.
+ Takes the present value of a counter of a strand's %pic (32 bits), and returns the count, which is right if fewer than 2^32
+ events happened since the last call. Returns 0 for NULL.
  */
-uint64_t sun4v_strand_count(struct sun4v_count *count, uint32_t raw);
+uint64_t sun4v_strand_count(struct sun4v_count *count,
+                            uint32_t raw);
 
 /*
- The longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`. 0 if
- one of them is 0.
+ Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
+ Returns 0 if one of them is 0.
  */
 uint64_t sun4v_dram_longest_interval(uint32_t events,
                                      uint32_t ticks);
 
-/* The longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`. */
+/* Returns the longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`. */
 uint64_t sun4v_strand_longest_interval(uint32_t events, uint32_t ticks);
 
 #ifdef __cplusplus

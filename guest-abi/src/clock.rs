@@ -1,4 +1,4 @@
-//! Time, as far as counters need it.
+//! Clocks, and the hardware counters that they are made from.
 
 mod source;
 
@@ -8,9 +8,9 @@ pub use source::{ClockSource, Description, Hazards, Scope, Width};
 
 /// A clock that never goes back.
 ///
-/// It has a constant rate, and 64 bits: it does not wrap in the life of a machine. On sun4v this is %stick.
+/// Its rate is constant, and its 64 bits do not wrap in the life of a machine. On sun4v this is %stick.
 pub trait Clock {
-    /// Ticks since some moment that does not change.
+    /// Returns the ticks since a fixed moment.
     fn ticks(&self) -> u64;
 }
 

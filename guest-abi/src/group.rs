@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-/// The number of an API group. Any 64-bit value can arrive in a register, so any can be held.
+/// The number of an API group. It can be any 64-bit value, as a guest can pass any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiGroup(pub u64);
 
 impl ApiGroup {
-    /// The sun4v architecture itself. Always major version 1 (sun4v specification, "API versioning").
+    /// The sun4v architecture itself. Its major version is always 1 (sun4v specification, "API versioning").
     #[doc(alias = "HV_GRP_SUN4V")]
     #[doc(alias = "HSVC_GROUP_SUN4V")]
     pub const SUN4V: Self = Self(0);
@@ -17,7 +17,7 @@ impl ApiGroup {
     #[doc(alias = "HSVC_GROUP_CORE")]
     pub const CORE: Self = Self(1);
 
-    /// Victoria Falls performance counters: version 1.0 has registers 0-17 (FWARC/2007/237), 1.1 has all 90
+    /// Victoria Falls performance counters. Version 1.0 has registers 0 to 17 (FWARC/2007/237), version 1.1 has all 90
     /// (FWARC/2007/529 section 3.2).
     #[doc(alias = "HV_GRP_VF_CPU")]
     #[doc(alias = "HSVC_GROUP_VFALLS_CPU")]
@@ -30,7 +30,7 @@ impl fmt::Display for ApiGroup {
     }
 }
 
-/// A version of an API group. A change of the major number is incompatible; a higher minor number only adds.
+/// A version of an API group. Versions with different major numbers are incompatible; a higher minor number only adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major number; 0 stands for "not negotiated".
@@ -40,7 +40,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Not negotiated.
+    /// 0.0, which stands for "not negotiated".
     pub const NONE: Self = Self::new(0, 0);
 
     /// 1.0 (FWARC/2007/237).
@@ -49,7 +49,7 @@ impl Version {
     /// 1.1 (FWARC/2007/529 section 3.2).
     pub const V1_1: Self = Self::new(1, 1);
 
-    /// `major.minor`.
+    /// Returns version `major.minor`.
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
     }

@@ -1,4 +1,4 @@
-//! What a hypercall answers in %o0 (sun4v specification, "error codes").
+//! The statuses that a hypercall returns in %o0 (sun4v specification, "error codes").
 
 use core::fmt;
 
@@ -7,13 +7,13 @@ use core::fmt;
 #[doc(alias = "H_EOK")]
 pub const EOK: u64 = 0;
 
-/// A status that this crate has no name for. It keeps the number.
+/// The number of a status that this crate has no name for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownStatus(u64);
 
 macro_rules! statuses {
     ($(#[doc = $text:literal] $name:ident = $number:literal, $c_name:literal;)*) => {
-        /// Every status but success, from any hypervisor: one without a name here stays what it is.
+        /// A status other than success. A status that has no name here keeps its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum HvError {
@@ -23,7 +23,7 @@ macro_rules! statuses {
                 #[doc(alias = $c_name)]
                 $name,
             )*
-            /// None of the above.
+            /// Any other status.
             Unknown(UnknownStatus),
         }
 
@@ -31,7 +31,7 @@ macro_rules! statuses {
             /// Every status that has a name.
             pub const NAMED: &'static [Self] = &[$(Self::$name),*];
 
-            /// The number in %o0; never 0.
+            /// Returns the number in %o0, which is never 0.
             pub const fn number(self) -> u64 {
                 match self {
                     $(Self::$name => $number,)*
@@ -39,7 +39,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// What the number in %o0 says: `Ok` for 0, else the error, whichever number it is.
+            /// Returns `Ok` if the number in %o0 is 0, else the error with this number.
             #[inline]
             pub const fn check(status: u64) -> Result<(), Self> {
                 match status {
@@ -64,7 +64,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// The specification's name, if it has one.
+            /// Returns the specification's name; `None` for [`Unknown`](Self::Unknown).
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($c_name),)*
@@ -88,7 +88,7 @@ statuses! {
     BadTsb = 5, "EBADTSB";
     /// Invalid argument: for group 0x205, a PerfReg beyond 89.
     Invalid = 6, "EINVAL";
-    /// Invalid function number, or its group is not negotiated.
+    /// The function number is invalid, or its group is not negotiated.
     BadTrap = 7, "EBADTRAP";
     /// Invalid address alignment.
     BadAlignment = 8, "EBADALIGN";

@@ -9,16 +9,16 @@ use crate::register::Node;
 pub struct StrandId(u8);
 
 impl StrandId {
-    /// How many a machine of four nodes has: numbers 0 to 255.
+    /// The number of strands of a machine with four nodes. Their numbers are 0 to 255.
     pub const COUNT: usize = 256;
 
-    /// How many a node has.
+    /// The number of strands of a node.
     pub const PER_NODE: usize = 64;
 
-    /// How many a core has.
+    /// The number of strands of a core.
     pub const PER_CORE: usize = 8;
 
-    /// The strand with this number; `None` beyond 255.
+    /// Returns the strand with this number; `None` beyond 255.
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number as u8))
@@ -27,17 +27,17 @@ impl StrandId {
         }
     }
 
-    /// Its number in the machine.
+    /// Returns its number in the machine.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Its number in the machine, in a byte.
+    /// Returns its number in the machine, as a byte.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The node that it is on.
+    /// Returns the node that it is on.
     pub const fn node(self) -> Node {
         match self.0 >> 6 {
             0 => Node::Node0,
@@ -47,7 +47,7 @@ impl StrandId {
         }
     }
 
-    /// The number of its core in the machine, 0 to 31.
+    /// Returns the number of its core in the machine, 0 to 31.
     pub const fn core(self) -> usize {
         self.index() / Self::PER_CORE
     }

@@ -9,13 +9,13 @@ pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
     #[doc(alias = "FAST_TRAP")]
     Fast,
-    /// `ta 0xff`: the few calls that exist whatever has been negotiated (same section).
+    /// `ta 0xff`: the few calls that need no negotiation (same section).
     #[doc(alias = "CORE_TRAP")]
     Core,
 }
 
 impl Trap {
-    /// The operand of the `ta` instruction.
+    /// Returns the operand of the `ta` instruction.
     pub const fn number(self) -> u8 {
         match self {
             Self::Fast => 0x80,
@@ -32,12 +32,12 @@ pub const VFALLS_GET_PERFREG: u64 = 0x106;
 #[doc(alias = "HV_VFALLS_SETPERF")]
 pub const VFALLS_SET_PERFREG: u64 = 0x107;
 
-/// CORE: negotiates an API group: group, major, minor; status, actual minor in %o1 (sun4v specification, "API
-/// versioning").
+/// CORE: negotiates an API group. Group in %o0, major in %o1, minor in %o2; status in %o0, granted minor in %o1 (sun4v
+/// specification, "API versioning").
 #[doc(alias = "HV_CORE_SET_VER")]
 pub const API_SET_VERSION: u64 = 0;
 
-/// CORE: writes the character in %o0 to the guest's console; status (sun4v specification, "core services").
+/// CORE: writes the character in %o0 to the guest's console; status in %o0 (sun4v specification, "core services").
 #[doc(alias = "HV_CORE_PUTCHAR")]
 #[doc(alias = "API_PUTCHAR")]
 #[doc(alias = "cons_putchar")]
@@ -48,13 +48,13 @@ pub const CONS_PUTCHAR: u64 = 1;
 #[doc(alias = "API_EXIT")]
 pub const EXIT: u64 = 2;
 
-/// CORE: what a group is negotiated to: group; status, major in %o1, minor in %o2, 0.0 for never (sun4v specification,
-/// "API versioning").
+/// CORE: returns the negotiated version of an API group. Group in %o0; status in %o0, major in %o1, minor in %o2, both 0 if
+/// it is not negotiated (sun4v specification, "API versioning").
 #[doc(alias = "HV_CORE_GET_VER")]
 pub const API_GET_VERSION: u64 = 3;
 
-/// %o0 to %o5 at a trap. The function number is in %o5, arguments from %o0; a call answers with a status in
-/// %o0 and values from %o1, and leaves every other register as it was.
+/// %o0 to %o5 at a trap. A call takes its function number in %o5 and arguments from %o0 on. It returns a status in %o0 and
+/// values from %o1 on, and leaves every other register as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Registers {
@@ -73,7 +73,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The registers of a call of `function` with `arguments` in %o0 to %o4.
+    /// Returns the registers for a call of `function` with `arguments` in %o0 to %o4.
     pub const fn call(function: u64, arguments: [u64; 5]) -> Self {
         let [o0, o1, o2, o3, o4] = arguments;
         Self {
@@ -86,7 +86,7 @@ impl Registers {
         }
     }
 
-    /// %o0 to %o5, in order.
+    /// Returns %o0 to %o5, in order.
     pub const fn to_array(self) -> [u64; 6] {
         [self.o0, self.o1, self.o2, self.o3, self.o4, self.o5]
     }

@@ -1,4 +1,4 @@
-//! What the functions have in common.
+//! What several functions use.
 
 use super::{sun4v_count, sun4v_version};
 use crate::group::Version;
@@ -11,7 +11,7 @@ pub(super) fn status(result: Result<(), HvError>) -> u64 {
     result.map_or_else(HvError::number, |()| EOK)
 }
 
-/// Counters that need no version: what is asked for is answered by the hypervisor.
+/// Returns counters without a version: the hypervisor decides what it serves.
 pub(super) const fn counters<H: Hypercall>(route: H) -> PerfCounters<H> {
     PerfCounters::assumed(route, Version::NONE)
 }

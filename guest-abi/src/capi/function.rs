@@ -11,29 +11,29 @@ use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use crate::status::{EOK, HvError};
 use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
-/// No register: what a unit that does not exist has.
+/// No register: the result for a unit that does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
-/// How calls reach a hypervisor: a function that makes the trap, or simulates it. Where a transport is asked for, NULL, or
-/// one whose `trap` is NULL, is the real trap on SPARC V9; elsewhere every call then answers EBADTRAP.
+/// How calls reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport
+/// whose `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
 #[repr(C)]
 pub struct sun4v_transport {
-    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and puts there what the
+    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores in `regs` what the
     /// hypervisor left in them.
     pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
-    /// Handed to `trap` as it is.
+    /// Passed to `trap`.
     pub context: *mut c_void,
 }
 
-/// A transport as C knows it; `None` is the real trap.
+/// A transport from C; `None` stands for the real trap.
 struct Route<'a>(Option<&'a sun4v_transport>);
 
 impl Route<'_> {
     /// # Safety
-    /// The pointer is NULL or valid, as is the function in what it points to. Where it is NULL on SPARC V9, this is
+    /// The pointer is NULL or valid, and so is the function in the structure. If either is NULL on SPARC V9, the code runs in
     /// privileged mode of a sun4v virtual machine.
     const unsafe fn new(transport: *const sun4v_transport) -> Self {
-        // SAFETY: promised.
+        // SAFETY: the caller promises it.
         Self(unsafe { transport.as_ref() })
     }
 }
@@ -45,7 +45,7 @@ impl Hypercall for Route<'_> {
             return real(trap, registers);
         };
         let mut words = registers.to_array();
-        // SAFETY: `Route::new` promises a function; it gets the context that it came with, and six words.
+        // SAFETY: `Route::new` promises a valid function. It gets its own context, and six words.
         unsafe { made(context, trap.number().into(), words.as_mut_ptr()) };
         *registers = words.into();
     }
@@ -53,7 +53,8 @@ impl Hypercall for Route<'_> {
 
 #[cfg(target_arch = "sparc64")]
 fn real(trap: Trap, registers: &mut Registers) {
-    // SAFETY: `Route::new` promises privileged mode. Calls are those of this crate, or a caller's of `sun4v_trap`.
+    // SAFETY: `Route::new` promises privileged mode. The calls are those of this crate, or those that a caller of
+    // `sun4v_trap` answers for.
     unsafe { crate::guest::Sun4v::new() }.trap(trap, registers);
 }
 
@@ -62,7 +63,7 @@ fn real(_: Trap, registers: &mut Registers) {
     registers.o0 = HvError::BadTrap.number();
 }
 
-/// Hands a result over, and makes a status of it.
+/// Stores a result, and returns its status.
 ///
 /// # Safety
 /// `to` is NULL, or a value can be written there.
@@ -70,7 +71,7 @@ unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
     match result {
         Ok(value) => {
             if !to.is_null() {
-                // SAFETY: not NULL, and promised.
+                // SAFETY: it is not NULL, and the caller promises the rest.
                 unsafe { to.write(value) };
             }
             EOK
@@ -79,8 +80,9 @@ unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
     }
 }
 
-/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and puts there what the
-/// hypervisor left in them. For another trap number, or for NULL, nothing is done. What the call does is the caller's affair.
+/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores in `regs` what
+/// the hypervisor left in them. Does nothing for another trap number or if `regs` is NULL. The caller answers for the effects
+/// of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_trap(
     transport: *const sun4v_transport,
@@ -99,8 +101,8 @@ pub unsafe extern "C" fn sun4v_trap(
     }
 }
 
-/// CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower.
-/// Major 0 gives the group up.
+/// CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower. Major 0
+/// gives the group up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_set_version(
     transport: *const sun4v_transport,
@@ -116,7 +118,7 @@ pub unsafe extern "C" fn sun4v_api_set_version(
     unsafe { answer(version.map(|version| version.minor), granted_minor) }
 }
 
-/// CORE: what an API group is negotiated to; 0.0 if it is not.
+/// CORE: gets the negotiated version of an API group; 0.0 if it is not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_get_version(
     transport: *const sun4v_transport,
@@ -140,15 +142,15 @@ pub unsafe extern "C" fn sun4v_cons_putchar(
     status(Core::new(unsafe { Route::new(transport) }).putchar(character))
 }
 
-/// CORE: stops the guest, with a code for whoever started it. Returns only if it is refused or simulated.
+/// CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_exit(transport: *const sun4v_transport, code: u64) -> u64 {
     // SAFETY: promised by the caller.
     status(Core::new(unsafe { Route::new(transport) }).exit(code))
 }
 
-/// Negotiates group 0x205, for the whole guest. EINVAL for major 0, without a call. If the hypervisor grants more than was
-/// asked for, the group is given up again, and the answer is ENOTSUPPORTED.
+/// Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants more than
+/// was asked for, gives the group up again, and returns ENOTSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_negotiate(
     transport: *const sun4v_transport,
@@ -198,8 +200,8 @@ pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -
     status(counters(unsafe { Route::new(transport) }).release())
 }
 
-/// Reads a performance register. EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
-/// machine does not have it, ENOACCESS if the guest may not, EWOULDBLOCK if its hub is taken at this moment.
+/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
+/// or machine does not have it, ENOACCESS if the guest may not use it, EWOULDBLOCK if its hub is taken at this moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get(
     transport: *const sun4v_transport,
@@ -213,8 +215,8 @@ pub unsafe extern "C" fn sun4v_perf_get(
     unsafe { answer(values.map(|[value, ..]| value), value) }
 }
 
-/// Writes a performance register; bits that it does not have are dropped. Answers as `sun4v_perf_get`; ENOACCESS also for
-/// HT without the right to it.
+/// Writes a performance register; the service drops the bits that a guest cannot write. Returns what `sun4v_perf_get` does, and
+/// also ENOACCESS for HT without the right to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set(
     transport: *const sun4v_transport,
@@ -227,7 +229,7 @@ pub unsafe extern "C" fn sun4v_perf_set(
     status(done.map(drop))
 }
 
-/// `sun4v_perf_get`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1.
+/// Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get_retrying(
     transport: *const sun4v_transport,
@@ -239,7 +241,7 @@ pub unsafe extern "C" fn sun4v_perf_get_retrying(
     retried(tries, || unsafe { sun4v_perf_get(transport, reg, value) })
 }
 
-/// `sun4v_perf_set`, tried again on EWOULDBLOCK: `tries` times in all, 0 counting as 1.
+/// Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set_retrying(
     transport: *const sun4v_transport,
@@ -251,7 +253,7 @@ pub unsafe extern "C" fn sun4v_perf_set_retrying(
     retried(tries, || unsafe { sun4v_perf_set(transport, reg, value) })
 }
 
-/// Finds the units that are there, by reading the control register of each: 32 calls. EBADTRAP without negotiation.
+/// Finds the units that exist, by reading the control register of each: 32 calls. Returns EBADTRAP without negotiation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_probe(
     transport: *const sun4v_transport,
@@ -276,7 +278,7 @@ pub unsafe extern "C" fn sun4v_perf_probe(
     unsafe { answer(found, present) }
 }
 
-/// Which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
+/// Gets which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_config(
     transport: *const sun4v_transport,
@@ -288,7 +290,7 @@ pub unsafe extern "C" fn sun4v_perf_config(
     unsafe { answer(found.map(|found| found.value()), config) }
 }
 
-/// Says which L2 misses all strands of the caller's node count. EINVAL for a value beyond 3, without a call.
+/// Selects which L2 misses all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_set_perf_config(
     transport: *const sun4v_transport,
@@ -301,8 +303,8 @@ pub unsafe extern "C" fn sun4v_set_perf_config(
     unsafe { sun4v_perf_set(transport, 1, config) }
 }
 
-/// Has counter 0 or 1 of a unit count this event, and leaves the other's as it is: reads the control register and
-/// writes it. EINVAL for a unit or a counter that does not exist, without a call.
+/// Selects the event of counter 0 or 1 of a unit, and leaves that of the other as it is: reads the control register and writes
+/// it. Returns EINVAL for a unit or a counter that does not exist, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_unit_select(
     transport: *const sun4v_transport,
@@ -315,7 +317,7 @@ pub unsafe extern "C" fn sun4v_unit_select(
         return HvError::Invalid.number();
     }
     let mut pcr = 0;
-    // SAFETY: promised by the caller; the result is a variable.
+    // SAFETY: promised by the caller; the result goes to a variable.
     let status = unsafe { sun4v_perf_get(transport, reg, &raw mut pcr) };
     if status != EOK {
         return status;
@@ -325,13 +327,13 @@ pub unsafe extern "C" fn sun4v_unit_select(
     unsafe { sun4v_perf_set(transport, reg, pcr) }
 }
 
-/// The control register of a unit; SUN4V_NO_REG if there is no such unit.
+/// Returns the control register of a unit; SUN4V_NO_REG if the unit does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr(unit: u32) -> u64 {
     common::pmu(unit).map_or(SUN4V_NO_REG, |unit| unit.pcr().id())
 }
 
-/// The register that counter 0 or 1 of a unit is in; SUN4V_NO_REG if there is no such unit or counter.
+/// Returns the register that holds counter 0 or 1 of a unit; SUN4V_NO_REG if the unit or the counter does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
@@ -340,8 +342,8 @@ pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
     }
 }
 
-/// The value of a unit's control register with this event for counter 0 or 1, and all else as in `pcr`. Returns `pcr` for a
-/// unit or a counter that does not exist.
+/// Returns the value of a unit's control register with this event for counter 0 or 1, and all other bits as in `pcr`. Returns
+/// `pcr` for a unit or a counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
@@ -350,7 +352,7 @@ pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: 
     }
 }
 
-/// The event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist.
+/// Returns the event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
@@ -362,54 +364,55 @@ pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64
     }
 }
 
-/// The strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all else as in `pcr`.
+/// Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
+/// `pcr`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
     common::counter(counter).map_or(pcr, |counter| place(SparcPcr::field(counter), pcr, event))
 }
 
-/// A DRAM PIC with these counters, of 31 bits each.
+/// Returns the DRAM PIC with these counters, of 31 bits each.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
     (u64::from(pic0) << 32 | u64::from(pic1)) & DramPic::WRITABLE
 }
 
-/// Counter 0 or 1 of a DRAM PIC; 0 for another.
+/// Returns counter 0 or 1 of a DRAM PIC; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| DramPic::from(pic).counter(counter))
 }
 
-/// Counter 0 or 1 of a SPARC PIC; 0 for another.
+/// Returns counter 0 or 1 of a SPARC PIC; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Takes what a DRAM counter (31 bits) holds now, and returns the count: right if fewer than 2^31 events happened since the
-/// last call. 0 for NULL.
+/// Takes the present value of a DRAM counter (31 bits), and returns the count, which is right if fewer than 2^31 events happened
+/// since the last call. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
     counted(unsafe { count.as_mut() }, DramCount::resumed, raw)
 }
 
-/// Takes what a counter of a strand's %pic (32 bits) holds now, and returns the count: right if fewer than 2^32 events
-/// happened since the last call. 0 for NULL.
+/// Takes the present value of a counter of a strand's %pic (32 bits), and returns the count, which is right if fewer than 2^32
+/// events happened since the last call. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
     counted(unsafe { count.as_mut() }, StrandCount::resumed, raw)
 }
 
-/// The longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`. 0 if
-/// one of them is 0.
+/// Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
+/// Returns 0 if one of them is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, DramCount::longest_interval)
 }
 
-/// The longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`.
+/// Returns the longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_strand_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, StrandCount::longest_interval)

@@ -1,13 +1,14 @@
 //! The C interface: a static library, and `include/sun4v_perf.h`, which `cargo xtask header` writes.
 //!
 //! ```console
-//! $ cargo rustc --package guest-abi --features capi --crate-type staticlib --profile image
+//! $ cargo rustc --features capi --crate-type staticlib --release --config 'profile.release.panic="abort"'
 //! ```
 //!
-//! In another profile, for an operating system, the library brings std's panic handler, and needs libc.
+//! Without `panic = "abort"`, the library contains std's panic handler, and needs libc.
 //!
-//! Freestanding: no libc, no allocation, no state, no panic that a caller could provoke. Every function may be called from
-//! any strand at any time. Names are those of the header.
+//! The library is freestanding: no libc, no allocation, no state, and no panic that a caller could cause. Every function may
+//! be called from any strand at any time. Names are those of the header. cbindgen reads types and functions from here; the
+//! numbers in the header come from the tables of this crate.
 #![allow(non_camel_case_types, reason = "the names of the C header")]
 #![allow(
     clippy::missing_safety_doc,
@@ -21,8 +22,7 @@ mod types;
 pub use function::*;
 pub use types::*;
 
-// A static library has a panic handler. Where panics abort (the profile `image`, and every target without an operating
-// system) it is this one; elsewhere, as in a test, it is that of std.
+// A static library needs a panic handler. Where panics abort, this is it; elsewhere, as in a test, std has one.
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

@@ -1,4 +1,4 @@
-//! What the functions take and fill in.
+//! The structures that the functions take and fill in.
 
 /// A version of an API group; 0.0 stands for "not negotiated".
 #[repr(C)]
@@ -13,26 +13,26 @@ pub struct sun4v_version {
 const _: () = assert!(size_of::<sun4v_version>() == 16 && size_of::<sun4v_count>() == 16);
 const _: () = assert!(size_of::<sun4v_present>() == 16);
 
-/// What the probe of all units found. Bit n of each is for unit n of `enum sun4v_unit`.
+/// What the probe found. Bit n of each member is for unit n of `enum sun4v_unit`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_present {
-    /// The unit is there: its answer was neither EINVAL nor ENOTSUPPORTED.
+    /// The unit exists: the status was neither EINVAL nor ENOTSUPPORTED.
     pub units: u32,
-    /// There, but the guest may not use it: ENOACCESS.
+    /// The unit exists, and the guest may not use it: ENOACCESS.
     pub refused: u32,
-    /// There, and its hub was taken at that moment: EWOULDBLOCK.
+    /// The unit exists, and its hub was taken at that moment: EWOULDBLOCK.
     pub busy: u32,
-    /// Another status, which says nothing about the unit. illumos counts it as there.
+    /// Another status, which says nothing about the unit. illumos takes it as existing.
     pub unclear: u32,
 }
 
-/// A count of 64 bits, made from what a narrower counter holds. All zeros is the count of a counter that held 0.
+/// A count of 64 bits, made from the values of a narrower counter. All zeros is the count of a counter that held 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_count {
     /// The events since the counter was first read.
     pub events: u64,
-    /// What the counter held when it was last read or written.
+    /// The value of the counter when it was last read or written.
     pub last: u64,
 }

@@ -1,18 +1,18 @@
-//! Counters that time can be told from, and what is known against them.
+//! Hardware counters that a clock can be made from, and what can make each of them wrong.
 
 use crate::strand::StrandId;
 
-/// A hardware counter that goes up with time: %tick, %stick, a timer device.
+/// A hardware counter that advances with time: %tick, %stick, a timer device.
 ///
-/// Unlike a [`Clock`](super::Clock) it may wrap, stop, tear, or differ between strands; its [`Description`] says which.
+/// Unlike a [`Clock`](super::Clock), it may wrap, stop, tear, or differ between strands; its [`Description`] says which.
 pub trait ClockSource {
-    /// What it is. Always the same.
+    /// Returns the description of the counter, which never changes.
     fn describe(&self) -> Description;
 
-    /// What the counter shows now, on the strand that executes the call. Bits beyond its width mean nothing. `None` if it
-    /// cannot be read.
+    /// Reads the counter on the strand that executes the call, which is `strand`. Bits beyond the counter's width mean
+    /// nothing. Returns `None` if the counter cannot be read.
     ///
-    /// Hardware knows its strand without being told; a simulation does not.
+    /// Hardware needs no argument to know its strand; a simulation does.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 
@@ -26,33 +26,33 @@ impl<S: ClockSource + ?Sized> ClockSource for &S {
     }
 }
 
-/// What a counter is, and what can make it wrong.
+/// The properties of a counter, and what can make it wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What people call it.
+    /// Its name, for people.
     pub name: &'static str,
-    /// How many bits it has.
+    /// The number of its bits.
     pub width: Width,
-    /// Ticks a second; 0 if that is not known.
+    /// Ticks per second; 0 if that is not known.
     pub hz: u64,
-    /// How many ticks it goes on by at once: 1 for a counter, more for a variable that an interrupt updates.
+    /// The ticks by which it advances at once: 1 for a counter, more for a variable that an interrupt handler updates.
     pub step: u64,
-    /// Of two that are safe, the one with the higher rating is the better one.
+    /// Of two counters that are both safe, the one with the higher rating is better.
     pub rating: u16,
-    /// Who shares it.
+    /// Which strands read the same counter.
     pub scope: Scope,
     /// What can make it wrong.
     pub hazards: Hazards,
 }
 
-/// Who shares a counter.
+/// Which strands read the same counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// There is one, which all strands read.
+    /// All strands read one counter.
     Machine,
-    /// Each strand has one of its own, and all show the same at a time.
+    /// Each strand has a counter of its own, and all show the same value at the same time.
     Strand,
-    /// Each strand has one of its own, and they are apart.
+    /// Each strand has a counter of its own, and their values differ.
     StrandUnsynchronised,
 }
 
@@ -63,22 +63,23 @@ pub struct Hazards {
     pub stops_when_idle: bool,
     /// Its rate follows a clock that power management changes.
     pub rate_varies: bool,
-    /// It is read in parts that may not belong together.
+    /// It is read in parts, which may belong to different values.
     pub tears: bool,
 }
 
-/// How many bits a counter has: 8 to 64.
+/// The number of bits of a counter: 8 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Width(u8);
 
 impl Width {
-    /// %tick and %stick: bit 63 is NPT ("non-privileged trap"), no part of the counter (UltraSPARC Architecture 2007).
+    /// The width of %tick and %stick. Their bit 63 is NPT ("non-privileged trap"), not part of the counter (UltraSPARC
+    /// Architecture 2007).
     pub const TICK: Self = Self(63);
 
-    /// All of a word.
+    /// A whole word, 64 bits.
     pub const WORD: Self = Self(64);
 
-    /// So many bits; `None` unless 8 to 64.
+    /// Returns this width; `None` unless it is 8 to 64.
     pub const fn new(bits: u8) -> Option<Self> {
         match bits {
             8..=64 => Some(Self(bits)),
@@ -86,7 +87,7 @@ impl Width {
         }
     }
 
-    /// How many.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u32 {
         self.0 as u32
     }

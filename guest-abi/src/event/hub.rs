@@ -1,4 +1,4 @@
-//! Events of the three kinds of units of a Zambezi hub.
+//! Events of the three kinds of PMUs of a Zambezi hub.
 
 super::events! {
     /// What a link port unit counts. X, Y and Z are the three other ports of the hub.
@@ -65,7 +65,7 @@ super::events! {
         HitOwned = 0x1d, "cycles_HIT_O";
         /// Snoops that found the line shared.
         HitShared = 0x1e, "cycles_HIT_S";
-        /// Snoops that found the line on its way back to memory.
+        /// Snoops that found the line in a write-back to memory.
         HitWriteBack = 0x1f, "cycles_WB_HIT";
         /// Snoops that missed.
         Miss = 0x20, "cycles_MISS";

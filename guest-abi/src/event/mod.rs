@@ -21,17 +21,17 @@ macro_rules! events {
             /// All events, in the order of their codes.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
-            /// The code in the select field.
+            /// Returns the code that selects the event.
             pub const fn code(self) -> $code {
                 self as $code
             }
 
-            /// The event with this code; `None` for one that is reserved.
+            /// Returns the event with this code; `None` if the code is reserved.
             pub const fn from_code(code: $code) -> Option<Self> {
                 match code { $($number => Some(Self::$event),)* _ => None }
             }
 
-            /// The event's name.
+            /// Returns the event's name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
             }
@@ -41,7 +41,7 @@ macro_rules! events {
                 match self { $(Self::$event => $text.trim_ascii(),)* }
             }
 
-            /// The event of that name. Capitals and small letters are alike.
+            /// Returns the event with this name, in upper or lower case.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|event| event.name().eq_ignore_ascii_case(name))
             }

@@ -1,4 +1,4 @@
-//! Events of the SPARC counters: `SL << 8 | MASK`.
+//! Events of the SPARC counters. Their codes are `SL << 8 | MASK`.
 
 super::events! {
     /// What a SPARC counter counts. Both counters count every event.
@@ -85,7 +85,7 @@ super::events! {
 }
 
 impl SparcEvent {
-    /// The event of a generic name of the PAPI library, such as `PAPI_tot_ins`.
+    /// Returns the event that a generic name of the PAPI library stands for, such as `PAPI_tot_ins`.
     pub fn from_papi_name(name: &str) -> Option<Self> {
         const NAMES: &[(&str, SparcEvent)] = &[
             ("PAPI_tot_ins", SparcEvent::Instructions),
@@ -107,7 +107,7 @@ impl SparcEvent {
             .map(|(_, event)| *event)
     }
 
-    /// Whether PERF_CONFIG (register 1) decides which misses the event counts.
+    /// Returns `true` if PERF_CONFIG (register 1) decides which misses the event counts.
     pub const fn obeys_perf_config(self) -> bool {
         matches!(self, Self::L2InstructionMisses | Self::L2LoadMisses)
     }

@@ -1,4 +1,4 @@
-//! Group 0x205 negotiated, and its two calls (FWARC/2007/529 section 3.2).
+//! Negotiation of group 0x205, and its two calls (FWARC/2007/529 section 3.2).
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ use crate::trap::{Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// Negotiation is the guest's, not the strand's: once one strand has it, others [join](Self::join).
+/// All strands of a guest share what is negotiated: after one strand has negotiated, the others [join](Self::join).
 #[derive(Clone, Copy, Debug)]
 pub struct PerfCounters<H> {
     hypercall: H,
@@ -27,7 +27,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates this version. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If it refuses (what was negotiated before then stays), or grants more than was asked for.
+    /// If the hypervisor refuses (a version that was negotiated before then stays), or grants more than was asked for.
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -36,7 +36,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates 1.1, and 1.0 where 1.1 is refused.
     ///
     /// # Errors
-    /// As [`negotiate`](Self::negotiate), for 1.0.
+    /// The error of [`negotiate`](Self::negotiate) for 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
@@ -45,22 +45,22 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// The counters as another strand of this guest has negotiated them; `None` if none has.
+    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if none has.
     ///
     /// # Errors
-    /// What `api_get_version` answers: EINVAL if the hypervisor does not know the group.
+    /// The status of `api_get_version`: EINVAL if the hypervisor does not know the group.
     pub fn join(hypercall: H) -> Result<Option<Self>, HvError> {
         let version = Core::new(&hypercall).api_get_version(ApiGroup::VFALLS)?;
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
-    /// Counters that somebody else has negotiated, so far as the caller knows.
+    /// Returns counters without negotiation. The caller takes it that something else has negotiated.
     #[cfg(feature = "capi")]
     pub(crate) const fn assumed(hypercall: H, version: Version) -> Self {
         Self { hypercall, version }
     }
 
-    /// The version that was granted.
+    /// Returns the version that was granted.
     pub const fn version(&self) -> Version {
         self.version
     }
@@ -68,7 +68,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Gives the group up, for the whole guest. Counters keep what they hold.
     ///
     /// # Errors
-    /// What `api_set_version` answers.
+    /// The status of `api_set_version`.
     pub fn release(self) -> Result<(), HvError> {
         Core::new(&self.hypercall).api_set_version(ApiGroup::VFALLS, Version::NONE)?;
         Ok(())
@@ -77,7 +77,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Reads a register.
     ///
     /// # Errors
-    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not,
+    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not use it,
     /// EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
@@ -88,10 +88,10 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(value)
     }
 
-    /// Writes a register. Bits that it does not have are dropped.
+    /// Writes a register. The service drops the bits that a guest cannot write.
     ///
     /// # Errors
-    /// As [`get`](Self::get); ENOACCESS also for HT without the right to it. Nothing is written then.
+    /// As [`get`](Self::get); also ENOACCESS for HT without the right to it. After an error nothing has been written.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
         let arguments = [register.id(), value, 0, 0, 0];
@@ -125,7 +125,7 @@ impl<H: Hypercall> PerfCounters<H> {
             .map(PerfConfig::from_value)
     }
 
-    /// Says which L2 misses all strands of the caller's node count.
+    /// Selects which L2 misses all strands of the caller's node count.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -149,8 +149,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Has one counter of a PMU count this event, and leaves the other's event as it is: reads the PCR and writes
-    /// it. Two callers that do this to one PMU at once may undo each other.
+    /// Selects the event of one counter of a PMU, and leaves that of the other as it is: reads the PCR and writes it. If
+    /// two callers do so to one PMU at once, one may undo what the other did.
     ///
     /// # Errors
     /// As [`get`](Self::get) and [`set`](Self::set).
@@ -182,16 +182,16 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
     }
 }
 
-/// Why there are no counters.
+/// Why negotiation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NegotiateError {
-    /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if not the major number.
+    /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
-    /// The hypervisor granted a higher minor number than was asked for, which the contract excludes. The group was
+    /// The hypervisor granted a higher minor number than was asked for, which the contract forbids. The group has been
     /// given up again.
     MoreThanAsked(Version),
-    /// Major number 0 was asked for, which stands for giving a group up. No call was made.
+    /// Major number 0 was asked for, which would give the group up. No call was made.
     MajorZero,
 }
 

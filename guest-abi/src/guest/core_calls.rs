@@ -7,33 +7,33 @@ use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
 use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, Trap};
 
-/// Calls that need no negotiation. Also a [`fmt::Write`], to the guest's console.
+/// The calls that need no negotiation. Also a [`fmt::Write`] to the guest's console.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<H> {
     hypercall: H,
 }
 
 impl<H: Hypercall> Core<H> {
-    /// Calls by this transport.
+    /// Returns the calls through this transport.
     pub const fn new(hypercall: H) -> Self {
         Self { hypercall }
     }
 
-    /// Asks for a version of a group, for the whole guest, and returns what was granted: the major number asked
+    /// Asks for a version of a group, for the whole guest. Returns the version that was granted: the major number asked
     /// for, and a minor number that may be lower. Major 0 gives the group up.
     ///
     /// # Errors
-    /// EINVAL for a group that the hypervisor does not know, ENOTSUPPORTED for a major number that it does not.
+    /// EINVAL if the hypervisor does not know the group, ENOTSUPPORTED if it does not know the major number.
     pub fn api_set_version(&self, group: ApiGroup, version: Version) -> Result<Version, HvError> {
         let arguments = [group.0, version.major, version.minor, 0, 0];
         let [minor, ..] = self.call(API_SET_VERSION, arguments)?;
         Ok(Version::new(version.major, minor))
     }
 
-    /// What a group is negotiated to; [`Version::NONE`] if it is not.
+    /// Returns the negotiated version of a group; [`Version::NONE`] if it is not negotiated.
     ///
     /// # Errors
-    /// EINVAL for a group that the hypervisor does not know.
+    /// EINVAL if the hypervisor does not know the group.
     pub fn api_get_version(&self, group: ApiGroup) -> Result<Version, HvError> {
         let [major, minor, ..] = self.call(API_GET_VERSION, [group.0, 0, 0, 0, 0])?;
         Ok(Version::new(major, minor))
@@ -42,17 +42,16 @@ impl<H: Hypercall> Core<H> {
     /// Writes one character to the guest's console.
     ///
     /// # Errors
-    /// What the hypervisor answers: EWOULDBLOCK if the console takes none at this moment.
+    /// The hypervisor's status: EWOULDBLOCK if the console takes no character at this moment.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0])?;
         Ok(())
     }
 
-    /// Stops the guest, with a code for whoever started it. Returns only where the guest is simulated, or the
-    /// hypervisor refuses.
+    /// Stops the guest, with an exit code. Returns only if the guest is simulated or the hypervisor refuses.
     ///
     /// # Errors
-    /// What the hypervisor answers.
+    /// The hypervisor's status.
     pub fn exit(&self, code: u64) -> Result<(), HvError> {
         self.call(EXIT, [code, 0, 0, 0, 0])?;
         Ok(())

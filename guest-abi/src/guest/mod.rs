@@ -1,9 +1,10 @@
-//! The guest's side: calls through any transport, and what a guest makes of them.
+//! The guest's side: the calls, through any transport, and what a guest builds on them.
 //!
 //! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only); [`Core`] has the calls that need no
 //!   negotiation, [`PerfCounters`] those of group 0x205.
-//! - [`Present`] says which PMUs exist, [`Tries`] bounds what is retried, [`Snapshot`] reads a PMU whole.
-//! - [`Widened`] makes 64-bit counts of narrower counters, [`StrandDriver`] runs the strand's own.
+//! - [`Present`] says which PMUs exist, [`Tries`] bounds how often a call is tried, [`Snapshot`] holds a PMU's registers as
+//!   they were together.
+//! - [`Widened`] makes 64-bit counts from narrower counters, [`StrandDriver`] starts and stops the strand's own counters.
 
 mod client;
 mod core_calls;

@@ -1,4 +1,4 @@
-//! The strand's own counters: %pcr and %pic, which a guest reaches without a hypercall, but for HT
+//! The strand's own counters, %pcr and %pic. A guest reaches them without a hypercall, except for HT
 //! (FWARC/2007/529 section 2.1).
 
 use core::fmt;
@@ -7,7 +7,7 @@ use super::{Hypercall, PerfCounters};
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that this runs on, as privileged code reaches them.
+/// %pcr and %pic of the strand that executes the call, as privileged code reaches them.
 pub trait StrandCounters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self) -> SparcPcr;
@@ -40,7 +40,7 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
     }
 }
 
-/// HT is set, or asked for: it takes the service to change it.
+/// HT is set, or is to be set, which only the service can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtSet;
 
@@ -52,19 +52,19 @@ impl fmt::Display for HtSet {
 
 impl core::error::Error for HtSet {}
 
-/// Starts and stops a strand's counters: by direct writes where they do, by the service where HT is concerned.
+/// Starts and stops a strand's counters: by direct writes where these suffice, by the service where HT changes.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandDriver<S> {
     counters: S,
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Drives these counters. Everything below has to run on their strand.
+    /// Returns a driver of these counters. Its methods have to run on their strand.
     pub const fn new(counters: S) -> Self {
         Self { counters }
     }
 
-    /// Reads both counters, at the same moment.
+    /// Reads both counters at the same moment.
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
@@ -77,7 +77,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     /// Stops counting: clears UT and ST, and leaves the rest of the PCR as it is.
     ///
     /// # Errors
-    /// If HT is set: hyperprivileged events are still counted.
+    /// If HT is set. Hyperprivileged events are then still counted.
     pub fn stop(&self) -> Result<(), HtSet> {
         let pcr = self.counters.pcr();
         self.counters
@@ -85,10 +85,10 @@ impl<S: StrandCounters> StrandDriver<S> {
         if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters, and counts as `pcr` says.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says.
     ///
     /// # Errors
-    /// If HT is asked for, and then nothing is done; or if it is set, and then UT and ST are cleared.
+    /// If `pcr` has HT, in which case nothing is done; or if HT is set, in which case UT and ST are cleared.
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
         if pcr.hypervisor() {
             return Err(HtSet);
@@ -102,7 +102,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     /// Stops counting, hyperprivileged events included. Makes no hypercall if HT is clear.
     ///
     /// # Errors
-    /// What the service answers to clearing HT; UT and ST are cleared even so.
+    /// The status of the call that clears HT. UT and ST are cleared in any case.
     pub fn stop_by<H: Hypercall>(&self, service: &PerfCounters<H>) -> Result<(), HvError> {
         match self.stop() {
             Ok(()) => Ok(()),
@@ -113,11 +113,11 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Stops counting, sets the counters, and counts as `pcr` says. Makes no hypercall if HT is neither set nor asked
-    /// for.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT neither is
+    /// set nor is to be set.
     ///
     /// # Errors
-    /// What the service answers: ENOACCESS without the right to HT. The counters are then stopped.
+    /// The service's status: ENOACCESS without the right to HT. The counters are then stopped.
     pub fn start_by<H: Hypercall>(
         &self,
         service: &PerfCounters<H>,
@@ -134,8 +134,8 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Whether the hypervisor has taken HT away from counters that were started with this PCR: what they hold is
-    /// then not what was asked for.
+    /// Returns `true` if the hypervisor has cleared HT since the counters were started with this PCR. What they hold is then
+    /// not what `started_with` asked for.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

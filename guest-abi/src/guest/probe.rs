@@ -1,4 +1,4 @@
-//! What is present, found as illumos does: by reading the PCR of every PMU.
+//! Which PMUs are present, found as illumos does: by reading the PCR of each.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};
@@ -9,37 +9,37 @@ use crate::status::HvError;
 pub struct PmuSet(u32);
 
 impl PmuSet {
-    /// None.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// This set and one PMU more.
+    /// Returns this set with one more PMU.
     #[must_use]
     pub const fn with(self, pmu: Pmu) -> Self {
         Self(self.0 | 1 << pmu.index())
     }
 
-    /// Whether the PMU is in it.
+    /// Returns `true` if the PMU is in the set.
     pub const fn contains(self, pmu: Pmu) -> bool {
         self.0 & 1 << pmu.index() != 0
     }
 
-    /// How many PMUs are in it.
+    /// Returns the number of PMUs in the set.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The set as bits: PMU n of [`Pmu::ALL`] is bit n.
+    /// Returns the set as bits: bit n is for PMU n of [`Pmu::ALL`].
     #[cfg(feature = "capi")]
     pub(crate) const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether no PMU is in it.
+    /// Returns `true` if no PMU is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The PMUs, in the order of [`Pmu::ALL`].
+    /// Returns the PMUs in the set, in the order of [`Pmu::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Pmu> + Clone {
         Pmu::ALL.into_iter().filter(move |pmu| self.contains(*pmu))
     }
@@ -51,22 +51,22 @@ impl FromIterator<Pmu> for PmuSet {
     }
 }
 
-/// What the probe of a PMU found.
+/// What the probe found of a PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// EINVAL or ENOTSUPPORTED: this version or machine does not have it.
+    /// EINVAL or ENOTSUPPORTED: this version or machine does not have the PMU.
     Absent,
-    /// Its PCR was read.
+    /// Success: the PCR has been read.
     Readable,
-    /// ENOACCESS: it exists, and this guest may not use it.
+    /// ENOACCESS: the PMU exists, and this guest may not use it.
     Refused,
-    /// EWOULDBLOCK: it exists, and was taken at that moment.
+    /// EWOULDBLOCK: the PMU exists, and its hub was taken at that moment.
     Busy,
-    /// Another status, which says nothing about the PMU. illumos counts it as present.
+    /// Another status, which says nothing about the PMU. illumos takes it as present.
     Unclear,
 }
 
-/// Which PMUs there are, and which of them answered the probe with something else than a value.
+/// Which PMUs exist, and for which of them the probe got a status other than success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Present {
     all: PmuSet,
@@ -76,30 +76,30 @@ pub struct Present {
 }
 
 impl Present {
-    /// Every PMU that is present: all that did not answer EINVAL or ENOTSUPPORTED.
+    /// Returns the PMUs that are present: all whose status was neither EINVAL nor ENOTSUPPORTED.
     pub const fn pmus(&self) -> PmuSet {
         self.all
     }
 
-    /// Those that answered ENOACCESS.
+    /// Returns those whose status was ENOACCESS.
     #[cfg(feature = "capi")]
     pub(crate) const fn refused(&self) -> PmuSet {
         self.refused
     }
 
-    /// Those that answered EWOULDBLOCK.
+    /// Returns those whose status was EWOULDBLOCK.
     #[cfg(feature = "capi")]
     pub(crate) const fn busy(&self) -> PmuSet {
         self.busy
     }
 
-    /// Those whose answer says nothing.
+    /// Returns those whose status says nothing about them.
     #[cfg(feature = "capi")]
     pub(crate) const fn unclear(&self) -> PmuSet {
         self.unclear
     }
 
-    /// What the probe of a PMU found.
+    /// Returns what the probe found of a PMU.
     pub const fn presence(&self, pmu: Pmu) -> Presence {
         if !self.all.contains(pmu) {
             Presence::Absent
@@ -114,7 +114,7 @@ impl Present {
         }
     }
 
-    /// Whether there is such a register: registers 0 and 1 always, the others if their PMU is present.
+    /// Returns `true` if the register exists: registers 0 and 1 always, the others if their PMU is present.
     pub const fn has(&self, register: PerfReg) -> bool {
         match register.pmu() {
             Some(pmu) => self.all.contains(pmu),
@@ -122,7 +122,7 @@ impl Present {
         }
     }
 
-    /// Whether the guest may use a PMU: it is present, and did not answer ENOACCESS.
+    /// Returns `true` if the guest may use a PMU: it is present, and its status was not ENOACCESS.
     pub const fn may_use(&self, pmu: Pmu) -> bool {
         self.all.contains(pmu) && !self.refused.contains(pmu)
     }
@@ -145,7 +145,7 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present: 32 calls, in the order of [`Pmu::ALL`], none of them tried again.
+    /// Finds the PMUs that are present. Makes 32 calls, in the order of [`Pmu::ALL`], and repeats none.
     pub fn probe(&self) -> Present {
         Pmu::ALL
             .into_iter()

@@ -1,7 +1,7 @@
-//! EWOULDBLOCK, tried again a bounded number of times.
+//! Calls that are repeated a bounded number of times if their status is EWOULDBLOCK.
 //!
-//! The service remembers a strand that it refused and lets it in before others, as long as it asks again soon: so
-//! what is done between two tries is best kept short.
+//! The service remembers a strand that it refused, and serves it before others if it asks again soon. So keep what is done
+//! between two tries short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -11,15 +11,15 @@ use super::{Hypercall, PerfCounters};
 use crate::register::PerfReg;
 use crate::status::HvError;
 
-/// How often something is tried at most: at least once.
+/// A bound on the number of tries: at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tries(NonZeroU32);
 
 impl Tries {
-    /// No second try.
+    /// One try, and no second.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
-    /// So many; `None` for 0.
+    /// Returns this number of tries; `None` for 0.
     pub const fn new(number: u32) -> Option<Self> {
         match NonZeroU32::new(number) {
             Some(number) => Some(Self(number)),
@@ -27,7 +27,7 @@ impl Tries {
         }
     }
 
-    /// Tries until the answer is another than EWOULDBLOCK, so often at most.
+    /// Calls `attempt` until its status is not EWOULDBLOCK, at most this number of times.
     #[cfg(feature = "capi")]
     pub(crate) fn retry(
         self,
@@ -36,18 +36,18 @@ impl Tries {
         retry(self, spin, attempt).map(|answer| answer.value)
     }
 
-    /// How many.
+    /// Returns the number of tries.
     pub const fn number(self) -> u32 {
         self.0.get()
     }
 }
 
-/// Why a call that was tried again came to nothing.
+/// Why a call failed that is repeated on EWOULDBLOCK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// EWOULDBLOCK, this many times.
+    /// Each of this number of tries got EWOULDBLOCK.
     StillBlocked(Tries),
-    /// Another error, which trying again does not mend.
+    /// A try got another error.
     Failed(HvError),
 }
 
@@ -92,19 +92,19 @@ pub(super) fn spin(_refused: u32) {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// [`get`](Self::get), tried again on EWOULDBLOCK.
+    /// Does [`get`](Self::get), and repeats it on EWOULDBLOCK.
     ///
     /// # Errors
-    /// What the last try answered.
+    /// The error of the last try.
     pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
         self.get_retrying_with(register, tries, spin)
     }
 
-    /// As [`get_retrying`](Self::get_retrying), with something to do between two tries; it is told how many were
-    /// refused so far.
+    /// As [`get_retrying`](Self::get_retrying), and calls `pause` between two tries with the number of those refused so
+    /// far.
     ///
     /// # Errors
-    /// What the last try answered.
+    /// The error of the last try.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -114,10 +114,10 @@ impl<H: Hypercall> PerfCounters<H> {
         retry(tries, pause, || self.get(register)).map(|answer| answer.value)
     }
 
-    /// [`set`](Self::set), tried again on EWOULDBLOCK.
+    /// Does [`set`](Self::set), and repeats it on EWOULDBLOCK.
     ///
     /// # Errors
-    /// What the last try answered.
+    /// The error of the last try.
     pub fn set_retrying(
         &self,
         register: PerfReg,
@@ -127,11 +127,11 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set_retrying_with(register, value, tries, spin)
     }
 
-    /// As [`set_retrying`](Self::set_retrying), with something to do between two tries; it is told how many were
-    /// refused so far.
+    /// As [`set_retrying`](Self::set_retrying), and calls `pause` between two tries with the number of those refused so
+    /// far.
     ///
     /// # Errors
-    /// What the last try answered.
+    /// The error of the last try.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,

@@ -1,4 +1,4 @@
-//! The PCR and both counters of a PMU, read as one.
+//! The PCR and both counters of a PMU, read so that they belong together.
 
 use core::fmt;
 
@@ -8,43 +8,43 @@ use crate::clock::Clock;
 use crate::layout::DramPic;
 use crate::register::{Counter, PerfReg, Pics, Pmu};
 
-/// How much work a snapshot may be.
+/// Bounds on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// How often the counters are read, if the PCR is not the same afterwards.
+    /// How often to read the counters, if the PCR is different afterwards.
     pub attempts: Tries,
-    /// How often one register is asked for, if the answer is EWOULDBLOCK.
+    /// How often to try a call, if its status is EWOULDBLOCK.
     pub tries: Tries,
 }
 
 impl Bounds {
-    /// Nothing is done twice.
+    /// Do nothing twice.
     pub const ONCE: Self = Self {
         attempts: Tries::ONCE,
         tries: Tries::ONCE,
     };
 }
 
-/// A PMU's PCR and counters. The PCR read the same before and after the counters: so they count what it says, unless
-/// someone changed it and changed it back in between.
+/// A PMU's PCR and counters. The PCR was the same before and after the counters were read, so they count what it says,
+/// unless it was changed and changed back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The PMU.
     pub pmu: Pmu,
-    /// What its PCR holds.
+    /// The value of its PCR.
     pub pcr: u64,
     /// Counter 0.
     pub pic0: u64,
     /// Counter 1.
     pub pic1: u64,
-    /// How far apart the counters were read.
+    /// How far apart in time the counters were read.
     pub skew: Skew,
-    /// How often the counters were read, the last time included.
+    /// How often the counters were read, including the last time.
     pub attempts: u32,
 }
 
 impl Snapshot {
-    /// One of the two counters.
+    /// Returns one of the two counters.
     pub const fn counter(&self, counter: Counter) -> u64 {
         match counter {
             Counter::Pic0 => self.pic0,
@@ -53,23 +53,23 @@ impl Snapshot {
     }
 }
 
-/// How far apart the two counters were read: PIC0 first, then PIC1. All zeros if one read gave both.
+/// How far apart in time the two counters were read: PIC0 first, then PIC1. All zeros if one read gave both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// Hypercalls from the answer of PIC0 to the answer of PIC1: the one that read it, and those refused before.
+    /// Hypercalls that were made for PIC1: those that were refused, and the one that read it. 0 if one read gave both.
     pub hypercalls: u32,
     /// Ticks from just before the call that read PIC0 to just after the call that read PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// By how much PIC0 went on until it was read again, after PIC1. At the moment when PIC1 was read, PIC0 was between
-    /// its value in the snapshot and that value plus this. (A write to PIC0 in between shows as some other number.)
+    /// By how much PIC0 had advanced when it was read again after PIC1. When PIC1 was read, PIC0 was between its value in the
+    /// snapshot and that value plus this. (If PIC0 was written in between, the number means nothing.)
     pub pic0_events: u64,
 }
 
-/// Why there is no snapshot.
+/// Why a snapshot failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The PCR was different after the counters had been read, each time.
+    /// The PCR changed while the counters were read, in each of these attempts.
     Changing(Tries),
     /// A register could not be read.
     Read(PerfReg, RetryError),
@@ -89,7 +89,7 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Reads a PMU whole, without a clock.
+    /// Reads the PCR and the counters of a PMU, without a clock.
     ///
     /// # Errors
     /// If a register cannot be read, or the PCR keeps changing, within the bounds.
@@ -97,7 +97,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.snapshot_with(pmu, bounds, None, spin)
     }
 
-    /// Reads a PMU whole. `pause` is what to do between two tries of one register: it is told how many were refused.
+    /// Reads the PCR and the counters of a PMU. Calls `pause` between two tries of one register with the number of those
+    /// refused so far.
     ///
     /// # Errors
     /// If a register cannot be read, or the PCR keeps changing, within the bounds.

@@ -1,4 +1,4 @@
-//! The real thing: traps, and the strand's ancillary registers. SPARC V9 only.
+//! The real transport: traps, and the strand's ancillary registers. SPARC V9 only.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -8,18 +8,18 @@ use crate::clock::Clock;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::trap::{Registers, Trap};
 
-/// The sun4v virtual machine that this code runs in: its hypervisor, its clock %stick, and the counters of the strand
-/// that happens to execute the call.
+/// The sun4v virtual machine that this code runs in: its hypervisor, its clock %stick, and the counters of the strand that
+/// executes the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Sun4v(());
 
 impl Sun4v {
-    /// The virtual machine.
+    /// Returns the virtual machine.
     ///
     /// # Safety
-    /// The code runs in privileged mode of a sun4v virtual machine, on every strand that uses the value or a copy.
-    /// Through [`Hypercall`] it makes only calls that leave alone the memory and the translations that the program
-    /// relies on, as all calls that this crate makes do.
+    /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through
+    /// [`Hypercall`] must not change memory or translations that the program relies on. All calls that this crate makes
+    /// comply.
     pub const unsafe fn new() -> Self {
         Self(())
     }
@@ -27,8 +27,8 @@ impl Sun4v {
 
 macro_rules! ta {
     ($number:literal, $registers:ident) => {
-        // SAFETY: `Sun4v::new` promises privileged mode and harmless calls. The hypervisor writes no registers
-        // but these; memory and condition codes count as clobbered.
+        // SAFETY: `Sun4v::new` promises privileged mode and harmless calls. The hypervisor writes no registers but these; the
+        // compiler takes memory and condition codes as clobbered.
         unsafe {
             asm!(
                 concat!("ta ", $number),
@@ -57,8 +57,8 @@ impl Hypercall for Sun4v {
 macro_rules! read {
     ($register:literal) => {{
         let value: u64;
-        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be read. Reading it changes
-        // nothing. Memory counts as clobbered, to keep what is measured on its side of the read.
+        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be read. Reading it changes nothing. The
+        // compiler takes memory as clobbered, so that it moves no measured access across the read.
         unsafe {
             asm!(
                 concat!("rd ", $register, ", {value}"),
@@ -73,8 +73,8 @@ macro_rules! read {
 macro_rules! write {
     ($register:literal, $value:expr) => {{
         let value: u64 = $value;
-        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. It only says what is
-        // counted; an overflow trap that it asks for goes to the guest's own handler.
+        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. It selects what is counted;
+        // an overflow trap that it enables goes to the guest's own handler.
         unsafe {
             asm!(
                 concat!("wr {value}, 0, ", $register),

@@ -1,17 +1,19 @@
-//! How a call reaches a hypervisor.
+//! The transport: how a call reaches a hypervisor.
 
 use static_assertions::assert_obj_safe;
 
 use crate::status::HvError;
 use crate::trap::{Registers, Trap};
 
-/// A way to trap into a hypervisor: a real one, or one that is simulated.
+/// A way to trap into a hypervisor, real or simulated.
 pub trait Hypercall {
-    /// Makes the trap: %o0 to %o5 as they are in `registers`, and afterwards as the hypervisor left them.
+    /// Makes the trap with %o0 to %o5 as in `registers`, and stores there what the hypervisor left in them.
     fn trap(&self, trap: Trap, registers: &mut Registers);
 
-    /// Calls `function` with `arguments` in %o0 to %o4. The values of a call that succeeds are in %o1 to %o5; of
-    /// one that fails only the status is kept.
+    /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5.
+    ///
+    /// # Errors
+    /// The status in %o0, if it is not 0.
     #[inline]
     fn call(&self, trap: Trap, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
         let mut registers = Registers::call(function, arguments);

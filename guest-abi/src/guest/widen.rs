@@ -1,13 +1,13 @@
-//! Counters of 31, 32 or any other number of bits made into counts of 64 bits.
+//! Counts of 64 bits from counters of 31, 32 or any other number of bits.
 //!
-//! A counter that is read again after n events, n below 2^BITS, shows how many there were, whether it wrapped in
-//! between or not. More events than that go unnoticed by the counter: only a clock, and a bound on the rate of the
-//! events, can tell that the interval was too long. [`Widened`] leaves that to the caller; [`TimedCount`] checks it.
+//! Two reads of a counter tell how many events were between them if there were fewer than 2^BITS, whether the counter
+//! wrapped or not. If there were more, the counter does not show it: only a clock and a bound on the rate of the events can
+//! tell that the interval was too long. [`Widened`] leaves that to the caller; [`TimedCount`] checks it.
 
 use core::fmt;
 use core::num::NonZeroU32;
 
-/// A count of the events of a counter of `BITS` bits (1 to 64), since it was first read. Wraps at 2^64.
+/// The number of events since a counter of `BITS` bits (1 to 64) was first read. Wraps at 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widened<const BITS: u32> {
     events: u64,
@@ -20,7 +20,7 @@ pub type DramCount = Widened<31>;
 /// The count of a counter of a strand's %pic, 32 bits.
 pub type StrandCount = Widened<32>;
 
-/// The count of a counter of a hub, 64 bits. It needs no widening, but it can be written like the others.
+/// The count of a counter of a hub, 64 bits. It needs no widening; the type lets a caller treat all counters alike.
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32> Widened<BITS> {
@@ -30,8 +30,7 @@ impl<const BITS: u32> Widened<BITS> {
         u64::MAX >> (64 - BITS)
     };
 
-    /// Starts at 0, with what the counter holds now. Bits that the counter does not have are ignored, here and
-    /// below.
+    /// Returns a count of 0 for a counter that now holds `raw`. This and the other methods ignore bits beyond `BITS`.
     pub fn new(raw: impl Into<u64>) -> Self {
         Self {
             events: 0,
@@ -39,8 +38,8 @@ impl<const BITS: u32> Widened<BITS> {
         }
     }
 
-    /// Takes what the counter holds now, and returns the count. Right if no more than [`MOST`](Self::MOST) events
-    /// happened since the last call.
+    /// Takes the present value of the counter, and returns the count. It is right if no more than [`MOST`](Self::MOST)
+    /// events happened since the last call.
     pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
         let now = raw.into() & Self::MOST;
         let more = now.wrapping_sub(self.last) & Self::MOST;
@@ -49,37 +48,37 @@ impl<const BITS: u32> Widened<BITS> {
         self.events
     }
 
-    /// Says that the guest has written this value to the counter. The count stays: events since the last
-    /// [`update`](Self::update) are not in it.
+    /// Takes note that the guest has written this value to the counter. The count stays as it is, without the events since
+    /// the last [`update`](Self::update).
     pub fn rebase(&mut self, raw: impl Into<u64>) {
         self.last = raw.into() & Self::MOST;
     }
 
-    /// Goes on with what was kept of a count.
+    /// Returns a count from its parts.
     #[cfg(feature = "capi")]
     pub(crate) const fn resumed(events: u64, last: u64) -> Self {
         Self { events, last }
     }
 
-    /// What the counter held when it was last read or written.
+    /// Returns the value of the counter when it was last read or written.
     #[cfg(feature = "capi")]
     pub(crate) const fn last(&self) -> u64 {
         self.last
     }
 
-    /// The count as of the last update.
+    /// Returns the count as of the last update.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// The longest safe interval between two reads, in ticks of the clock that the rate is stated in: no more than
-    /// [`MOST`](Self::MOST) events fit. 0 if no interval is safe.
+    /// Returns the longest safe interval between two reads, in which at most [`MOST`](Self::MOST) events can happen. It is in
+    /// ticks of the clock that the rate refers to; 0 if no interval is safe.
     pub const fn longest_interval(rate: Rate) -> u64 {
         let periods = Self::MOST / rate.events.get() as u64;
         periods.saturating_mul(rate.ticks.get() as u64)
     }
 
-    /// The same count with a clock that reads `now`, and a bound on the rate.
+    /// Returns the same count with a clock that shows `now`, and a bound on the rate.
     pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS> {
         TimedCount {
             count: self,
@@ -89,7 +88,7 @@ impl<const BITS: u32> Widened<BITS> {
     }
 }
 
-/// A bound on how fast events come: while the clock goes on by `ticks`, at most `events` happen.
+/// A bound on the rate of events: while the clock advances by `ticks`, at most `events` happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     events: NonZeroU32,
@@ -97,13 +96,13 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// One event a tick.
+    /// One event per tick.
     pub const ONE_A_TICK: Self = Self {
         events: NonZeroU32::MIN,
         ticks: NonZeroU32::MIN,
     };
 
-    /// At most so many events in any so many ticks; `None` if one of them is 0.
+    /// Returns the bound of `events` in any `ticks`; `None` if one of them is 0.
     pub const fn new(events: u32, ticks: u32) -> Option<Self> {
         match (NonZeroU32::new(events), NonZeroU32::new(ticks)) {
             (Some(events), Some(ticks)) => Some(Self { events, ticks }),
@@ -111,7 +110,7 @@ impl Rate {
         }
     }
 
-    /// At most so many events in every tick; `None` for 0.
+    /// Returns the bound of `events` in every tick; `None` for 0.
     pub const fn per_tick(events: u32) -> Option<Self> {
         Self::new(events, 1)
     }
@@ -119,7 +118,7 @@ impl Rate {
 
 /// A [`Widened`] count that checks the interval between reads.
 ///
-/// Read the clock together with the counter: a delay between the two is not seen, so leave it room in the rate.
+/// Read the clock together with the counter. A delay between the two goes unnoticed, so choose a rate that allows for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedCount<const BITS: u32> {
     count: Widened<BITS>,
@@ -128,10 +127,10 @@ pub struct TimedCount<const BITS: u32> {
 }
 
 impl<const BITS: u32> TimedCount<BITS> {
-    /// Takes what the counter holds now, and when, and returns the count.
+    /// Takes the present value of the counter and the time, and returns the count.
     ///
     /// # Errors
-    /// If the last read was too long ago, or `now` is before it. Counting then goes on from this read, with
+    /// If the last read was too long ago, or `now` is before it. The count then continues from this read, at
     /// [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
@@ -148,18 +147,18 @@ impl<const BITS: u32> TimedCount<BITS> {
         }
     }
 
-    /// Says that the guest has written this value to the counter, and when: see [`Widened::rebase`].
+    /// Takes note that the guest has written this value to the counter at this time: see [`Widened::rebase`].
     pub fn rebase_at(&mut self, raw: impl Into<u64>, now: u64) {
         self.count.rebase(raw);
         self.read_at = now;
     }
 
-    /// The longest safe interval between two reads, in ticks.
+    /// Returns the longest safe interval between two reads, in ticks.
     pub const fn longest_interval(&self) -> u64 {
         self.longest
     }
 
-    /// The count as of the last read.
+    /// Returns the count as of the last read.
     pub const fn events(&self) -> u64 {
         self.count.events()
     }
@@ -168,16 +167,16 @@ impl<const BITS: u32> TimedCount<BITS> {
 /// A counter that was read so late that it may have wrapped more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLate {
-    /// Ticks since the read before.
+    /// Ticks since the previous read.
     pub interval: u64,
     /// The longest safe interval, in ticks.
     pub longest: u64,
-    /// The count if the counter wrapped at most once: it may lack any multiple of 2^BITS.
+    /// The count if the counter wrapped at most once. It may be too low by any multiple of 2^BITS.
     pub at_least: u64,
 }
 
 impl TooLate {
-    /// By how many ticks the read was too late.
+    /// Returns by how many ticks the read was too late.
     pub const fn by(&self) -> u64 {
         self.interval.saturating_sub(self.longest)
     }

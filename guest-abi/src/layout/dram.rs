@@ -39,14 +39,14 @@ pub struct DramPic {
 }
 
 impl DramPic {
-    /// The bits that exist.
+    /// The bits that a guest can write.
     pub const WRITABLE: u64 =
         ones(Self::PIC0_OFFSET, Self::PIC0_BITS) | ones(Self::PIC1_OFFSET, Self::PIC1_BITS);
 
-    /// How many bits a counter has.
+    /// The number of bits of a counter.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// One of the two counters.
+    /// Returns one of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

@@ -1,4 +1,4 @@
-//! The L2 control register, and the two bits of it that guests see (FWARC/2007/529 section 2.3).
+//! The L2 control register, of which guests see two bits (FWARC/2007/529 section 2.3).
 
 use bitfield_struct::{bitenum, bitfield};
 
@@ -21,21 +21,21 @@ pub enum PerfConfig {
 }
 
 impl PerfConfig {
-    /// The bits of register 1 that exist.
+    /// The bits of register 1 that a guest can write.
     pub const WRITABLE: u64 = 0b11;
 
-    /// The value of register 1.
+    /// Returns the value of register 1.
     pub const fn value(self) -> u64 {
         self as u64
     }
 
-    /// What bits 1:0 of a value mean.
+    /// Returns the meaning of bits 1:0 of a value.
     pub const fn from_value(value: u64) -> Self {
         Self::from_bits((value & Self::WRITABLE) as u8)
     }
 }
 
-/// One of the eight L2 control registers of a node, as the hypervisor sees it.
+/// One of the eight L2 control registers of a node, which only the hypervisor reaches.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct L2Control {

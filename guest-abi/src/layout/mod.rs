@@ -1,7 +1,7 @@
-//! What is in the registers.
+//! The fields of the registers.
 //!
-//! Every control register selects one event for each of its two counters; [`EventSelect`] is what they have in
-//! common. Setting an event changes its own field only, as `busstat` does with the mask that the kernel gives it.
+//! Every control register selects one event for each of two counters, which is the trait [`EventSelect`]. Setting an event
+//! changes its own field only, as `busstat` does with the mask that the kernel gives it.
 
 mod dram;
 mod hub;
@@ -15,31 +15,34 @@ pub use sparc::{SparcPcr, SparcPic, SparcSelect};
 
 use crate::register::Counter;
 
-/// A control register: which event each of the two counters counts.
+/// A control register, which selects an event for each of two counters.
 pub trait EventSelect: Copy + From<u64> + Into<u64> {
-    /// The events of this unit.
+    /// The events that its counters can count.
     type Event: Copy;
 
     /// The bits that a guest can write.
     const WRITABLE: u64;
 
-    /// The select field of a counter, in place.
+    /// Returns ones in the select field of a counter, and zeros elsewhere.
     fn field(counter: Counter) -> u64;
 
-    /// The register with this event for this counter, and every other bit as it was.
+    /// Returns the register with this event for this counter, and every other bit as it was.
     #[must_use]
     fn with_event(self, counter: Counter, event: Self::Event) -> Self;
 
-    /// The event of a counter; an error keeps the code of one that is reserved.
+    /// Returns the event of a counter.
+    ///
+    /// # Errors
+    /// If the code is reserved.
     fn event(self, counter: Counter) -> Result<Self::Event, ReservedEvent>;
 
-    /// `busstat`'s `clear_pic` mask: ones but for the select field of the counter.
+    /// Returns `busstat`'s `clear_pic` mask: zeros in the select field of a counter, and ones elsewhere.
     fn clearing_mask(counter: Counter) -> u64 {
         !Self::field(counter)
     }
 }
 
-/// A select field that holds no event of the specification. The counter then counts nothing.
+/// A code in a select field that is not an event of the specification. The counter then counts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedEvent(pub u16);
 
@@ -51,7 +54,7 @@ impl core::fmt::Display for ReservedEvent {
 
 impl core::error::Error for ReservedEvent {}
 
-/// A control register that is two selects, `select0` and `select1`, and nothing else.
+/// Implements [`EventSelect`] for a bit field that consists of two selects, `select0` and `select1`.
 macro_rules! event_select {
     ($($pcr:ident counts $event:ident;)*) => { $(
         impl $crate::layout::EventSelect for $pcr {
@@ -90,7 +93,7 @@ macro_rules! event_select {
 }
 use event_select;
 
-/// Returns a field of ones.
+/// Returns `bits` ones from bit `offset` on.
 const fn ones(offset: usize, bits: usize) -> u64 {
     ((1 << bits) - 1) << offset
 }

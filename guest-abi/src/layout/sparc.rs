@@ -44,13 +44,14 @@ pub struct SparcPcr {
     pub hold_overflow1: bool,
 }
 
-/// What a SPARC counter is set to count: an event class (SL) and the events of the class that it adds up (MASK).
-/// Both in one number, as the event tables write it: SL in bits 11:8, MASK in bits 7:0.
+/// The select of a SPARC counter: an event class (SL), and which events of the class the counter adds up (MASK). The event
+/// tables write both as one number, with SL in bits 11:8 and MASK in bits 7:0.
+// Not a bit field: `new` keeps bits 15:12 at 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SparcSelect(u16);
 
 impl SparcSelect {
-    /// Class (0 to 15) and mask; `None` for a class beyond 15.
+    /// Returns the select of this class (0 to 15) and mask; `None` for a class beyond 15.
     pub const fn new(class: u8, mask: u8) -> Option<Self> {
         if class < 16 {
             Some(Self((class as u16) << 8 | mask as u16))
@@ -59,17 +60,17 @@ impl SparcSelect {
         }
     }
 
-    /// The event class, SL.
+    /// Returns the event class, SL.
     pub const fn class(self) -> u8 {
         (self.0 >> 8) as u8
     }
 
-    /// The events of the class, MASK.
+    /// Returns the events of the class, MASK.
     pub const fn mask(self) -> u8 {
         self.0 as u8
     }
 
-    /// `SL << 8 | MASK`.
+    /// Returns `SL << 8 | MASK`.
     pub const fn code(self) -> u16 {
         self.0
     }
@@ -85,7 +86,7 @@ impl SparcPcr {
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// What a counter is set to count, whether the event tables name it or not.
+    /// Returns the select of a counter, whether the event tables name it or not.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -94,7 +95,7 @@ impl SparcPcr {
         SparcSelect((class as u16) << 8 | mask as u16)
     }
 
-    /// The register with this select for this counter, and every other bit as it was.
+    /// Returns the register with this select for this counter, and every other bit as it was.
     #[must_use]
     pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
         match counter {
@@ -106,38 +107,38 @@ impl SparcPcr {
 
 /// Overflows.
 impl SparcPcr {
-    /// The counters that have overflowed: OV.
+    /// Returns the counters that have overflowed (OV).
     pub const fn overflows(self) -> CounterSet {
         CounterSet::when(self.overflow0(), Counter::Pic0)
             .union(CounterSet::when(self.overflow1(), Counter::Pic1))
     }
 
-    /// The register with these OV bits.
+    /// Returns the register with these OV bits.
     #[must_use]
     pub const fn with_overflows(self, counters: CounterSet) -> Self {
         self.with_overflow0(counters.contains(Counter::Pic0))
             .with_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// The counters that trap when they overflow: TOE.
+    /// Returns the counters that trap when they overflow (TOE).
     pub const fn traps(self) -> CounterSet {
         CounterSet::when(self.trap_on_overflow0(), Counter::Pic0)
             .union(CounterSet::when(self.trap_on_overflow1(), Counter::Pic1))
     }
 
-    /// The register with these TOE bits.
+    /// Returns the register with these TOE bits.
     #[must_use]
     pub const fn with_traps(self, counters: CounterSet) -> Self {
         self.with_trap_on_overflow0(counters.contains(Counter::Pic0))
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// The counters that have overflowed and trap when they do.
+    /// Returns the counters that have overflowed and trap when they do.
     pub const fn trapping(self) -> CounterSet {
         self.overflows().intersection(self.traps())
     }
 
-    /// What to write to count nothing, and to keep the OV bits, even of a counter that overflows meanwhile.
+    /// Returns what to write to stop counting. The OV bits stay as they are, even that of a counter that overflows meanwhile.
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
@@ -146,7 +147,8 @@ impl SparcPcr {
             .with_hypervisor(false)
     }
 
-    /// What to write to clear the OV bits of these counters and of no other, even one that overflows meanwhile.
+    /// Returns what to write to clear the OV bits of these counters. That of another counter stays, even if it overflows
+    /// meanwhile.
     #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))
@@ -188,7 +190,7 @@ pub struct SparcPic {
 }
 
 impl SparcPic {
-    /// The register with this value for this counter, and the other one as it was.
+    /// Returns the register with this value for this counter, and the other counter as it was.
     #[must_use]
     pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
         match counter {
@@ -197,10 +199,10 @@ impl SparcPic {
         }
     }
 
-    /// How many bits a counter has.
+    /// The number of bits of a counter.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// One of the two counters.
+    /// Returns one of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

@@ -5,23 +5,23 @@ use core::ops::BitOr;
 
 use super::Counter;
 
-/// None, one or both of a unit's counters.
+/// None, one or both of two counters.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CounterSet(u8);
 
 impl CounterSet {
-    /// Neither.
+    /// Neither counter.
     pub const NONE: Self = Self(0);
 
-    /// Both.
+    /// Both counters.
     pub const BOTH: Self = Self(3);
 
-    /// This one.
+    /// Returns the set of this counter alone.
     pub const fn only(counter: Counter) -> Self {
         Self(1 << counter as u8)
     }
 
-    /// This one if the condition holds, else none.
+    /// Returns the set of this counter if the condition holds, else the empty set.
     pub const fn when(condition: bool, counter: Counter) -> Self {
         if condition {
             Self::only(counter)
@@ -30,22 +30,22 @@ impl CounterSet {
         }
     }
 
-    /// Whether this one is in it.
+    /// Returns `true` if this counter is in the set.
     pub const fn contains(self, counter: Counter) -> bool {
         self.0 >> counter as u8 & 1 != 0
     }
 
-    /// Whether there is none in it.
+    /// Returns `true` if no counter is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many there are, 0 to 2.
+    /// Returns the number of counters in the set, 0 to 2.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Those in it, counter 0 first.
+    /// Returns the counters in the set, counter 0 first.
     pub fn iter(self) -> impl Iterator<Item = Counter> {
         Counter::ALL
             .iter()
@@ -53,19 +53,19 @@ impl CounterSet {
             .filter(move |counter| self.contains(*counter))
     }
 
-    /// Those that are in either.
+    /// Returns the counters that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// Returns the counters that are in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those that are in this one and not in the other.
+    /// Returns the counters that are in this set and not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -17,15 +17,15 @@ pub use place::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
 pub use pmu::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, Pmu, PmuKind};
 pub use table::{Kind, RegisterInfo};
 
-/// A PerfReg number that is known to be one of the 90.
+/// One of the 90 performance registers, by its PerfReg number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfReg(u8);
 
 impl PerfReg {
-    /// How many there are: numbers 0 to 89.
+    /// The number of registers. Their ids are 0 to 89.
     pub const COUNT: usize = 90;
 
-    /// Register 0, the calling strand's PCR.
+    /// Register 0, the PCR of the calling strand.
     pub const SPARC_PCR: Self = Self(0);
 
     /// Register 1, PERF_CONFIG of the caller's node.
@@ -37,7 +37,7 @@ impl PerfReg {
     /// How many registers a hub has.
     pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
 
-    /// The register with this 64-bit id; `None` beyond 89.
+    /// Returns the register with this 64-bit id; `None` beyond 89.
     pub const fn new(id: u64) -> Option<Self> {
         if id < Self::COUNT as u64 {
             Some(Self(id as u8))
@@ -56,12 +56,12 @@ impl PerfReg {
         Kind::Hub { hub, unit, role }.register()
     }
 
-    /// The PerfReg number, 0 to 89.
+    /// Returns the PerfReg number, 0 to 89.
     pub const fn id(self) -> u64 {
         self.0 as u64
     }
 
-    /// The PerfReg number as an index into a table of [`PerfReg::COUNT`].
+    /// Returns the PerfReg number as an index into a table of [`PerfReg::COUNT`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -91,17 +91,17 @@ impl PerfReg {
         }
     }
 
-    /// All 90, in order.
+    /// Returns all 90, in the order of their ids.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
+    /// Returns the specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub const fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// The register of that name, if there is one. Capitals and small letters are alike.
+    /// Returns the register with this name, in upper or lower case; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|register| register.name().eq_ignore_ascii_case(name))
     }
@@ -135,7 +135,7 @@ impl TryFrom<u64> for PerfReg {
     }
 }
 
-/// An id beyond 89, for which the service answers EINVAL.
+/// An id beyond 89. For such an id, the service returns EINVAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownId(pub u64);
 

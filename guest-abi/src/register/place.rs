@@ -1,4 +1,4 @@
-//! Where a register is: node, channel, hub, part of a hub; and which of its registers it is.
+//! Where a register is (node, channel, hub, part of a hub), and which of the registers there.
 
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
@@ -11,7 +11,7 @@ macro_rules! places {
             /// All of them, in order.
             pub const ALL: &'static [Self] = &[$(Self::$item),*];
 
-            /// The one with this number; `None` if there is none.
+            /// Returns the one with this number; `None` if there is none.
             pub const fn new(number: usize) -> Option<Self> {
                 $(if number == Self::$item as usize {
                     return Some(Self::$item);
@@ -19,12 +19,12 @@ macro_rules! places {
                 None
             }
 
-            /// Its number, from 0.
+            /// Returns its number, from 0.
             pub const fn index(self) -> usize {
                 self as usize
             }
 
-            /// Its part of a register's name.
+            /// Returns the part of a register's name that stands for it.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
@@ -104,7 +104,7 @@ places! {
         /// Counter 1, 64 bits.
         Pic1 "PIC1",
     }
-    /// One of the two counters that every unit has.
+    /// One of the two counters of a PMU or a strand.
     Counter {
         /// Counter 0.
         Pic0 "PIC0",
@@ -114,7 +114,7 @@ places! {
 }
 
 impl Port {
-    /// The link port unit of this port.
+    /// Returns the link port unit of this port.
     pub const fn unit(self) -> HubUnit {
         match self {
             Self::A => HubUnit::LpuA,

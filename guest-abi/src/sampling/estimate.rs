@@ -1,22 +1,23 @@
-//! What an event that was not counted all the time would have come to.
+//! Estimates of the counts of events that were counted only part of the time.
 
 use core::fmt;
 
-/// A count for the whole time, from the part of it in which the event was counted.
+/// A count for the whole time, estimated from the part of it in which the event was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Events in the time in which they were counted.
+    /// The events that were counted.
     pub counted: u64,
-    /// Ticks in which they were counted.
+    /// The ticks in which the event was counted.
     pub running: u64,
-    /// Ticks in which anything was counted: the whole time.
+    /// The ticks of the whole time, in which any event was counted.
     pub enabled: u64,
-    /// Events in the whole time: `counted * enabled / running`, rounded.
+    /// The estimate for the whole time: `counted * enabled / running`, rounded.
     pub events: u64,
-    /// One standard error of `events`, rounded up: 0 if the event was counted all the time; `None` if it was counted in
-    /// fewer than two turns, which do not tell how much turns differ.
+    /// One standard error of `events`, rounded up. 0 if the event was counted all the time; `None` if it was counted in
+    /// fewer than two turns, which do not show how much turns differ.
     ///
-    /// It takes the turns for a random sample of the time. A program that changes in step with the rotation defeats it.
+    /// The error is right if the turns are a random sample of the time. It is wrong for a program that changes in step with
+    /// the rotation.
     pub error: Option<u64>,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct Turns {
 impl Turns {
     const FRACTION: u32 = 32;
 
-    /// A turn is over that took so many ticks. One of no ticks is none.
+    /// Adds a turn of this many events and ticks. A turn of 0 ticks does not count.
     pub(super) fn add(&mut self, events: u64, ticks: u64) {
         if let Some(rate) = (u128::from(events) << Self::FRACTION).checked_div(ticks.into()) {
             self.number += 1;
@@ -51,11 +52,11 @@ impl Turns {
         }
     }
 
-    /// One standard deviation of the rates, in the same units, rounded up; `None` for fewer than two.
+    /// Returns one standard deviation of the rates, in their units, rounded up; `None` for fewer than two turns.
     fn deviation(&self) -> Option<u128> {
         let number = u128::from(self.number);
         let mean = self.rates.checked_div(number)?;
-        // The sum of the squares of what each differs from the mean.
+        // The sum of the squared deviations from the mean.
         let around = self
             .squares
             .saturating_add(number.saturating_mul(mean.saturating_mul(mean)))
@@ -64,7 +65,7 @@ impl Turns {
         Some(sqrt_up(variance))
     }
 
-    /// The count for `enabled` ticks, of which the event was counted in `running`; `None` if in none.
+    /// Returns the estimate for `enabled` ticks, in `running` of which the event was counted; `None` if that is 0.
     pub(super) fn estimate(&self, counted: u64, running: u64, enabled: u64) -> Option<Estimate> {
         let whole = enabled.max(running);
         let scaled = u128::from(counted) * u128::from(whole) + u128::from(running / 2);
@@ -74,7 +75,8 @@ impl Turns {
             Some(0)
         } else {
             self.deviation().map(|deviation| {
-                // Of a total over N turns from n of them: s * sqrt(N * (N - n) / n), in ticks instead of turns.
+                // The standard error of a total over N turns, estimated from n of them, is s * sqrt(N * (N - n) / n).
+                // Here N and n are in ticks instead of turns.
                 let squared =
                     (u128::from(whole) * u128::from(missing)).div_ceil(self.number.into());
                 let error = sqrt_up(squared).saturating_mul(deviation);

@@ -1,10 +1,10 @@
-//! Sampling: which code causes the events. Counters that interrupt when they overflow, behind one trait, and a profiler
-//! that drives them.
+//! Sampling, to find the code that causes the events: one trait for counters that interrupt when they overflow, and a
+//! profiler that drives them.
 //!
-//! - [`CounterUnit`] is two counters of 32 bits that count what a [`Program`] says. The strand's own, %pcr and %pic, are
-//!   such a unit (FWARC/2007/529 section 2.1): [`OwnCounters`]. So are those of other processors.
-//! - [`Profiler`] samples at a [`Pace`]: it loads the counters, deals with their interrupts, makes counts of 64 bits,
-//!   and lets more events take turns than there are counters.
+//! - [`CounterUnit`] stands for two counters of 32 bits that count what a [`Program`] says. [`OwnCounters`] is one: the
+//!   strand's own %pcr and %pic (FWARC/2007/529 section 2.1). The counters of other processors can be one too.
+//! - [`Profiler`] samples at a [`Pace`]: it loads the counters, handles their interrupts, keeps counts of 64 bits, and lets
+//!   events take turns if there are more of them than counters.
 
 mod estimate;
 mod mode;

@@ -1,19 +1,19 @@
-//! Sets of modes.
+//! The modes of a processor in which its counters count.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::BitOr;
 
-/// What a processor may be doing when an event happens, as far as its counters tell it apart.
+/// A mode of a processor. Its counters can be programmed to count only events in some modes.
 pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
-    /// All of them, at most 8. A mode is at the place of its [`index`](Self::index).
+    /// All modes, at most 8, in the order of their [`index`](Self::index).
     const ALL: &'static [Self];
 
-    /// Its number, from 0.
+    /// Returns the number of the mode, from 0.
     fn index(self) -> usize;
 }
 
-/// Some of a processor's modes.
+/// A set of a processor's modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ModeSet<M>(u8, PhantomData<M>);
 
@@ -30,17 +30,17 @@ impl<M: UnitMode> ModeSet<M> {
         PhantomData,
     );
 
-    /// Whether this one is in it.
+    /// Returns `true` if the mode is in the set.
     pub fn contains(self, mode: M) -> bool {
         self.0 & Self::from(mode).0 != 0
     }
 
-    /// Whether there is none in it.
+    /// Returns `true` if no mode is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those in it, in order.
+    /// Returns the modes in the set, in order.
     pub fn iter(self) -> impl Iterator<Item = M> {
         M::ALL
             .iter()
@@ -48,7 +48,7 @@ impl<M: UnitMode> ModeSet<M> {
             .filter(move |mode| self.contains(*mode))
     }
 
-    /// Every set of modes there is.
+    /// Returns all sets of modes.
     pub fn every() -> impl Iterator<Item = Self> {
         (0..=Self::ALL.0).map(|bits| Self(bits, PhantomData))
     }

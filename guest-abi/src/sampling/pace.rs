@@ -1,4 +1,4 @@
-//! How often a counter samples.
+//! The pace: how often a counter samples.
 
 use core::num::NonZeroU32;
 
@@ -6,7 +6,7 @@ use super::program::Period;
 use super::random::Random;
 use super::throttle::{Throttle, Throttled};
 
-/// How often to sample: by events, or by time. It can be made irregular, and it can be bounded.
+/// How often to sample: after a number of events, or after a time. The periods can be randomised and the rate bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rhythm: Rhythm,
@@ -17,11 +17,11 @@ pub struct Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rhythm {
     Events(Period),
-    /// So many ticks, from a first period that is a guess.
+    /// This many ticks; the period that is tried first.
     Ticks(NonZeroU32, Period),
 }
 
-/// By how much a period differs from the one asked for.
+/// By how much periods differ from the one that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
     shift: u32,
@@ -29,19 +29,19 @@ struct Spread {
 }
 
 impl Pace {
-    /// One sample for so many events.
+    /// Returns a pace of one sample per period.
     pub const fn every(period: Period) -> Self {
         Self::new(Rhythm::Events(period))
     }
 
-    /// One sample in so many ticks of running time, on average: the period follows the rate of the events. `first` is the
-    /// period to begin with.
+    /// Returns a pace of one sample in this many ticks of running time, on average: the period follows the rate of the
+    /// events. `first` is the first period.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
 
-    /// So many samples a second of running time, on a clock of so many ticks a second. Intervals are whole ticks, 1 to
-    /// 2^32 - 1.
+    /// Returns a pace of this many samples per second of running time, on a clock of `ticks` per second. Intervals are whole
+    /// ticks, 1 to 2^32 - 1. `first` is the first period.
     pub const fn frequency(samples: NonZeroU32, ticks: u64, first: Period) -> Self {
         let interval = ticks.saturating_add(samples.get() as u64 / 2) / samples.get() as u64;
         let interval = if interval > u32::MAX as u64 {
@@ -63,9 +63,9 @@ impl Pace {
         }
     }
 
-    /// Periods differ at random from the one that is due, by up to a 2^`shift`th of it (but at least by one event where
-    /// that can be) up or down; their mean is the one that is due. Samples then do not always hit the same instruction of a
-    /// loop whose length divides the period. `shift` is 1 to 31, 3 is a good one.
+    /// Makes periods differ at random from the one that is due: up or down, by up to a 2^`shift`th of it, or by one event if
+    /// that is more and possible. Their mean is the period that is due. Samples then do not always hit the same instruction of
+    /// a loop whose length divides the period. `shift` is 1 to 31; 3 is a good choice.
     #[must_use]
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
@@ -77,7 +77,7 @@ impl Pace {
         self
     }
 
-    /// Interrupts no more often than this.
+    /// Bounds how often the counter interrupts.
     #[must_use]
     pub const fn throttled(mut self, bound: Throttle) -> Self {
         self.throttle = Some(bound);
@@ -85,17 +85,17 @@ impl Pace {
     }
 }
 
-/// A pace that goes on.
+/// A pace in use: the periods, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
     random: Random,
     throttled: Throttled,
-    /// The period that is due, not randomised and not throttled.
+    /// The period that is due, before it is randomised and throttled.
     due: Period,
-    /// The period under way.
+    /// The present period.
     current: Period,
-    /// When the last sample was.
+    /// The time of the last sample.
     sampled_at: u64,
 }
 
@@ -114,12 +114,13 @@ impl Pacer {
         pacer
     }
 
-    /// The period under way.
+    /// Returns the present period.
     pub(super) const fn current(&self) -> Period {
         self.current
     }
 
-    /// The period under way is over at this time, after so many events; a new one begins. Whether it was throttled.
+    /// Ends the present period at this time, after this many events, and begins the next. Returns `true` if the bound on
+    /// interrupts has been exceeded, so that periods get longer.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
@@ -134,9 +135,9 @@ impl Pacer {
         throttled
     }
 
-    /// Events that should have taken `wanted` ticks took so many. The period goes a quarter of the way to the right one,
-    /// or at once to half or double of what it is if that is not even enough: so it gets near fast, and one odd interval
-    /// does not matter much.
+    /// Adapts the period that is due after this many events took `took` ticks instead of `wanted`. It moves a quarter of the
+    /// way to the right period, so that one odd interval does not matter much; but if the right one is double or half of it or
+    /// beyond, it doubles or halves at once, so that it gets there fast.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

@@ -1,4 +1,4 @@
-//! The profiler: what runs in the interrupt handler, and in the timer's.
+//! The profiler, for the handlers of the counters' interrupt and of a timer.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use super::unit::{CounterUnit, UnitEvent};
 use crate::guest::{Hypercall, StrandCounters};
 use crate::register::{Counter, CounterSet};
 
-/// An event to be counted, and perhaps sampled.
+/// An event to count, and perhaps to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<E> {
     /// The event.
@@ -24,7 +24,7 @@ pub struct Request<E> {
     pub pace: Option<Pace>,
 }
 
-/// More events than there are turns for, on the counters that can count them.
+/// There are more events than turns on the counters that can count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom<E>(
     /// The first event without a place.
@@ -39,27 +39,27 @@ impl<E: fmt::Display> fmt::Display for NoRoom<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 
-/// The events that are counted at the same time.
+/// The events that are counted at the same time, by counter.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to `TURNS` times two events on one unit, and keeps up to `SAMPLES` samples (at least 1) until they
+/// Counts and samples up to two times `TURNS` events on one unit, and keeps up to `SAMPLES` samples (at least 1) until they
 /// are taken.
 ///
 /// The owner calls [`handle`](Self::handle) for each interrupt of the unit, and, if there is more than one turn,
-/// [`rotate`](Self::rotate) from time to time: the events take turns on the counters then, and counts are
-/// scaled. Nothing is counted in these calls.
+/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. Nothing is
+/// counted during these calls.
 ///
-/// No drift: the next overflow is due one period after the point at which the last one was, however much later (or
-/// earlier) its interrupt came.
+/// Samples do not drift: each overflow is due one period after the one before was due, however late or early the interrupts
+/// come.
 #[derive(Clone, Debug)]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
     current: usize,
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
-    /// Whether it has been started, and not stopped.
+    /// `true` from start to stop.
     counting: bool,
-    /// Up to when time is accounted for.
+    /// The time up to which ticks are accounted for.
     seen: u64,
     enabled: u64,
     interrupts: u64,
@@ -70,10 +70,11 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Gives each event a counter and a turn: the first free one that fits. All are counted in these modes.
+    /// Returns a profiler that counts all these events in these modes. Each gets the first free turn on a counter that can
+    /// count it.
     ///
     /// # Errors
-    /// If there is not enough room.
+    /// If no turn is left for an event.
     pub fn new(
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -100,7 +101,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Counts from now on, at this time.
+    /// Starts to count, at this time.
     ///
     /// # Errors
     /// If the unit refuses.
@@ -114,10 +115,10 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(())
     }
 
-    /// The unit has interrupted. Takes samples for the counters that have overflowed, and goes on.
+    /// Handles an interrupt of the unit: takes samples for the counters that have overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to go on: a right was lost. What was counted until now is kept.
+    /// If the unit refuses to continue, because a right was lost. What was counted until now is kept.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -126,11 +127,11 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// The next events take their turn. An overflow that nobody has been told of yet is dealt with; its interrupt may
-    /// still come, and is spurious then.
+    /// Begins the turn of the next events. An overflow whose interrupt has not come yet is handled; the interrupt may still
+    /// come, and is then spurious.
     ///
     /// # Errors
-    /// If the unit refuses to go on: a right was lost. What was counted until now is kept.
+    /// If the unit refuses to continue, because a right was lost. What was counted until now is kept.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();
@@ -141,7 +142,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Counts no more. An overflow that nobody has been told of yet is dealt with. It can be started again.
+    /// Stops counting. An overflow whose interrupt has not come yet is handled. The profiler can be started again.
     pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
@@ -151,17 +152,17 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Takes the oldest sample.
+    /// Takes the oldest sample; `None` if none is kept.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
         self.samples.pop_front()
     }
 
-    /// How many samples wait.
+    /// Returns the number of samples that are kept.
     pub fn waiting(&self) -> usize {
         self.samples.len()
     }
 
-    /// What is known of each event, as of the last interrupt, rotation or stop.
+    /// Returns a report on each event, as of the last interrupt, rotation or stop.
     pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
         self.turns
             .iter()
@@ -170,22 +171,22 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
             .map(|slot| slot.report(self.enabled))
     }
 
-    /// How many interrupts there were.
+    /// Returns the number of interrupts.
     pub const fn interrupts(&self) -> u64 {
         self.interrupts
     }
 
-    /// How many of them were for nothing: no counter had overflowed, and no timer asked.
+    /// Returns the number of spurious interrupts: no counter had overflowed, and no timer asked for one.
     pub const fn spurious(&self) -> u64 {
         self.spurious
     }
 
-    /// How many samples were lost because nobody took the others.
+    /// Returns the number of samples that were lost because there was no room for them.
     pub fn lost(&self) -> u64 {
         self.turns.iter().flatten().flatten().map(Slot::lost).sum()
     }
 
-    /// What the events of this turn take.
+    /// Returns the program for the events of this turn.
     fn program(&self) -> Program<U::Event, U::Mode> {
         let [pic0, pic1] = match self.turns.get(self.current) {
             Some(turn) => turn.each_ref().map(|slot| slot.as_ref().map(Slot::event)),
@@ -199,7 +200,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         }
     }
 
-    /// The counters go on where their events were put aside.
+    /// Loads the counters, so that the events of this turn continue where they were when their last turn ended.
     fn load(&mut self, unit: &mut U) {
         slots(&mut self.turns, self.current).for_each(|slot| slot.load(unit));
     }
@@ -217,7 +218,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         slots(&mut self.turns, self.current).for_each(Slot::end_turn);
     }
 
-    /// Stops the unit, takes what it holds, and deals with the counters that ask.
+    /// Stops the unit, takes the values of its counters, and handles those that have overflowed.
     fn collect(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         unit.stop();
         let asking = unit.overflowed();
@@ -266,7 +267,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     }
 }
 
-/// The events whose turn it is.
+/// Returns the events whose turn it is.
 fn slots<E>(turns: &mut [Turn<E>], current: usize) -> impl Iterator<Item = &mut Slot<E>> {
     turns.get_mut(current).into_iter().flatten().flatten()
 }

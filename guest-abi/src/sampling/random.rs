@@ -1,6 +1,6 @@
-//! Random numbers that are good enough to get out of step with a loop (SplitMix64).
+//! Pseudo-random numbers (SplitMix64), good enough to break the step between samples and a loop.
 
-/// A sequence that its seed determines.
+/// A sequence of numbers that depends on the seed only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Random(u64);
 
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// Returns a number below `end`; 0 if that is 0.
     pub(super) const fn below(&mut self, end: u32) -> u32 {
         (((self.next() >> 32) * end as u64) >> 32) as u32
     }

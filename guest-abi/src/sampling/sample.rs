@@ -1,16 +1,16 @@
-//! What an interrupt tells, and what is kept of it.
+//! Samples, and the interrupts that they come from.
 
 use crate::register::CounterSet;
 use crate::strand::StrandId;
 
-/// Where an interrupt came.
+/// Where and when an interrupt came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted<M> {
-    /// The instruction that would have been executed next.
+    /// The address of the instruction that would have been executed next.
     pub address: u64,
     /// The strand, or processor.
     pub strand: StrandId,
-    /// When: ticks of a clock that does not go back.
+    /// The time: ticks of a clock that does not go back.
     pub time: u64,
     /// The mode that was interrupted.
     pub mode: M,
@@ -19,26 +19,26 @@ pub struct Interrupted<M> {
 /// One overflow of a counter that samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<E, M> {
-    /// Where the interrupt came.
+    /// Where and when the interrupt came.
     pub at: Interrupted<M>,
-    /// What was counted.
+    /// The event that was counted.
     pub event: E,
-    /// How many events the sample stands for: those since the sample before. All samples of an event together,
-    /// including the lost ones, stand for its count up to the last overflow.
+    /// The number of events that the sample stands for: those since the previous sample. All samples of an event together,
+    /// including those that were lost, stand for its count up to the last overflow.
     pub period: u64,
 }
 
-/// What an interrupt was for.
+/// The causes of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The counters that had overflowed. They have been dealt with.
+    /// The counters that had overflowed. They have been handled.
     pub counters: CounterSet,
-    /// Whether a timer that shares the interrupt asks for it. It still does.
+    /// `true` if a timer that shares the interrupt asks for it. It has not been handled.
     pub timer: bool,
 }
 
 impl Cause {
-    /// Whether it was for nothing.
+    /// Returns `true` if the interrupt had no cause.
     pub const fn is_spurious(self) -> bool {
         self.counters.is_empty() && !self.timer
     }

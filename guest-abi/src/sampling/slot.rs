@@ -1,4 +1,4 @@
-//! One event on one counter: what it has counted, and when it overflows next.
+//! One event on one counter: its count, and when the counter overflows next.
 
 use super::estimate::{Estimate, Turns};
 use super::pace::{Pace, Pacer};
@@ -7,7 +7,7 @@ use super::unit::CounterUnit;
 use crate::guest::StrandCount;
 use crate::register::Counter;
 
-/// What there is to say about an event.
+/// A report on an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventReport<E> {
     /// The event.
@@ -16,16 +16,16 @@ pub struct EventReport<E> {
     pub counter: Counter,
     /// Its count for the whole time; `None` if it was never counted.
     pub estimate: Option<Estimate>,
-    /// Overflows that made a sample, lost ones included.
+    /// Samples that were taken, including those that were lost.
     pub samples: u64,
-    /// Samples for which the ring had no room.
+    /// Samples that were lost because there was no room for them.
     pub lost: u64,
-    /// Periods that were over before the interrupt for the one before had been dealt with. The sample of that interrupt
-    /// stands for them, too.
+    /// Periods that ended before the interrupt for the previous one had been handled. The sample of that interrupt stands for
+    /// them too.
     pub missed: u64,
-    /// How often the period was doubled because there were too many interrupts.
+    /// How many times the period was doubled because there were too many interrupts.
     pub throttled: u64,
-    /// The period under way; `None` for an event that is only counted.
+    /// The present period; `None` for an event that is only counted.
     pub period: Option<Period>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Slot<E> {
     event: E,
     counter: Counter,
     count: StrandCount,
-    /// Events until the overflow, as of when the counter was last written or put aside.
+    /// Events until the overflow, as of the last time that the counter was written or its value taken.
     due: u32,
     running: u64,
     turns: Turns,
@@ -48,13 +48,13 @@ pub(super) struct Slot<E> {
     throttled: u64,
 }
 
-/// What came of an interrupt.
+/// The outcome of an interrupt for one counter.
 pub(super) enum Overflow {
-    /// The counter is not there yet.
+    /// The overflow is not due yet.
     NotDue,
-    /// It counts only, and counts on.
+    /// The event is only counted. The counter continues.
     Counted,
-    /// A sample that stands for so many events.
+    /// A sample that stands for this many events.
     Sampled(u64),
 }
 
@@ -86,27 +86,27 @@ impl<E: Copy> Slot<E> {
         self.counter
     }
 
-    /// Writes the counter, which is stopped, so that it overflows when it is due.
+    /// Writes the counter, which is stopped, so that it overflows when that is due.
     pub(super) fn load<U: CounterUnit>(&mut self, unit: &mut U) {
         let value = U::OVERFLOWS_AT.wrapping_sub(self.due);
         unit.write(self.counter, value);
         self.count.rebase(value);
     }
 
-    /// The counter has counted for so many ticks more.
+    /// Adds ticks in which the counter has counted.
     pub(super) fn pass(&mut self, ticks: u64) {
         self.running = self.running.saturating_add(ticks);
     }
 
-    /// Takes what the counter holds.
+    /// Takes the value of the counter.
     pub(super) fn update<U: CounterUnit>(&mut self, unit: &U) {
         self.count.update(unit.read(self.counter));
         let past = unit.past_overflow(self.counter);
         self.due = if past < 0 { past.unsigned_abs() } else { 1 };
     }
 
-    /// The counter asks for the interrupt. After [`update`](Self::update), with the unit stopped. Except when it is not due,
-    /// the counter has to be loaded afterwards.
+    /// Handles an overflow of the counter, after [`update`](Self::update) and with the unit stopped. Unless the result is
+    /// [`NotDue`](Overflow::NotDue), the caller loads the counter afterwards.
     pub(super) fn overflow<U: CounterUnit>(&mut self, unit: &U) -> Overflow {
         let past = i64::from(unit.past_overflow(self.counter));
         if past < -i64::from(U::EARLY) {
@@ -126,8 +126,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// The next overflow is due one period after the point at which this one was, or the first of the following such
-    /// points that is not past: says how many are.
+    /// Sets when the next overflow is due: one period after this one was, or at the first whole number of periods after it
+    /// that is not past. Returns the number of those that are past.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;
@@ -136,7 +136,7 @@ impl<E: Copy> Slot<E> {
         missed.unsigned_abs()
     }
 
-    /// There was no room for the sample.
+    /// Counts a sample that was lost.
     pub(super) fn lose(&mut self) {
         self.lost += 1;
     }
@@ -145,7 +145,7 @@ impl<E: Copy> Slot<E> {
         self.lost
     }
 
-    /// The turn of the event is over.
+    /// Ends the turn of the event.
     pub(super) fn end_turn(&mut self) {
         let (events, running) = self.turn_began;
         let counted = self.count.events().wrapping_sub(events);

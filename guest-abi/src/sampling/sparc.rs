@@ -6,15 +6,15 @@ use super::unit::UnitEvent;
 use crate::layout::{SparcPcr, SparcSelect};
 use crate::register::{Counter, CounterSet};
 
-/// The privilege that a strand runs with.
+/// The privilege with which a strand executes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparcMode {
-    /// Counted if the PCR has UT.
+    /// User mode, counted if the PCR has UT.
     #[default]
     User,
-    /// Counted if the PCR has ST.
+    /// Privileged mode, counted if the PCR has ST.
     Privileged,
-    /// Counted if the PCR has HT.
+    /// Hyperprivileged mode, counted if the PCR has HT.
     Hyperprivileged,
 }
 
@@ -37,8 +37,8 @@ impl UnitEvent for SparcSelect {
 }
 
 impl Program<SparcSelect, SparcMode> {
-    /// Returns what to write to a %pcr that holds `before`, to count as the program says. The OV bits stay as they are,
-    /// even that of a counter that overflows meanwhile.
+    /// Returns what to write to a %pcr that holds `before`, to count as the program says. The OV bits stay as they are, even
+    /// that of a counter that overflows meanwhile.
     pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
         let select = |counter| self.events.event(counter).unwrap_or_default();
         before

@@ -1,4 +1,4 @@
-//! The counters of the strand that this runs on, as a unit that can sample.
+//! The counters of the strand that executes the code, as a unit that can sample.
 
 use super::program::Program;
 use super::sparc::SparcMode;
@@ -9,7 +9,7 @@ use crate::layout::{SparcPcr, SparcSelect};
 use crate::register::{Counter, CounterSet};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that this runs on: by direct writes, and through the service where HT is concerned.
+/// %pcr and %pic of the strand that executes the code, used by direct writes, and through the service where HT changes.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,
@@ -17,7 +17,8 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Without a service no hyperprivileged events are counted. Everything has to run on the strand of these counters.
+    /// Returns the counters as a unit, whose methods have to run on their strand. Without a service, they cannot count
+    /// hyperprivileged events.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }
@@ -37,7 +38,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// What the service answers to setting HT: ENOACCESS without the right.
+    /// The service's status for setting HT: ENOACCESS without the right.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;
@@ -52,7 +53,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
         self.set_pcr(pcr).inspect_err(|_| self.stop())
     }
 
-    /// If HT is set and the service does not clear it, hyperprivileged events go on being counted.
+    /// If HT is set and the service does not clear it, hyperprivileged events are still counted.
     fn stop(&mut self) {
         let pcr = self.counters.pcr().stopped();
         self.counters.set_pcr(pcr);

@@ -2,14 +2,14 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A counter may interrupt so often in so many ticks. One that does it more often has its period doubled, again and again
-/// until it keeps to the bound; the period is halved again when it takes a quarter of what it may. Samples say
-/// what period they stand for, so they can be compared across such changes.
+/// The most interrupts of a counter in a number of ticks. If it interrupts more often, its period is doubled, until the counter
+/// keeps to the bound; the period is halved again when there are no more than a quarter of these interrupts. Each sample has
+/// the number of events that it stands for, so samples can be compared across such changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// The most interrupts,
+    /// The most interrupts
     pub interrupts: NonZeroU32,
-    /// while the clock goes on by so many ticks.
+    /// while the clock advances by this many ticks.
     pub ticks: NonZeroU64,
 }
 
@@ -22,15 +22,15 @@ pub(super) struct Throttled {
 }
 
 impl Throttled {
-    /// 2^31 times the period is more than any.
+    /// 2^31 times any period is no less than the longest.
     const MOST: u32 = 31;
 
-    /// How often the period is doubled.
+    /// Returns how many times the period is doubled.
     pub(super) const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// An interrupt comes at this time. Whether it was one too many, and the period has been doubled.
+    /// Takes note of an interrupt at this time. Returns `true` if it was one too many, so that the period is doubled.
     pub(super) fn interrupt(&mut self, bound: &Throttle, now: u64) -> bool {
         if now.saturating_sub(self.window_start) >= bound.ticks.get() {
             if self.in_window <= bound.interrupts.get() / 4 {
