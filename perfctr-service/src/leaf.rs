@@ -90,14 +90,18 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
             .then_some(value & mask)
     }
 
-    /// The status of a call that one of these did not serve, where no more than the version and the number decide: EBADTRAP
-    /// and EINVAL. The call is counted. `None`: nothing was done, as always while calls are recorded.
+    /// Returns the status of a call that none of these served, if only the version and the number decide it: EBADTRAP or EINVAL.
+    /// Such a call is counted. `None`: nothing was done, as always while calls are recorded.
     #[inline(always)]
     pub fn leaf_refusal(&self, operation: Operation, id: u64) -> Option<HvError> {
         if self.service.trace.is_on() {
             return None;
         }
-        let (class, refusal) = match (self.version.get(), Class::of(id)) {
+        let (class, refusal) = match (self.guest.access().version(), Class::of(id)) {
+            // While the word lags behind, it has no version.
+            (NegotiatedVersion::NONE, _) if self.version.get() != NegotiatedVersion::NONE => {
+                return None;
+            }
             (NegotiatedVersion::NONE, class) => (class, Refusal::BadTrap),
             (_, Class::Invalid) => (Class::Invalid, Refusal::Invalid),
             _ => return None,
@@ -106,8 +110,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         Some(refusal.error())
     }
 
-    /// The device access of one of these trapped, for the register `id`: what it had begun is undone. The call is then
-    /// served as if neither had been tried.
+    /// Undoes what one of these began for the register `id` before its device access trapped. The call is served next as if it
+    /// had not been tried.
     pub fn leaf_faulted(&self, id: u64) {
         if let Some((_, gate)) = self.hub(id) {
             gate.release(self.strand);

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod access;
 pub mod arbitration;
@@ -18,6 +18,8 @@ pub mod policy;
 mod record;
 mod request;
 mod service;
+#[cfg(any(target_arch = "sparc64", doc))]
+pub mod sparc64;
 pub mod statistics;
 mod table;
 pub mod trace;

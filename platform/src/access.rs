@@ -44,6 +44,15 @@ pub trait Bus {
         value: u64,
     ) -> Result<(), AccessError>;
 
+    /// Returns whether [`read_or_trap`](Self::read_or_trap) and [`write_or_trap`](Self::write_or_trap) are a single access
+    /// instruction each, without a call, as functions without a stack need them. Never for a reference to a bus.
+    fn is_direct() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Reads a register as [`read`](Self::read) does, except that an implementation may leave a fault to the trap handler
     /// and then never returns. Only for callers that such a handler recovers: see `platform::sparc64::Mmio`.
     #[inline(always)]

@@ -3,7 +3,7 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_boot {
-    ($main:path, $block:path) => {
+    ($handler:ty, $block:path) => {
         ::core::arch::global_asm!(
             "
             .section .text.entry, \"ax\"
@@ -37,7 +37,8 @@ macro_rules! sun4v_boot {
             set __stack_top, %g1
             sub %g1, {BIAS} + 192, %sp
             stx %sp, [%g6 + {STACK}]
-            call {main}                         ! returns the address at which the guest begins
+            mov %g6, %o0
+            call {start}                        ! returns the address at which the guest begins
              clr %fp
 
             mov %o0, %g1                        ! nothing of ours in any register that the guest sees
@@ -149,7 +150,7 @@ macro_rules! sun4v_boot {
             LEAVE_HYPERVISOR = const $crate::sparc64::layout::LEAVE_HYPERVISOR,
             SET_HTBA = const $crate::sparc64::layout::SET_HTBA,
             block = sym $block,
-            main = sym $main,
+            start = sym $crate::sparc64::start_entry::<$handler>,
         );
     };
 }

@@ -3,7 +3,7 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_fault {
-    ($fatal:path) => {
+    ($handler:ty) => {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
@@ -86,8 +86,8 @@ macro_rules! sun4v_fault {
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
             STACK = const $crate::sparc64::layout::STACK,
-            FAULTED = const $crate::sparc64::leaf::FAULTED,
-            fatal = sym $fatal,
+            FAULTED = const $crate::sparc64::layout::FAULTED,
+            fatal = sym $crate::sparc64::fatal_entry::<$handler>,
         );
     };
 }

@@ -3,7 +3,7 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_general {
-    ($trap:path) => {
+    ($handler:ty) => {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
@@ -159,7 +159,7 @@ macro_rules! sun4v_general {
             CLEANWIN = const $crate::sparc64::layout::CLEANWIN,
             WINDOWS = const $crate::sparc64::layout::WINDOWS,
             STACK = const $crate::sparc64::layout::STACK,
-            trap = sym $trap,
+            trap = sym $crate::sparc64::trap_entry::<$handler>,
         );
     };
 }

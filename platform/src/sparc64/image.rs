@@ -1,46 +1,73 @@
 //! The macro that an image calls.
 
-/// Puts the trap table, the veneers and the entry from reset into an image; once.
+/// Puts the trap table, the veneers and the entry from reset into an image. The type is its
+/// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
+///
+/// Each hypercall takes the general path. An image with the performance counter service calls
+/// `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
 ///
 /// ```ignore
-/// platform::sun4v_image! {
-///     main: main,        // extern "C" fn() -> u64: sets up, returns the address at which the guest begins
-///     block: BLOCK,      // static BLOCK: StrandBlock, which `main` prepares
-///     get: get,          // leaf functions, see `platform::sparc64::leaf`
-///     set: set,
-///     get_hub: get_hub,
-///     set_hub: set_hub,
-///     get_pcr: get_pcr,
-///     set_pcr: set_pcr,
-///     trap: trap,        // extern "C" fn(&StrandBlock, u64): the general path; the number is a `Call`'s
-///     fatal: fatal,      // extern "C" fn(tt: u64, tpc: u64, tl: u64) -> !: a trap that nobody serves
+/// platform::sun4v_image!(Handler);
+/// ```
+///
+/// # What the image needs
+/// - The attributes `#![no_std]`, `#![no_main]` and `#![feature(asm_experimental_arch)]`, and a target that aborts on a panic.
+/// - The linker script `sun4v-image.ld`, which this crate ships and the linker finds by that name. It asks for two symbols:
+///   `sun4v_image_start`, where the image is loaded and reset jumps to, and `sun4v_stack_size` in bytes. All of the image
+///   lies in the first 2 GB. This is the image's `build.rs`:
+///
+/// ```no_run
+/// fn main() {
+///     for argument in [
+///         "--defsym=sun4v_image_start=0x100000",
+///         "--defsym=sun4v_stack_size=0x400000",
+///         // Shipped with the crate `platform`.
+///         "--script=sun4v-image.ld",
+///         "--gc-sections",
+///     ] {
+///         println!("cargo:rustc-link-arg={argument}");
+///     }
 /// }
 /// ```
 ///
-/// The crate needs `#![feature(asm_experimental_arch)]`. Its linker script puts `.text.entry` where reset jumps to, and
-/// defines `__bss_start` and `__bss_end` (multiples of 8), `__stack_top` (a multiple of 16), `__leaf_start` and
-/// `__leaf_end` around `.text.leaf`, and `__image_end` behind all that is executed. All of it lies in the first 2 GB.
-///
-/// The guest begins in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save,
-/// and every register zero but %o0, which holds the address at which it begins. It has no trap table yet: %tba is what it
+/// # What the guest finds
+/// The guest begins in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save.
+/// Every register is zero but %o0, which holds the address at which the guest begins. It has no trap table yet: %tba is what it
 /// was at reset.
+///
+/// # A service's fast path
+/// The second form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
+/// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
+/// `entry`.
+///
+/// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
+/// in one of two ways: by `done`, with all registers but the results as they were; or by a jump to `sun4v_general`, with the guest's
+/// %o registers as they were and the number of an `Entry` in %g5.
+///
+/// A veneer may call leaf functions: Rust functions in the section `.text.leaf` that use neither stack nor register
+/// window, because both are the guest's. Such a function calls nothing, has no inline assembly, no bounds check and no
+/// panic, and needs few registers. Rust cannot express this, so check the linked image: the section has no `save` and no `call`.
+/// Compiled code does not use %g6 and %g7. If a device access of a leaf function faults, the veneer finds the number of
+/// `Entry::Faulted` in %o0, as if the function had returned it.
 #[macro_export]
 macro_rules! sun4v_image {
+    ($handler:ty) => {
+        $crate::sun4v_image! {
+            $handler,
+            entry: { "ba,pt %xcc, sun4v_general", "mov {FAST}, %g5" },
+            operands: { FAST = const $crate::sparc64::layout::FAST },
+        }
+    };
     (
-        main: $main:path,
-        block: $block:path,
-        get: $get:path,
-        set: $set:path,
-        get_hub: $get_hub:path,
-        set_hub: $set_hub:path,
-        get_pcr: $get_pcr:path,
-        set_pcr: $set_pcr:path,
-        trap: $trap:path,
-        fatal: $fatal:path $(,)?
+        $handler:ty,
+        entry: { $($entry:literal),* $(,)? },
+        operands: { $($operands:tt)* } $(,)?
     ) => {
-        $crate::sun4v_boot!($main, $block);
-        $crate::sun4v_table!($get, $set, $get_hub, $set_hub, $get_pcr, $set_pcr);
-        $crate::sun4v_general!($trap);
-        $crate::sun4v_fault!($fatal);
+        static SUN4V_BLOCK: $crate::sparc64::StrandBlock<$handler> =
+            $crate::sparc64::StrandBlock::new();
+        $crate::sun4v_boot!($handler, SUN4V_BLOCK);
+        $crate::sun4v_table!({ $($entry),* }, { $($operands)* });
+        $crate::sun4v_general!($handler);
+        $crate::sun4v_fault!($handler);
     };
 }

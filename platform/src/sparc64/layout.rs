@@ -1,18 +1,17 @@
-//! Where things are, for the assembly: offsets in a [`StrandBlock`], and numbers.
+//! Where things are, for the assembly: offsets in a strand's block, and numbers.
 #![doc(hidden)]
 
 use core::mem::offset_of;
 
-use super::{Call, StrandBlock};
+use super::entry::Entry;
 
-pub const GET: u64 = guest_abi::trap::VFALLS_GET_PERFREG;
-pub const SET: u64 = guest_abi::trap::VFALLS_SET_PERFREG;
+type StrandBlock = super::StrandBlock<()>;
 
-/// Registers from this on are those of hubs.
-pub const FIRST_OF_HUB: u64 = guest_abi::PerfReg::FIRST_OF_HUBS.id();
-pub const CORE: u64 = Call::Core as u64;
+pub const CORE: u64 = Entry::Core as u64;
+pub const FAST: u64 = Entry::Fast as u64;
+pub const FAULTED: u64 = Entry::Faulted as u64;
 
-pub const SEAT: usize = offset_of!(StrandBlock, seat);
+pub const CONTEXT: usize = offset_of!(StrandBlock, context);
 pub const STACK: usize = offset_of!(StrandBlock, stack);
 pub const PCR: usize = offset_of!(StrandBlock, pcr);
 pub const O0: usize = offset_of!(StrandBlock, registers);
@@ -31,5 +30,3 @@ pub const SET_HTBA: u32 = super::wrhpr(1, 0, 5);
 pub const ENTER_HYPERVISOR: u32 = super::wrhpr(0, 4, 0);
 /// `wrhpr 0, %hpstate`
 pub const LEAVE_HYPERVISOR: u32 = super::wrhpr(0, 0, 0);
-
-const _: () = assert!(Call::Fast as u64 == 0);

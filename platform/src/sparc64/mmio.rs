@@ -5,13 +5,12 @@ use guest_abi::StrandId;
 
 use crate::{AccessError, Bus, PhysicalAddress};
 
-/// The bus of the machine itself: hyperprivileged code runs with the MMU off, so that its addresses are physical ones
-/// (those with bit 39 set are not cached).
+/// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (those with
+/// bit 39 set are not cached).
 ///
-/// `read` and `write` wait until the access is done, and return [`AccessError::Fault`] if it trapped: they are the two
-/// functions `sun4v_load` and `sun4v_store` of [`sun4v_image!`](crate::sun4v_image), whose addresses its trap handler
-/// knows. `read_or_trap` and `write_or_trap` are a single instruction. If that traps within a leaf function, the
-/// function refuses with [`FAULTED`](super::leaf::FAULTED); elsewhere it is fatal.
+/// `read` and `write` wait until the access is done, and return [`AccessError::Fault`] if it trapped. `read_or_trap` and
+/// `write_or_trap` are a single instruction. If it traps in a leaf function, the call takes the general path as if no leaf
+/// function had been called; elsewhere the trap is fatal.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());
 
@@ -27,7 +26,7 @@ unsafe extern "C" {
 }
 
 impl Mmio {
-    /// The bus.
+    /// Returns the bus.
     ///
     /// # Safety
     /// The code runs in hyperprivileged mode with the MMU off. Nothing but device registers is at the addresses that
@@ -56,6 +55,10 @@ impl Bus for Mmio {
         } else {
             Err(AccessError::Fault)
         }
+    }
+
+    fn is_direct() -> bool {
+        true
     }
 
     #[inline(always)]

@@ -1,16 +1,24 @@
-//! What a hypervisor needs of SPARC V9 below Rust: the way into it from reset and from a trap, and the hardware traits on
-//! the real thing. SPARC V9 only.
+//! What a hypervisor needs of SPARC V9 below Rust: the way from reset and from a trap to safe Rust and back, and the hardware traits
+//! on the real hardware. SPARC V9 only.
+//!
+//! # What the author of an image does
+//! 1. Implements [`TrapHandler`]: how the strand starts, who serves its hypercalls, and what happens when it ends.
+//! 2. Calls [`sun4v_image!`](crate::sun4v_image) with that type, or the macro of a service that has a fast path. The performance
+//!    counter service has one: see `perfctr_service::sparc64`, which also shows a whole image.
+//! 3. Gives the service [`Mmio`] and [`StrandRegs`], or types of its own that implement [`Bus`](crate::Bus) and
+//!    [`StrandRegisters`](crate::StrandRegisters).
+//! 4. Calls [`panicked`] in its `#[panic_handler]`.
+//! 5. Links it with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //!
 //! # From trap to Rust and back
-//! [`sun4v_image!`](crate::sun4v_image) puts the trap table and the veneers into an image. A trap takes one of two paths.
+//! A hypercall takes one of two paths.
 //!
-//! *Leaf path*: VFALLS_GET_PERFREG and VFALLS_SET_PERFREG. The veneer calls a Rust function that has no stack and no
-//! register window (see [`leaf`]). The function serves the call or knows why it is refused, and the veneer ends with `done`;
-//! or it does nothing, and the call takes the general path as if it had just trapped. What each instruction of this path
-//! is for is told by `cargo xtask qemu`.
+//! *Leaf path*: calls of a service with a fast path. Its veneer calls a Rust function that has no stack and no register
+//! window. The function serves the call or knows why it is refused, and the veneer ends with `done`; or it does nothing, and
+//! the call takes the general path as if it had just trapped.
 //!
-//! *General path*: all else. The veneer keeps the guest's %o registers, %y and window registers in the strand's
-//! [`StrandBlock`], and calls a Rust function on the strand's stack with [`WINDOWS`] register windows of its own. The
+//! *General path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
+//! the strand, and calls [`TrapHandler::trap`] on the strand's stack with [`WINDOWS`] register windows of its own. The
 //! guest's windows come back as they were; those that it had free come back zero. A `save` too many traps as a spill of
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
 //! pointer says.
@@ -23,30 +31,34 @@
 //! need not clear what they leave in it on the leaf path. QEMU lets a guest select it all the same.
 //!
 //! # Faults
-//! An access on the leaf path that faults makes the leaf function refuse with [`leaf::FAULTED`]. [`read`](crate::Bus::read) and
-//! [`write`](crate::Bus::write) of [`Mmio`], which the general path uses, return
-//! [`AccessError::Fault`](crate::AccessError::Fault).
+//! If a device access of a leaf function faults, [`FastPath::faulted`] undoes what the function did, and the call takes the
+//! general path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
+//! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no hypercall ends the strand:
+//! [`TrapHandler::ended`] gets it as a [`FatalTrap`].
 
 mod block;
 mod boot;
+mod entry;
 mod fault;
 mod general;
 mod image;
 pub mod layout;
-pub mod leaf;
 mod mmio;
 mod strand;
 mod table;
 
-pub use block::{Call, StrandBlock, start_over};
+pub use block::StrandBlock;
+pub use entry::{
+    End, Entry, FastPath, FatalTrap, TrapHandler, fatal_entry, panicked, start_entry, trap_entry,
+};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 
 /// How many register windows a strand has.
 pub const NWINDOWS: usize = 8;
 
-/// How many of them Rust code on the general path may use: that many calls that need one can be nested in the function
-/// that the veneer calls, that one included.
+/// How many of them Rust code on the general path may use. The function that the veneer calls needs one, and so does each
+/// call nested in it that the compiler does not inline.
 pub const WINDOWS: usize = 5;
 
 /// The level of globals that only hyperprivileged code can select.
@@ -58,8 +70,8 @@ pub const STACK_BIAS: usize = 2047;
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
 
-/// ASI_HYP_SCRATCHPAD, and the place in it where the address of the strand's [`StrandBlock`] is kept. Guests reach the
-/// other places but 0x28 through their own scratchpad on some machines.
+/// ASI_HYP_SCRATCHPAD, and the place in it that holds the address of the strand's memory for the veneers. Through their own
+/// scratchpad guests reach the other places but 0x28 on some machines.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);
 
 /// The encoding of `wrhpr %gRS1, IMMEDIATE, REGISTER`, which assemblers do not know.

@@ -5,34 +5,44 @@ use core::arch::asm;
 
 use guest_abi::{Node, StrandId};
 
+#[cfg(feature = "pcr-in-memory")]
 use super::StrandBlock;
 use crate::{StrandRegisters, TickRegisters};
 
 /// %pcr, %pic, %tick and %stick of the strand that executes the call.
 ///
-/// With the feature `pcr-in-memory` the first two are words of the strand's [`StrandBlock`]: QEMU does not have them.
+/// With the feature `pcr-in-memory` the first two are words of the strand's memory: QEMU does not have the registers.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandRegs {
-    #[cfg(feature = "pcr-in-memory")]
-    block: &'static StrandBlock,
     cross_call: fn(StrandId),
 }
 
 impl StrandRegs {
-    /// The registers of the strand with this block. How a strand interrupts another is for the image to say:
-    /// [`StrandRegisters::cross_call`] calls `cross_call`.
+    /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because how a strand interrupts another
+    /// depends on the board.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode. Calls for a strand are made on that strand.
-    #[cfg_attr(
-        not(feature = "pcr-in-memory"),
-        expect(unused_variables, reason = "hardware knows its strand")
-    )]
-    pub const unsafe fn new(block: &'static StrandBlock, cross_call: fn(StrandId)) -> Self {
-        Self {
-            #[cfg(feature = "pcr-in-memory")]
-            block,
-            cross_call,
+    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image). Calls for a strand are
+    /// made on that strand.
+    pub const unsafe fn new(cross_call: fn(StrandId)) -> Self {
+        Self { cross_call }
+    }
+
+    /// Returns the block of the strand that executes this.
+    #[cfg(feature = "pcr-in-memory")]
+    fn block(&self) -> &'static StrandBlock<()> {
+        let block: *const StrandBlock<()>;
+        // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image
+        // has the block for ever, and its layout is the same for every handler.
+        unsafe {
+            asm!(
+                "ldxa [{place}] {ASI}, {block}",
+                place = in(reg) super::SCRATCHPAD.1,
+                block = out(reg) block,
+                ASI = const super::SCRATCHPAD.0,
+                options(nostack, preserves_flags),
+            );
+            &*block
         }
     }
 }
@@ -70,17 +80,17 @@ impl StrandRegisters for StrandRegs {
 
     #[cfg(feature = "pcr-in-memory")]
     fn pcr(&self, _: StrandId) -> u64 {
-        self.block.pcr.get()
+        self.block().pcr.get()
     }
 
     #[cfg(feature = "pcr-in-memory")]
     fn set_pcr(&self, _: StrandId, value: u64) {
-        self.block.pcr.set(value);
+        self.block().pcr.set(value);
     }
 
     #[cfg(feature = "pcr-in-memory")]
     fn set_pic(&self, _: StrandId, value: u64) {
-        self.block.pic.set(value);
+        self.block().pic.set(value);
     }
 
     fn ticks(&self, strand: StrandId) -> u64 {

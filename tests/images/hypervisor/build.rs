@@ -1,8 +1,13 @@
-//! Hands the linker script to the linker.
+//! Tells the linker where the image is loaded, and how.
 
 fn main() {
-    let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
-    println!("cargo:rustc-link-arg=-T{directory}/image.ld");
-    println!("cargo:rustc-link-arg=--gc-sections");
-    println!("cargo:rerun-if-changed=image.ld");
+    for argument in [
+        "--defsym=sun4v_image_start=0x100000",
+        "--defsym=sun4v_stack_size=0x400000",
+        // Shipped with the crate `platform`.
+        "--script=sun4v-image.ld",
+        "--gc-sections",
+    ] {
+        println!("cargo:rustc-link-arg={argument}");
+    }
 }

@@ -64,6 +64,14 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     build(toolchain, "hypervisor", devices.name(), features)
 }
 
+/// Builds the image in the documentation of `perfctr_service::sparc64`.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "example", "documented", &[])
+}
+
 /// Builds the guest that checks the service.
 ///
 /// # Errors

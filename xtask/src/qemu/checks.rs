@@ -88,22 +88,28 @@ impl Checks<'_> {
         self.say(&(self.report.budgets() + &purpose))
     }
 
-    /// The shipped image, without running it. That test control would be seen is seen of the image that has it.
+    /// The shipped image and the example in the documentation, without running them. That test control would be seen is
+    /// seen of the image that has it.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::hypervisor(self.toolchain, Devices::Mmio)?;
+        let example = build::example(self.toolchain)?;
         let control = build::hypervisor(self.toolchain, Devices::Control)?;
-        let name = || shipped.display().to_string();
-        let file = fs::read(&shipped).with_context(name)?;
-        let elf = elf::parse(&file).with_context(name)?;
-        let other = fs::read(&control).with_context(|| control.display().to_string())?;
-        let mut lines = format!(
-            "image: {} bytes of instructions, {} of constants\n",
-            elf::size(&elf, ".text"),
-            elf::size(&elf, ".rodata")
-        );
-        for (name, wrong) in image::check(&elf).with_context(name)? {
-            lines.push_str(&Report::line(name, wrong.as_deref()));
+        let mut lines = String::new();
+        for (image, suffix) in [(&shipped, ""), (&example, ", example")] {
+            let name = || image.display().to_string();
+            let file = fs::read(image).with_context(name)?;
+            let elf = elf::parse(&file).with_context(name)?;
+            lines.push_str(&format!(
+                "image{suffix}: {} bytes of instructions, {} of constants\n",
+                elf::size(&elf, ".text"),
+                elf::size(&elf, ".rodata")
+            ));
+            for (what, wrong) in image::check(&elf).with_context(name)? {
+                let what = format!("{what}{suffix}");
+                lines.push_str(&Report::line(&what, wrong.as_deref()));
+            }
         }
+        let other = fs::read(&control).with_context(|| control.display().to_string())?;
         let hidden = !image::has_control(&elf::parse(&other)?)?;
         lines.push_str(&Report::line(
             "test control is seen in the image that has it",

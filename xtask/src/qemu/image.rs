@@ -54,9 +54,9 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
     let mut keepers = Vec::new();
     for name in KEEPERS {
-        // The end of a mangled path: the length of the name, and the name.
-        let ending = format!("4leaf{}{name}", name.len());
-        let function = symbols.iter().find(|(name, _)| name.ends_with(&ending));
+        // In a mangled path: the trait, the length of the name, and the name.
+        let part = format!("4Leaf{}{name}", name.len());
+        let function = symbols.iter().find(|(name, _)| name.contains(&part));
         let from = function
             .map(|(_, address)| *address)
             .with_context(|| format!("the image has no leaf function {name}"))?;
@@ -181,7 +181,7 @@ mod tests {
         let named = |name| (name, 4);
         // sethi %hi(0x5eedc0de), %g2; the same of another number
         let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
-        assert_eq!(control(&[named("_RNvNtC4leaf3get")], &[other]), None);
+        assert_eq!(control(&[named("_RNvNtC4Leaf3get")], &[other]), None);
         assert_eq!(
             control(&[named("_RNvNtC5sweep5apply")], &[]).unwrap(),
             "it has _RNvNtC5sweep5apply"

@@ -28,17 +28,20 @@ const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
     ("which function, and its number back", [3, 6, 3, 6, 3, 6]),
     ("which kind of register", [3, 3, 1, 1, 7, 7]),
     ("%o7 kept, and back", [2, 2, 2, 2, 2, 2]),
-    ("%o4, for the seat, kept and back", [2, 2, 2, 2, 2, 2]),
+    ("%o4, for the context, kept and back", [2, 2, 2, 2, 2, 2]),
     ("%o0 and %o1 kept, for a refusal", [2, 2, 0, 2, 2, 2]),
     ("%o2 and %o3 kept, and back", [0, 0, 0, 0, 0, 4]),
-    ("the seat, and into Rust and out of it", [3, 3, 3, 3, 3, 3]),
+    (
+        "the context, and into Rust and out of it",
+        [3, 3, 3, 3, 3, 3],
+    ),
     ("what the guest may do", [6, 6, 5, 7, 8, 8]),
     ("the hub, taken and given back", [0, 0, 0, 0, 16, 16]),
     ("the address", [3, 3, 0, 0, 3, 3]),
     ("the bits that may be written", [0, 3, 0, 3, 0, 3]),
     ("the register", [1, 1, 1, 1, 1, 1]),
     ("the count of calls", [4, 4, 4, 4, 4, 4]),
-    ("the verdict, and done", [3, 4, 2, 2, 4, 4]),
+    ("the verdict, and done", [3, 3, 2, 2, 4, 4]),
 ];
 
 /// The table, and a check that it adds up to what was counted; of code that another LLVM has compiled, a line that says so.

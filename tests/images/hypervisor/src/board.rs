@@ -1,7 +1,6 @@
 //! What the service reaches: the devices, or models of them.
 
 use platform::Machine;
-use platform::sparc64::StrandBlock;
 
 #[cfg(not(any(feature = "models", feature = "faults")))]
 mod real {
@@ -10,25 +9,24 @@ mod real {
     pub type Board = Mmio;
     pub type Registers = StrandRegs;
 
-    pub fn new(_: super::Machine, block: &'static super::StrandBlock) -> (Board, Registers) {
+    pub fn new(_: super::Machine) -> (Board, Registers) {
         // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers.
-        unsafe { (Mmio::new(), StrandRegs::new(block, crate::cross_call)) }
+        unsafe { (Mmio::new(), StrandRegs::new(super::cross_call)) }
     }
 }
 
 #[cfg(feature = "models")]
 mod models {
     use platform::models::Devices;
-
-    use crate::once::Once;
+    use spin::Mutex;
 
     pub type Board = &'static Devices;
     pub type Registers = &'static Devices;
 
-    static DEVICES: Once<Devices> = Once::new();
+    static DEVICES: Mutex<Option<Devices>> = Mutex::new(None);
 
-    pub fn new(machine: super::Machine, _: &super::StrandBlock) -> (Board, Registers) {
-        let devices = DEVICES.set(Devices::new(machine));
+    pub fn new(machine: super::Machine) -> (Board, Registers) {
+        let devices = crate::keep(&DEVICES, Devices::new(machine));
         (devices, devices)
     }
 }
@@ -44,10 +42,10 @@ mod faults {
 
     pub type Registers = StrandRegs;
 
-    pub fn new(_: super::Machine, block: &'static super::StrandBlock) -> (Board, Registers) {
+    pub fn new(_: super::Machine) -> (Board, Registers) {
         // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers,
         // and the trap handler answers for those that are not.
-        unsafe { (Board(Mmio::new()), StrandRegs::new(block, crate::cross_call)) }
+        unsafe { (Board(Mmio::new()), StrandRegs::new(super::cross_call)) }
     }
 
     #[inline(always)]
@@ -70,6 +68,10 @@ mod faults {
             value: u64,
         ) -> Result<(), AccessError> {
             self.0.write(strand, bent(address), value)
+        }
+
+        fn is_direct() -> bool {
+            true
         }
 
         #[inline(always)]
@@ -100,4 +102,8 @@ pub use models::*;
 #[cfg(not(any(feature = "models", feature = "faults")))]
 pub use real::*;
 
-const _: fn(Machine, &'static StrandBlock) -> (Board, Registers) = new;
+const _: fn(Machine) -> (Board, Registers) = new;
+
+/// Only what the operator does sends cross-calls, and this image has no operator.
+#[cfg(not(feature = "models"))]
+fn cross_call(_: guest_abi::StrandId) {}

@@ -5,17 +5,20 @@ use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
+use core::ops::ControlFlow::{self, Break, Continue};
 
-use guest_abi::{Hub, Registers, StrandId};
+use guest_abi::{Hub, Registers, StrandId, Trap};
 use hv_core::{After, Caller, Hypervisor};
 use perfctr_service::PerfCounterService;
 use platform::models::Devices;
-use platform::sparc64::{Call, start_over};
+use platform::sparc64::{End, TrapHandler};
+use spin::Mutex;
 use sweep::control::{Control, FUNCTION};
 use sweep::counters::Counters;
 use sweep::modelled::{Modelled, Service, caller};
 use sweep::{Configuration, System};
 
+use crate::Handler;
 use crate::console::Escaped;
 
 /// Room for a value that is replaced while the image runs.
@@ -58,28 +61,54 @@ static HYPERVISOR: Room<Hypervisor<(Service<'static>,), Escaped>> = Room::new();
 static RUNNING: Kept<Running> = Kept(Cell::new(None));
 static CALLER: Kept<(&Hypervisor<(Service<'static>,), Escaped>, Caller)> = Kept(Cell::new(None));
 
-/// Serves a trap: changes of the machine, and every trap once the guest has switched one on and said who it is. `false`
-/// if it is for others to serve.
-pub fn trap(registers: &mut Registers, call: u64) -> bool {
-    let call = Call::from_number(call);
-    if call != Call::Core && registers.o5 == FUNCTION {
-        if let Some(control) = Control::from_registers(registers) {
-            registers.o1 = apply(control).unwrap_or(registers.o1);
-            registers.o0 = 0;
+/// The strand of an image whose guest may switch other machines on. It has no fast path, because leaf functions would serve the
+/// strand that the image began with.
+struct Controlled(&'static Handler);
+
+static CONTROLLED: Mutex<Option<Controlled>> = Mutex::new(None);
+
+platform::sun4v_image!(Controlled);
+
+impl TrapHandler for Controlled {
+    type Context = ();
+
+    fn start() -> (&'static Self, u64) {
+        let (handler, entry) = Handler::start();
+        (crate::keep(&CONTROLLED, Self(handler)), entry)
+    }
+
+    fn context(&self) -> &() {
+        &()
+    }
+
+    /// Serves changes of the machine, and every trap once the guest has switched one on and said who it is. The rest is for
+    /// the strand that the image began with.
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        if trap == Trap::Fast && registers.o5 == FUNCTION {
+            if let Some(control) = Control::from_registers(registers) {
+                registers.o1 = apply(control).unwrap_or(registers.o1);
+                registers.o0 = 0;
+            }
+            return Continue(());
         }
-        return true;
+        let Some((hypervisor, caller)) = CALLER.0.get() else {
+            return self.0.trap(trap, registers);
+        };
+        let strand = hypervisor.strand(caller);
+        match trap {
+            Trap::Fast => strand.fast_trap(registers),
+            Trap::Core => {
+                if let After::Exit(code) = strand.core_trap(registers) {
+                    return Break(code);
+                }
+            }
+        }
+        Continue(())
     }
-    let Some((hypervisor, caller)) = CALLER.0.get() else {
-        return false;
-    };
-    let strand = hypervisor.strand(caller);
-    if call != Call::Core {
-        strand.fast_trap(registers);
-    } else if let After::Exit(code) = strand.core_trap(registers) {
-        // SAFETY: as at the end of any guest.
-        unsafe { start_over(crate::guest_ended, code) }
+
+    fn ended(end: End) -> ! {
+        Handler::ended(end)
     }
-    true
 }
 
 /// What the call returns in %o1, if anything.

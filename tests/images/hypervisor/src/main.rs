@@ -1,6 +1,6 @@
 //! A sun4v hypervisor: one strand, one guest, the performance counter service. For QEMU's niagara machine.
 //!
-//! What it runs on is said by two words at the end of its memory, each 0 if not given: see [`parameters`].
+//! Two words at the end of its memory, each 0 if not given, name its machine and the guest's entry: see [`parameters`].
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -9,152 +9,126 @@ mod board;
 mod console;
 #[cfg(feature = "control")]
 mod control;
-mod leaf;
 #[cfg(feature = "leaks")]
 mod leaks;
-mod once;
 mod parameters;
 mod recorder;
 
 use core::fmt::Write;
+use core::hint::spin_loop;
+use core::ops::ControlFlow::{self, Break, Continue};
 use core::panic::PanicInfo;
 
-use guest_abi::StrandId;
+use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
-use perfctr_service::{Grant, GuestConfig, PerfCounterService};
-use platform::sparc64::{Call, StrandBlock, start_over};
+use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
+use platform::sparc64::{End, TrapHandler, panicked};
+use spin::{Mutex, MutexGuard};
 
-use board::{Board, Registers};
+use board::{Board, Registers as StrandRegisters};
 use console::{Console, Escaped};
-use once::Once;
 use recorder::Recorder;
 
-type Service = PerfCounterService<Board, Registers, Recorder>;
+type Service = PerfCounterService<Board, StrandRegisters, Recorder>;
 
-static BLOCK: StrandBlock = StrandBlock::new();
-static HYPERVISOR: Once<Hypervisor<(Service,), Escaped, Recorder>> = Once::new();
-static STRAND: Once<Strand<'static, (Service,), Escaped, Recorder>> = Once::new();
+static HYPERVISOR: Mutex<Option<Hypervisor<(Service,), Escaped, Recorder>>> = Mutex::new(None);
+static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 
-platform::sun4v_image! {
-    main: main,
-    block: BLOCK,
-    get: leaf::get,
-    set: leaf::set,
-    get_hub: leaf::get_hub,
-    set_hub: leaf::set_hub,
-    get_pcr: leaf::get_pcr,
-    set_pcr: leaf::set_pcr,
-    trap: trap,
-    fatal: fatal,
-}
+/// The strand that the guest runs on.
+struct Handler(Strand<'static, (Service,), Escaped, Recorder>);
 
-unsafe extern "C" {
-    static __stack_top: u8;
-}
+#[cfg(not(feature = "control"))]
+perfctr_service::sun4v_image!(Handler);
 
-/// Sets the strand up, and says where the guest begins.
-extern "C" fn main() -> u64 {
-    let parameters = parameters::read();
-    let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
-        ended(console::NOT_STARTED)
-    };
-    let guests = [GuestConfig {
-        strands: [strand].into_iter().collect(),
-        grant: Grant::ALL,
-        compatible: false,
-    }];
-    let (bus, registers) = board::new(parameters.machine, &BLOCK);
-    let recorder = recorder::new(&BLOCK);
-    let service =
-        PerfCounterService::with_trace(parameters.machine, bus, registers, &guests, recorder);
-    let service = match service {
-        Ok(service) => service,
-        Err(error) => {
-            // Nobody reads a console that does not work.
-            let _ = writeln!(Console, "hypervisor: {error}");
+impl TrapHandler for Handler {
+    type Context = PerfCounterContext<'static, Board, StrandRegisters, Recorder>;
+
+    fn start() -> (&'static Self, u64) {
+        let parameters = parameters::read();
+        let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
             ended(console::NOT_STARTED)
-        }
-    };
-    let hypervisor = HYPERVISOR.set(Hypervisor::with_trace((service,), Escaped, recorder));
-    let strand = STRAND.set(hypervisor.strand(Caller { guest, strand }));
-    // SAFETY: the leaf functions take the seat, and the linker script provides the stack.
-    unsafe { BLOCK.prepare(&strand.contexts().0, (&raw const __stack_top) as u64) };
-    parameters.entry
-}
-
-/// Cross-calls are sent by what the operator does, and this image has none.
-#[cfg(not(feature = "models"))]
-fn cross_call(_: StrandId) {}
-
-/// The general path.
-extern "C" fn trap(block: &StrandBlock, call: u64) {
-    // SAFETY: once in a trap.
-    let registers = unsafe { block.registers() };
-    #[cfg(feature = "control")]
-    if control::trap(registers, call) {
-        return;
+        };
+        let guests = [GuestConfig {
+            strands: [strand].into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        }];
+        let (bus, registers) = board::new(parameters.machine);
+        let recorder = recorder::new();
+        let service =
+            PerfCounterService::with_trace(parameters.machine, bus, registers, &guests, recorder);
+        let service = match service {
+            Ok(service) => service,
+            Err(error) => {
+                // Nobody reads a console that does not work.
+                let _ = writeln!(Console, "hypervisor: {error}");
+                ended(console::NOT_STARTED)
+            }
+        };
+        let hypervisor = keep(
+            &HYPERVISOR,
+            Hypervisor::with_trace((service,), Escaped, recorder),
+        );
+        let handler = Handler(hypervisor.strand(Caller { guest, strand }));
+        (keep(&HANDLER, handler), parameters.entry)
     }
-    let Some(strand) = STRAND.get() else {
-        ended(console::NOT_STARTED)
-    };
-    #[cfg(feature = "leaks")]
-    leaks::leave_a_mark();
-    match Call::from_number(call) {
-        Call::Fast | Call::Refused => strand.fast_trap(registers),
-        Call::Faulted => {
-            strand.contexts().0.leaf_faulted(registers.o0);
-            strand.fast_trap(registers);
-        }
-        Call::Core => {
-            if let After::Exit(code) = strand.core_trap(registers) {
-                // SAFETY: the strand's block is prepared. Printing takes more windows than a trap has.
-                unsafe { start_over(guest_ended, code) }
+
+    fn context(&self) -> &Self::Context {
+        &self.0.contexts().0
+    }
+
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        #[cfg(feature = "leaks")]
+        leaks::leave_a_mark();
+        match trap {
+            Trap::Fast => self.0.fast_trap(registers),
+            Trap::Core => {
+                if let After::Exit(code) = self.0.core_trap(registers) {
+                    return Break(code);
+                }
             }
         }
+        Continue(())
     }
-}
 
-/// Trap types of a `save` for which there is no window left: see [`platform::sparc64`].
-const SPILL_OTHER: u64 = 0xa0;
-const SPILL_OTHER_END: u64 = 0xbf;
-
-/// A trap that is no hypercall: in the hypervisor, a defect; in the guest, one that privileged code cannot take.
-extern "C" fn fatal(tt: u64, tpc: u64, tl: u64) -> ! {
-    let whose = if parameters::is_ours(tpc) {
-        "hypervisor"
-    } else {
-        "guest"
-    };
-    let what = match tt {
-        SPILL_OTHER..=SPILL_OTHER_END if whose == "hypervisor" => ", out of register windows",
-        _ => "",
-    };
-    // Nobody reads a console that does not work.
-    let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}{what}");
-    ended(console::TRAPPED)
-}
-
-/// The end: tells whoever runs the machine, and waits.
-fn ended(code: u64) -> ! {
-    console::end(code);
-    loop {
-        core::hint::spin_loop();
+    fn ended(end: End) -> ! {
+        // Nobody reads a console that does not work.
+        let code = match end {
+            End::Exit(code) => code,
+            End::Trap(trap) => {
+                let (whose, what) = match parameters::is_ours(trap.tpc) {
+                    true if trap.is_out_of_windows() => ("hypervisor", ", out of register windows"),
+                    true => ("hypervisor", ""),
+                    false => ("guest", ""),
+                };
+                let (tt, tpc, tl) = (trap.tt, trap.tpc, trap.tl);
+                let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}{what}");
+                console::TRAPPED
+            }
+            End::Panic(line) => {
+                let _ = writeln!(Console, "hypervisor: panic in line {line}");
+                console::PANICKED
+            }
+        };
+        ended(code)
     }
 }
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let line = info.location().map_or(0, |location| location.line());
-    // SAFETY: the strand's block is in its scratchpad from the first instructions on.
-    unsafe { start_over(panicked, line.into()) }
+    panicked::<Handler>(info)
 }
 
-unsafe extern "C" fn guest_ended(code: u64) -> ! {
-    ended(code)
+/// Keeps a value for ever. The lock is never released: it only makes sure that this happens once. (`spin::Once` can panic, and
+/// this image has no panic machinery.)
+fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
+    MutexGuard::leak(place.lock()).insert(value)
 }
 
-unsafe extern "C" fn panicked(line: u64) -> ! {
-    // Nobody reads a console that does not work.
-    let _ = writeln!(Console, "hypervisor: panic in line {line}");
-    ended(console::PANICKED)
+/// Tells whoever runs the machine that all is over, and waits.
+fn ended(code: u64) -> ! {
+    console::end(code);
+    loop {
+        spin_loop();
+    }
 }

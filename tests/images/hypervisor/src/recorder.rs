@@ -3,9 +3,8 @@
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};
 use platform::TickRegisters;
-use platform::sparc64::{StrandBlock, StrandRegs};
-
-use crate::once::Once;
+use platform::sparc64::StrandRegs;
+use spin::Mutex;
 
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
@@ -24,11 +23,11 @@ impl Clock for Stick {
 pub type Recorder = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
-static TRACER: Once<Tracer<'static, Stick, Clock19, PACKETS, WORDS>> = Once::new();
+static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
 
 /// The tracer, which is off.
-pub fn new(block: &'static StrandBlock) -> Recorder {
+pub fn new() -> Recorder {
     // SAFETY: this is a hypervisor with one strand.
-    let registers = unsafe { StrandRegs::new(block, |_| {}) };
-    TRACER.set(Tracer::new(Stick(registers), &RINGS))
+    let registers = unsafe { StrandRegs::new(|_| {}) };
+    crate::keep(&TRACER, Tracer::new(Stick(registers), &RINGS))
 }

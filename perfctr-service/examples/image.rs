@@ -1,0 +1,98 @@
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+use core::hint::spin_loop;
+use core::ops::ControlFlow::{self, Break, Continue};
+use core::panic::PanicInfo;
+
+use guest_abi::{HvError, Registers, StrandId, Trap};
+use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
+use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
+use platform::{Machine, Model};
+use spin::{Mutex, MutexGuard};
+
+type Services = (PerfCounterService<Mmio, StrandRegs>,);
+
+static HYPERVISOR: Mutex<Option<Hypervisor<Services, Consoles>>> = Mutex::new(None);
+static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
+
+/// The guest's console, which this image leaves out.
+struct Consoles;
+
+impl Embedder for Consoles {
+    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+        Ok(())
+    }
+}
+
+/// The strand that the guest runs on.
+struct Handler(Strand<'static, Services, Consoles>);
+
+perfctr_service::sun4v_image!(Handler);
+
+impl TrapHandler for Handler {
+    type Context = PerfCounterContext<'static, Mmio, StrandRegs>;
+
+    fn start() -> (&'static Self, u64) {
+        let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
+            stop()
+        };
+        let Ok(machine) = Machine::new(Model::Batoka, 4) else {
+            stop()
+        };
+        // SAFETY: the image runs in hyperprivileged mode with the MMU off, and nothing but device registers is at the
+        // addresses of performance registers. It has one strand, which makes all calls.
+        let (bus, registers) = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
+        let guests = [GuestConfig {
+            strands: [strand].into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        }];
+        let Ok(service) = PerfCounterService::new(machine, bus, registers, &guests) else {
+            stop()
+        };
+        let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
+        let handler = Handler(hypervisor.strand(Caller { guest, strand }));
+        // The address at which the firmware has put the guest.
+        (keep(&HANDLER, handler), 0x8000_0000)
+    }
+
+    fn context(&self) -> &Self::Context {
+        &self.0.contexts().0
+    }
+
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        match trap {
+            Trap::Fast => self.0.fast_trap(registers),
+            Trap::Core => {
+                if let After::Exit(code) = self.0.core_trap(registers) {
+                    return Break(code);
+                }
+            }
+        }
+        Continue(())
+    }
+
+    /// A real image reports here why the strand has ended.
+    fn ended(_: End) -> ! {
+        stop()
+    }
+}
+
+/// Keeps a value for ever. The lock is never released: it only makes sure that this happens once.
+fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
+    MutexGuard::leak(place.lock()).insert(value)
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    panicked::<Handler>(info)
+}
+
+fn stop() -> ! {
+    loop {
+        spin_loop();
+    }
+}

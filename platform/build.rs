@@ -1,0 +1,9 @@
+//! Tells the linker of an image where the linker script is.
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/sparc64/sun4v-image.ld");
+    if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "sparc64") {
+        let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+        println!("cargo:rustc-link-search={package}/src/sparc64");
+    }
+}

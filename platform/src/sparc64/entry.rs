@@ -1,0 +1,161 @@
+//! From the veneers to safe Rust, and back.
+#![allow(unsafe_code)]
+
+use core::ops::ControlFlow;
+use core::panic::PanicInfo;
+use core::ptr;
+
+use guest_abi::{Registers, Trap};
+
+use super::StrandBlock;
+
+/// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
+pub trait TrapHandler: Sized + 'static {
+    /// What the leaf functions of the image's fast path get: `()` in an image without one.
+    type Context: FastPath;
+
+    /// Prepares the strand after reset. Returns the handler of its traps and the address at which the guest begins.
+    fn start() -> (&'static Self, u64);
+
+    /// Returns what the leaf functions get. Called once, after [`start`](Self::start).
+    fn context(&self) -> &Self::Context;
+
+    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5; the guest gets back
+    /// what the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
+    ///
+    /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
+
+    /// Reports that the strand does not return to its guest, and stops. The function has the strand's whole stack and all
+    /// register windows, whatever the strand executed before. It can be called before [`start`](Self::start) has returned.
+    fn ended(end: End) -> !;
+}
+
+/// The calls that leaf functions serve: see [`sun4v_image!`](crate::sun4v_image).
+pub trait FastPath {
+    /// Undoes what a leaf function did before its device access faulted. `registers` are those of the call, which
+    /// [`TrapHandler::trap`] serves next as if no leaf function had been called.
+    fn faulted(&self, registers: &Registers);
+}
+
+/// No fast path.
+impl FastPath for () {
+    fn faulted(&self, _: &Registers) {}
+}
+
+/// Why a strand does not return to its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// [`TrapHandler::trap`] returned `Break` with this code.
+    Exit(u64),
+    /// A trap that is no hypercall: in the hypervisor, a defect; in the guest, a trap that privileged code cannot take.
+    Trap(FatalTrap),
+    /// The hypervisor panicked in this line, or in an unknown line (0).
+    Panic(u32),
+}
+
+/// A trap that nothing serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FatalTrap {
+    /// The trap type (%tt).
+    pub tt: u64,
+    /// The address of the instruction that trapped (%tpc).
+    pub tpc: u64,
+    /// The trap level after the trap (%tl).
+    pub tl: u64,
+}
+
+impl FatalTrap {
+    /// Returns whether the trap is a spill of "other" windows. In the hypervisor this means that
+    /// [`TrapHandler::trap`] needs more than [`WINDOWS`](super::WINDOWS) register windows.
+    pub const fn is_out_of_windows(&self) -> bool {
+        matches!(self.tt, 0xa0..=0xbf)
+    }
+}
+
+/// How a hypercall comes to the general path: the veneer leaves the number in %g5.
+///
+/// A leaf function returns `Fast` in %o0 if it did nothing, and the fault handler returns `Faulted` in its place. No status
+/// of a hypercall is as large.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Entry {
+    /// Trap 0xff.
+    Core = 1,
+    /// Trap 0x80.
+    Fast = 64,
+    /// Trap 0x80, for which a leaf function made a device access that faulted.
+    Faulted = 65,
+}
+
+/// Called from reset. Returns the address at which the guest begins.
+///
+/// # Safety
+/// Called by the boot code of an image, once, with the strand's block.
+#[doc(hidden)]
+pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> u64 {
+    let (handler, guest) = H::start();
+    block.handler.set(handler);
+    block.context.set(ptr::from_ref(handler.context()).cast());
+    guest
+}
+
+/// Called for each hypercall on the general path.
+///
+/// # Safety
+/// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.
+#[doc(hidden)]
+pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entry: Entry) {
+    // SAFETY: `start_entry` has stored a reference that is valid for ever.
+    let handler = unsafe { &*block.handler.get() };
+    // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
+    let registers = unsafe { &mut *block.registers.get() };
+    let trap = match entry {
+        Entry::Core => Trap::Core,
+        Entry::Fast => Trap::Fast,
+        Entry::Faulted => {
+            handler.context().faulted(registers);
+            Trap::Fast
+        }
+    };
+    if let ControlFlow::Break(code) = handler.trap(trap, registers) {
+        // SAFETY: nothing on the stack is used again. The code is all that is needed of this trap.
+        unsafe { start_over(exit_entry::<H>, code) }
+    }
+}
+
+/// Called for a trap that nothing serves, with all register windows.
+#[doc(hidden)]
+pub extern "C" fn fatal_entry<H: TrapHandler>(tt: u64, tpc: u64, tl: u64) -> ! {
+    H::ended(End::Trap(FatalTrap { tt, tpc, tl }))
+}
+
+extern "C" fn exit_entry<H: TrapHandler>(code: u64) -> ! {
+    H::ended(End::Exit(code))
+}
+
+extern "C" fn panic_entry<H: TrapHandler>(line: u64) -> ! {
+    H::ended(End::Panic(line as u32))
+}
+
+/// Ends the strand after a panic. For the image's `#[panic_handler]`.
+pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
+    let line = info.location().map_or(0, |location| location.line());
+    // SAFETY: the panic is the proof that the code below on the stack is never resumed: the target aborts on a panic. The boot
+    // code has given the strand its block before any Rust code runs.
+    unsafe { start_over(panic_entry::<H>, line.into()) }
+}
+
+/// Continues in a function on the strand's stack from its start, with all register windows: for what comes after a panic or
+/// the end of a guest, whose windows are lost.
+///
+/// # Safety
+/// Called in an image, on a strand with a block. No code that is on the stack is resumed.
+unsafe fn start_over(function: extern "C" fn(u64) -> !, argument: u64) -> ! {
+    unsafe extern "C" {
+        fn sun4v_abandon(function: extern "C" fn(u64) -> !, argument: u64) -> !;
+    }
+    // SAFETY: the caller promises what it needs.
+    unsafe { sun4v_abandon(function, argument) }
+}
