@@ -1,34 +1,35 @@
-//! Who executes what: the references of the traces, dealt to strands in turns.
+//! Which strand executes next, and for how long.
 
 use guest_abi::StrandId;
 
 use crate::recording::{Progress, RecordingError, RecordingReader, Reference};
 
-/// A strand executes this many references before the next one has its turn.
+/// A strand executes this many references before the next one does.
 pub const QUANTUM: usize = 1024;
 
 /// Programs are this far apart in physical memory: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// How many traces can be replayed together: their addresses must not meet in [memory](crate::memory::geometry).
+/// How many recordings can be replayed together: their addresses must not meet in [memory](crate::memory::geometry).
 pub const MOST_PROGRAMS: usize = 48;
 
-/// One program, and the strands that execute it by turns.
+/// One program, and the strands that execute it.
 struct Program {
     reader: RecordingReader,
     block: Vec<Reference>,
     next: usize,
     strands: Vec<StrandId>,
-    turn: usize,
-    left_in_turn: usize,
+    /// The strand that executes, by its place in `strands`.
+    executing: usize,
+    left_in_quantum: usize,
     offset: u64,
 }
 
 /// References in the order in which the machine executes them.
 ///
-/// Each of k programs has every k-th of the strands (one of them at least), and deals its references to them in turns
-/// of [`QUANTUM`], round robin, as if its work was divided among them. The programs have turns one after the other. Each
-/// has memory of its own.
+/// Each of k programs has every k-th of the strands, and one of them at least. One of its strands after the other executes
+/// a [`QUANTUM`] of its references, round robin, as if the program's work was divided among them. The programs take turns
+/// after each quantum. Each has memory of its own.
 pub struct Scheduler {
     programs: Vec<Program>,
     current: usize,
@@ -45,7 +46,7 @@ pub struct Share<'a> {
 }
 
 impl Scheduler {
-    /// Deals these traces, at most [`MOST_PROGRAMS`], to these strands, at least one.
+    /// Schedules these recordings, at most [`MOST_PROGRAMS`], on these strands, at least one.
     #[must_use]
     pub fn new(readers: Vec<RecordingReader>, strands: &[StrandId]) -> Self {
         let count = readers.len();
@@ -56,8 +57,8 @@ impl Scheduler {
                 block: Vec::new(),
                 next: 0,
                 strands: strands.iter().skip(first).step_by(count).copied().collect(),
-                turn: 0,
-                left_in_turn: QUANTUM,
+                executing: 0,
+                left_in_quantum: QUANTUM,
                 offset: number as u64 * APART,
             }
         });
@@ -70,7 +71,7 @@ impl Scheduler {
     /// The next references, at most `most`; `None` when all programs have ended.
     ///
     /// # Errors
-    /// A trace cannot be read any further.
+    /// A recording cannot be read any further.
     pub fn next(&mut self, most: usize) -> Result<Option<Share<'_>>, RecordingError> {
         while !self.programs.is_empty() {
             let program = &mut self.programs[self.current];
@@ -86,18 +87,18 @@ impl Scheduler {
                     continue;
                 }
             }
-            if program.left_in_turn == 0 {
-                program.left_in_turn = QUANTUM;
-                program.turn = (program.turn + 1) % program.strands.len();
+            if program.left_in_quantum == 0 {
+                program.left_in_quantum = QUANTUM;
+                program.executing = (program.executing + 1) % program.strands.len();
                 self.current = (self.current + 1) % self.programs.len();
                 continue;
             }
-            return Ok(Some(self.programs[self.current].hand(most)));
+            return Ok(Some(self.programs[self.current].share(most)));
         }
         Ok(None)
     }
 
-    /// How far the traces have been read, together.
+    /// How far the recordings have been read, together.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let all = self
@@ -118,15 +119,15 @@ impl Scheduler {
 }
 
 impl Program {
-    fn hand(&mut self, most: usize) -> Share<'_> {
+    fn share(&mut self, most: usize) -> Share<'_> {
         let count = most
-            .min(self.left_in_turn)
+            .min(self.left_in_quantum)
             .min(self.block.len() - self.next);
         let references = &self.block[self.next..self.next + count];
         self.next += count;
-        self.left_in_turn -= count;
+        self.left_in_quantum -= count;
         Share {
-            strand: self.strands[self.turn],
+            strand: self.strands[self.executing],
             offset: self.offset,
             references,
         }

@@ -1,8 +1,8 @@
-//! Why a trace cannot be read.
+//! Why a recording cannot be read.
 
 use std::fmt;
 
-/// Why a trace cannot be read: where, what was found there, and what was expected. One line as text.
+/// Why a recording cannot be read: where, what was found there, and what was expected. One line as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingError {
     pub(super) file: String,

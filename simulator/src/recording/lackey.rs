@@ -15,7 +15,7 @@ use super::{RecordingError, RecordingReader, Reference};
 pub struct Lackey {
     name: String,
     pipe: Option<PipeReader>,
-    trace: Option<RecordingReader>,
+    reader: Option<RecordingReader>,
     limit: u64,
     /// Dropped to have the program ended.
     running: Option<Sender<()>>,
@@ -71,7 +71,7 @@ impl Lackey {
         Ok(Self {
             name,
             pipe: Some(pipe),
-            trace: None,
+            reader: None,
             limit,
             running: Some(running),
             waiter: Some(waiter),
@@ -91,11 +91,11 @@ impl Lackey {
                 in_reference: false,
             };
             let name = format!("{} under valgrind", self.name);
-            self.trace = Some(RecordingReader::from_reader(&name, stream, None)?);
+            self.reader = Some(RecordingReader::from_reader(&name, stream, None)?);
         }
-        self.trace
+        self.reader
             .as_mut()
-            .map_or(Ok(false), |trace| trace.next_block(block))
+            .map_or(Ok(false), |reader| reader.next_block(block))
     }
 
     /// Waits for the program to end by itself, after its last reference has been read; can be called once.
@@ -113,7 +113,7 @@ impl Lackey {
 impl Drop for Lackey {
     fn drop(&mut self) {
         // The pipe goes before the thread is waited for: the thread may be writing to it.
-        (self.running, self.pipe, self.trace) = (None, None, None);
+        (self.running, self.pipe, self.reader) = (None, None, None);
         if let Some(waiter) = self.waiter.take() {
             let _ = waiter.join();
         }
@@ -139,7 +139,7 @@ fn wait(
     }
 }
 
-/// Ends the text: no byte of a trace. A child of the program may hold the pipe open long after the program has gone,
+/// Ends the text: no byte of a recording. A child of the program may hold the pipe open long after the program has gone,
 /// so that the end of the pipe means nothing.
 const END: u8 = 0;
 

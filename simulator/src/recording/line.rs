@@ -1,4 +1,4 @@
-//! One line of a trace: the careful parser, and the fast one for the lines that lackey writes most.
+//! One line of a recording: the careful parser, and the fast one for the lines that lackey writes most.
 
 /// What a line says; `code` is 0 for a fetch, 1 for a load, 2 for a store, 3 for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

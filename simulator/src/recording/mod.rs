@@ -8,8 +8,8 @@
 //! ==1234== ...         a message of valgrind: skipped, like empty lines
 //! ```
 //!
-//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes. A trace may be plain text or compressed
-//! with gzip or zstd; which, is seen from its content. Traces of any length are read in constant memory.
+//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes. A recording may be plain text or compressed
+//! with gzip or zstd; which, is seen from its content. Recordings of any length are read in constant memory.
 
 mod bundled;
 mod error;

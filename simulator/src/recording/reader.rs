@@ -1,4 +1,4 @@
-//! From the text of a trace to blocks of references.
+//! From the text of a recording to blocks of references.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use super::line::{self, Access, LONGEST, WINDOW};
 use super::source::Source;
 use super::{Kind, Reference};
 
-/// A block has this many references, the last one of a trace fewer.
+/// A block has this many references, the last one of a recording fewer.
 pub const BLOCK: usize = 1 << 16;
 
 /// A block is longer than [`BLOCK`] by at most this, so that an instruction and its data are never parted. (An
@@ -22,7 +22,7 @@ const BUFFER: usize = 1 << 18;
 /// No fetch in this block yet.
 const NONE: usize = usize::MAX;
 
-/// How far a trace has been read, in bytes of the file or stream as it is, before decompression.
+/// How far a recording has been read, in bytes of the file or stream as it is, before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read so far.
@@ -31,7 +31,7 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
-/// Reads a trace, block by block, in constant memory.
+/// Reads a recording, block by block, in constant memory.
 pub struct RecordingReader {
     source: Source,
     buffer: Box<[u8]>,
@@ -54,7 +54,7 @@ impl fmt::Debug for RecordingReader {
 }
 
 impl RecordingReader {
-    /// Opens a trace file, plain or compressed; `-` is standard input.
+    /// Opens a recording, plain or compressed; `-` is standard input.
     ///
     /// # Errors
     /// The file cannot be opened or read, is a directory, or is compressed in a way that is not known here.
@@ -62,7 +62,7 @@ impl RecordingReader {
         Source::open(path.as_ref()).map(Self::new)
     }
 
-    /// Reads a trace, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
+    /// Reads a recording, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
     /// bytes, where known.
     ///
     /// # Errors
@@ -89,13 +89,13 @@ impl RecordingReader {
         }
     }
 
-    /// The name that stands for this trace in errors.
+    /// The name that stands for this recording in errors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// How far the trace has been read.
+    /// How far the recording has been read.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -105,10 +105,10 @@ impl RecordingReader {
     }
 
     /// Replaces the content of `block` by the next references, [`BLOCK`] or a few more, fewer only at the end. A
-    /// fetch is in one block with all its data. False, and an empty block, once the trace is at its end.
+    /// fetch is in one block with all its data. False, and an empty block, once the recording is at its end.
     ///
     /// # Errors
-    /// A line is malformed, the file cannot be read or decompressed, or the whole trace has no reference. The
+    /// A line is malformed, the file cannot be read or decompressed, or the whole recording has no reference. The
     /// reader is at its end thereafter.
     pub fn next_block(&mut self, block: &mut Vec<Reference>) -> Result<bool, RecordingError> {
         block.clear();
@@ -178,7 +178,7 @@ impl RecordingReader {
     }
 
     /// The length of the line at `start`, without its newline; messages of valgrind are passed over. None at the end
-    /// of the trace. A line that is too long to be right is cut off.
+    /// of the recording. A line that is too long to be right is cut off.
     fn find_line(&mut self) -> Result<Option<usize>, RecordingError> {
         loop {
             let held = &self.buffer[self.start..self.end];
@@ -223,7 +223,9 @@ impl RecordingReader {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(self.error(self.source.failure(&error), "the rest of the trace"));
+                    return Err(
+                        self.error(self.source.failure(&error), "the rest of the recording")
+                    );
                 }
             }
         }

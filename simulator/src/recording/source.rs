@@ -1,4 +1,4 @@
-//! Where a trace comes from: a file or a stream, plain or compressed, which is seen from its first bytes.
+//! Where a recording comes from: a file or a stream, plain or compressed, which is seen from its first bytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::error::{RecordingError, printable};
 use super::zstd::Frames;
 
-/// The text of a trace as a reader, with what is known of its size.
+/// The text of a recording as a reader, with what is known of its size.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
@@ -22,8 +22,8 @@ pub(super) struct Source {
     pub(super) total: Option<u64>,
 }
 
-const A_TRACE: &str =
-    "a trace as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
+const A_RECORDING: &str =
+    "a recording as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
 
 impl Source {
     /// Opens a file; `-` is standard input.
@@ -36,7 +36,7 @@ impl Source {
             file: name.clone(),
             line: None,
             found,
-            expected: A_TRACE,
+            expected: A_RECORDING,
         };
         let file = File::open(path).map_err(|error| found(unreadable(&error)))?;
         let metadata = file.metadata().map_err(|error| found(unreadable(&error)))?;
@@ -57,7 +57,7 @@ impl Source {
             file: name.clone(),
             line: None,
             found,
-            expected: A_TRACE,
+            expected: A_RECORDING,
         };
         let read = Arc::new(AtomicU64::new(0));
         let mut stream = Counted {

@@ -78,13 +78,13 @@ impl Pair {
         }
     }
 
-    /// Events of a counter since [`shown`](Self::shown).
+    /// Events of a counter since the sample before.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// What was counted until now has been shown.
+    /// A sample has been shown.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }

@@ -46,12 +46,15 @@ fn files_say_how_far_they_are_read() {
 }
 
 #[test]
-fn files_that_are_no_traces_are_refused() {
-    let a_trace =
-        "a trace as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
+fn files_that_are_no_recordings_are_refused() {
+    let a_recording =
+        "a recording as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
     let refused = |path: &str, found: &str| {
-        let error = RecordingReader::open(path).err().expect(path).to_string();
-        assert_eq!(error, format!("{path}: found {found}, expected {a_trace}"));
+        let error = RecordingReader::open(path).expect_err(path).to_string();
+        assert_eq!(
+            error,
+            format!("{path}: found {found}, expected {a_recording}")
+        );
     };
     refused("/nonexistent/refs.txt", "no such file");
     refused(env!("CARGO_TARGET_TMPDIR"), "a directory");
@@ -66,7 +69,7 @@ fn files_that_are_no_traces_are_refused() {
 }
 
 #[test]
-fn several_members_and_frames_are_one_trace() {
+fn several_members_and_frames_are_one_recording() {
     let (first, second) = (
         &b"I  04001090,3\n L 1ffe"[..],
         &b"ffe7c8,8\nI  04001093,1\n"[..],
@@ -93,7 +96,7 @@ fn several_members_and_frames_are_one_trace() {
         .to_string();
     assert_eq!(
         error,
-        "refs:4: found zstd data that is damaged or cut off, expected the rest of the trace"
+        "refs:4: found zstd data that is damaged or cut off, expected the rest of the recording"
     );
 }
 
@@ -111,7 +114,7 @@ fn compressed_files_that_are_cut_off_are_errors() {
                 .to_string();
             // Less than four bytes are not known as what they were.
             let found = format!(
-                "found {format} data that is damaged or cut off, expected the rest of the trace"
+                "found {format} data that is damaged or cut off, expected the rest of the recording"
             );
             assert!(
                 length < 4 || error.ends_with(&found),

@@ -154,7 +154,7 @@ fn nothing_but_messages_is_an_error() {
 }
 
 #[test]
-fn an_error_ends_the_trace() {
+fn an_error_ends_the_recording() {
     let mut reader =
         RecordingReader::from_reader("refs", Cursor::new("I  04001090,3\nx\n L 1000,8\n"), None)
             .unwrap();

@@ -1,4 +1,4 @@
-//! Traces: the format, blocks, files, the bundled recording.
+//! Recordings: the format, blocks, files, the bundled recording.
 
 mod blocks;
 mod bundled;

@@ -1,4 +1,4 @@
-//! `record`: a new trace of any program.
+//! `record`: a new recording of any program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,7 +20,7 @@ use simulator::recording::{Kind, RecordingWriter, Reference};
 /// Record the memory references of a program, with valgrind's lackey
 ///
 /// The program runs some hundred times slower than it does by itself, with the standard input, output and error that
-/// it is given. What it refers to is recorded, not what programs do that it starts. The trace is compressed with
+/// it is given. What it refers to is recorded, not what programs do that it starts. The recording is compressed with
 /// gzip and appears under its name once it is complete.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -28,8 +28,13 @@ use simulator::recording::{Kind, RecordingWriter, Reference};
                         cargo xtask sim sort.gz"
 )]
 pub struct Args {
-    /// Where the trace goes
-    #[arg(short, long, value_name = "FILE", default_value = "trace.lackey.gz")]
+    /// Where the recording goes
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "recording.lackey.gz"
+    )]
     output: PathBuf,
 
     /// End the program after this many references
@@ -41,7 +46,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Records a trace, as `args` say.
+/// Records, as `args` say.
 ///
 /// # Errors
 /// The program is not found or makes no reference under valgrind, valgrind is missing and cannot be installed, the

@@ -42,7 +42,7 @@ fn path(place: &Place, name: &str) -> String {
 
 /// A run of a small program, with these arguments and 10 samples.
 fn small(place: &Place, arguments: &[&str]) {
-    let refs = place.file("refs.txt", sim::trace(2_000));
+    let refs = place.file("refs.txt", sim::program(2_000));
     let mut all = vec!["sim", &refs, "--interval", "200"];
     all.extend(arguments);
     xtask(&all).well();
@@ -302,7 +302,7 @@ fn names(directory: &Path) -> Vec<String> {
 #[test]
 fn what_is_in_the_way() {
     let place = Place::new("events-in-the-way");
-    let refs = place.file("refs.txt", sim::trace(100));
+    let refs = place.file("refs.txt", sim::program(100));
     let run = |directory: &str, more: &[&str]| {
         let mut all = vec!["sim", &refs, "--trace-out", directory];
         all.extend(more);

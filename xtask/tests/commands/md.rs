@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::program::{Place, xtask};
-use crate::sim::trace;
+use crate::sim::program;
 
 fn source(name: &str) -> String {
     format!(
@@ -164,7 +164,7 @@ fn bad_input() {
 #[test]
 fn sim_takes_machine_and_guests() {
     let place = Place::new("md-sim");
-    let refs = place.file("refs.txt", trace(3_000));
+    let refs = place.file("refs.txt", program(3_000));
     let results = |name: &str| -> Value {
         let json = place.path().join("results.json");
         let json = json.to_str().unwrap();

@@ -10,7 +10,7 @@ use crate::program::{Place, with_input, xtask};
 
 /// A program that loads from many places, stores to few, and fills some sets of the L2 caches: every kind of miss,
 /// transfers between caches, and lines written back.
-pub(crate) fn trace(references: u64) -> String {
+pub(crate) fn program(references: u64) -> String {
     let mut text = String::from("==1== a message\n\n");
     for number in 0..references / 2 {
         let step = number * 0x9e37_79b9 % 0x120_0000;
@@ -92,7 +92,7 @@ fn by_default_a_guest_measures_the_bundled_program() {
 #[test]
 fn what_it_prints() {
     let place = Place::new("sim-prints");
-    let refs = place.file("refs.txt", trace(5_000));
+    let refs = place.file("refs.txt", program(5_000));
     let arguments = [
         "sim",
         &refs,
@@ -137,7 +137,7 @@ fn what_it_prints() {
 #[test]
 fn every_event_shows_what_happened() {
     let place = Place::new("sim-events");
-    let refs = place.file("refs.txt", trace(30_000));
+    let refs = place.file("refs.txt", program(30_000));
     let names: [(&str, Vec<&str>); 5] = [
         (
             "dram",
@@ -215,7 +215,7 @@ fn every_event_shows_what_happened() {
 #[test]
 fn perf_config_selects_among_the_misses() {
     let place = Place::new("sim-config");
-    let refs = place.file("refs.txt", trace(30_000));
+    let refs = place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
         let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
         let results = json(&place, &arguments);
@@ -232,7 +232,7 @@ fn perf_config_selects_among_the_misses() {
 #[test]
 fn a_maramba_has_no_hubs() {
     let place = Place::new("sim-maramba");
-    let refs = place.file("refs.txt", trace(2_000));
+    let refs = place.file("refs.txt", program(2_000));
     for (nodes, expected) in [("1", 8), ("2", 16)] {
         let results = json(&place, &["--machine", "maramba", "--nodes", nodes, &refs]);
         // Two counters for each channel, and for each of two strands of a node.
@@ -259,9 +259,9 @@ fn a_maramba_has_no_hubs() {
 }
 
 #[test]
-fn traces_come_together() {
-    let place = Place::new("sim-traces");
-    let refs = place.file("refs.txt", trace(3_000));
+fn recordings_come_together() {
+    let place = Place::new("sim-recordings");
+    let refs = place.file("refs.txt", program(3_000));
     let events = ["-e", "pic:Instr_cnt", "--strands", "1,65,2"];
     let instructions = |results: &Value| -> Vec<u64> {
         counters(results)
@@ -279,11 +279,11 @@ fn traces_come_together() {
 }
 
 #[test]
-fn a_trace_from_standard_input() {
+fn a_recording_from_standard_input() {
     let place = Place::new("sim-stdin");
     let file = place.path().join("results.json");
     let arguments = ["sim", "-", "--json", file.to_str().unwrap()];
-    assert_eq!(with_input(&arguments, trace(1_000)).status, 0);
+    assert_eq!(with_input(&arguments, program(1_000)).status, 0);
     let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(results["references"], 1_000);
 }
@@ -291,7 +291,7 @@ fn a_trace_from_standard_input() {
 #[test]
 fn guests_from_a_file() {
     let place = Place::new("sim-guests");
-    let refs = place.file("refs.txt", trace(2_000));
+    let refs = place.file("refs.txt", program(2_000));
     let guests = place.file(
         "guests.toml",
         "[[guest]]\nname = \"old\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\ncompatible = true\n\n\
@@ -320,7 +320,7 @@ fn guests_from_a_file() {
 #[test]
 fn events_without_a_model_read_0_and_are_named() {
     let place = Place::new("sim-note");
-    let refs = place.file("refs.txt", trace(1_000));
+    let refs = place.file("refs.txt", program(1_000));
     let ended = xtask(&["sim", &refs, "-e", "pic:ITLB_miss,lpu:cycles_CRC_errors"]);
     assert_eq!(ended.status, 0);
     assert_eq!(

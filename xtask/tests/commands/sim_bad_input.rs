@@ -1,12 +1,12 @@
 //! What `sim` says to input that it cannot use.
 
 use crate::program::{Place, xtask};
-use crate::sim::trace;
+use crate::sim::program;
 
 #[test]
 fn one_line_each() {
     let place = Place::new("sim-bad");
-    let refs = place.file("refs.txt", trace(10));
+    let refs = place.file("refs.txt", program(10));
     let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
     let guests = |name, text: &str| place.file(name, text);
     let two_globals = guests(

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::program::{Place, xtask};
-use crate::sim::trace;
+use crate::sim::program;
 
 const BUNDLED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -21,7 +21,7 @@ fn step(at: u64, action: &str, keys: &str) -> String {
 }
 
 fn play(place: &Place, steps: &str) -> (Value, String) {
-    let refs = place.file("refs.txt", trace(12_000));
+    let refs = place.file("refs.txt", program(12_000));
     let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
     let json = place.path().join("results.json");
     let ended = xtask(&[
@@ -227,7 +227,7 @@ fn the_bundled_scenario() {
 #[test]
 fn what_is_no_scenario() {
     let place = Place::new("scenario-bad");
-    let refs = place.file("refs.txt", trace(100));
+    let refs = place.file("refs.txt", program(100));
     let transfer = |right: &str, from: &str, to: &str| {
         let keys = format!("right = \"{right}\"\nfrom = \"{from}\"\nto = \"{to}\"");
         step(1, "transfer", &keys)
@@ -303,7 +303,7 @@ fn what_is_no_scenario() {
 #[test]
 fn a_step_that_is_not_reached_is_named() {
     let place = Place::new("scenario-late");
-    let refs = place.file("refs.txt", trace(1_000));
+    let refs = place.file("refs.txt", program(1_000));
     let steps = step(5_000, "reset", "guest = \"measuring\"");
     let scenario = place.file("scenario.toml", steps);
     let ended = xtask(&["sim", &refs, "--scenario", &scenario]);

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use crate::guests::{self, FileError, Guest, Text};
 use crate::nearest::unknown;
-use crate::simulation::Simulation;
+use crate::simulation::setup::Simulation;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

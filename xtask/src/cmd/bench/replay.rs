@@ -10,9 +10,7 @@ use platform::{Bus, Machine, Model, StrandRegisters, address};
 
 use simulator::memory::MemorySystem;
 use simulator::recording::{Reference, bundled};
-
-/// A strand replays so many references before the next one has its turn, as in `sim`.
-const TURN: usize = 1024;
+use simulator::scheduler::QUANTUM;
 
 /// Rates of several rounds, in references per second.
 #[derive(Clone, Debug)]
@@ -54,7 +52,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// References are dealt to so many strands, spread evenly over the machine.
+    /// So many strands execute in turns, spread evenly over the machine.
     fn new(strands: usize) -> anyhow::Result<Self> {
         let machine = Machine::new(Model::Batoka, Model::Batoka.max_nodes())?;
         let spread = |strand| StrandId::new(strand * machine.strands() / strands);
@@ -77,8 +75,8 @@ impl Bench {
 
     fn replay(&mut self, references: &[Reference]) {
         let strands = self.strands.iter().cycle();
-        for (turn, strand) in references.chunks(TURN).zip(strands) {
-            self.memory.replay(*strand, 0, turn, &self.devices);
+        for (quantum, strand) in references.chunks(QUANTUM).zip(strands) {
+            self.memory.replay(*strand, 0, quantum, &self.devices);
         }
     }
 }
@@ -135,8 +133,8 @@ pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
     let mut references = 0;
     let mut block = Vec::new();
     let start = Instant::now();
-    let mut trace = bundled();
-    while trace.next_block(&mut block)? {
+    let mut recording = bundled();
+    while recording.next_block(&mut block)? {
         bench.replay(&block);
         references += block.len();
     }
@@ -145,9 +143,9 @@ pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
 
 /// The bundled recording, decoded.
 pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
-    let mut trace = bundled();
+    let mut recording = bundled();
     let (mut references, mut block) = (Vec::new(), Vec::new());
-    while trace.next_block(&mut block)? {
+    while recording.next_block(&mut block)? {
         references.extend_from_slice(&block);
     }
     Ok(references)

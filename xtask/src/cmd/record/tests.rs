@@ -42,7 +42,7 @@ impl Place {
     }
 
     fn output(&self) -> PathBuf {
-        self.0.join("trace.gz")
+        self.0.join("recording.gz")
     }
 
     /// What `record` says, or its error.
@@ -100,7 +100,7 @@ fn the_command_line() {
     let plain = args(&["sort", "--output", "y", "-n"]).unwrap();
     assert_eq!(
         (plain.output, plain.limit),
-        ("trace.lackey.gz".into(), None)
+        ("recording.lackey.gz".into(), None)
     );
     assert_eq!(plain.command, ["sort", "--output", "y", "-n"]);
     for wrong in [
@@ -143,7 +143,7 @@ fn records_what_lackey_writes() {
         words.contains(" --tool=lackey --trace-mem=yes ") && words.ends_with(" -- ls -l\n"),
         "{words}"
     );
-    assert_eq!(place.names(), ["trace.gz", "valgrind", "words"]);
+    assert_eq!(place.names(), ["recording.gz", "valgrind", "words"]);
 }
 
 #[test]
@@ -256,9 +256,9 @@ fn bad_arguments_are_named() {
         message(&["-o", "/dev/null", "sh"]),
         "/dev/null: is there and is no ordinary file"
     );
-    let missing = message(&["-o", "/nonexistent/trace.gz", "sh"]);
+    let missing = message(&["-o", "/nonexistent/recording.gz", "sh"]);
     assert!(
-        missing.starts_with("/nonexistent/trace.gz: cannot be written: No such file"),
+        missing.starts_with("/nonexistent/recording.gz: cannot be written: No such file"),
         "{missing}"
     );
 }
