@@ -1,4 +1,4 @@
-/* Linked without libc and without what a compiler adds: it needs nothing else. */
+/* A program that is linked without libc and start files: the library needs nothing else. */
 #include "sun4v_perf.h"
 
 uint64_t start(const struct sun4v_transport *transport);

@@ -1,9 +1,9 @@
-/* The calls, by a transport that keeps what it was given and answers from a list. */
+/* The calls, through a transport that keeps its arguments and returns results from a list. */
 #include "check.h"
 #include "sun4v_perf.h"
 
 struct script {
-    uint64_t status[8]; /* the last one is for all that follow */
+    uint64_t status[8]; /* the last one is also for all calls that follow */
     uint64_t value[8];
     unsigned made;
     uint64_t trap_number;

@@ -1,4 +1,4 @@
-/* Checks that are counted, and say where they failed. */
+/* Checks. They are counted, and a check that fails says where it is. */
 #ifndef CHECK_H
 #define CHECK_H
 

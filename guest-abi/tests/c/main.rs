@@ -1,5 +1,5 @@
-//! The C interface, from C: a program is compiled by the host's `cc` against the header and linked with the static library.
-//! (What it does on SPARC V9 a guest in C shows, which `cargo xtask qemu` boots.)
+//! Tests of the C interface from C: the host's `cc` compiles programs with the header and links them with the static library.
+//! (`cargo xtask qemu` tests it on SPARC V9, with a guest in C.)
 #![cfg(not(target_arch = "sparc64"))]
 
 use std::env;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What a kernel may compile with, and then some.
+/// Options that are at least as strict as those of a kernel.
 const STRICT: [&str; 6] = [
     "-std=c99",
     "-Wall",
@@ -23,7 +23,7 @@ fn run(command: &mut Command, what: &str) -> Output {
     command
         .stdin(Stdio::null())
         .output()
-        .unwrap_or_else(|error| panic!("{what} cannot be run: {error}"))
+        .unwrap_or_else(|error| panic!("cannot run {what}: {error}"))
 }
 
 fn succeeds(command: &mut Command, what: &str) {
@@ -37,7 +37,7 @@ fn succeeds(command: &mut Command, what: &str) {
     );
 }
 
-/// The static library, built beside this test.
+/// Builds the static library, and returns where it is.
 fn library() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
     let mut cargo = Command::new(env!("CARGO"));
@@ -53,7 +53,7 @@ fn library() -> PathBuf {
     target.join("release/libguest_abi.a")
 }
 
-/// Returns a file with the example in C of the README.
+/// Writes the README's example in C to a file, and returns where it is.
 fn readme() -> PathBuf {
     let text = fs::read_to_string(format!("{CRATE}/README.md")).unwrap();
     let (_, from) = text.split_once("```c\n").unwrap();
@@ -82,7 +82,7 @@ fn a_program_in_c() {
     let output = run(&mut Command::new(&program), "the program");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{said}", output.status);
-    // So many checks were made, none was skipped.
+    // All checks were made.
     assert_eq!(said, "values: 78 checks\ncalls: 83 checks\n");
 }
 
@@ -109,7 +109,7 @@ fn the_header_is_a_program_of_its_own() {
     succeeds(&mut compile, "cc");
 }
 
-/// The headers that come with the compiler, without those of a C library.
+/// Returns the folder of the headers that come with the compiler, without those of a C library.
 fn compiler_headers() -> String {
     let output = run(cc().arg("-print-file-name=include"), "cc");
     String::from_utf8_lossy(&output.stdout).trim().into()

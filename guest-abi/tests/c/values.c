@@ -1,4 +1,4 @@
-/* Numbers of FWARC/2007/529 and of the sun4v specification, and what is computed without a call. */
+/* Numbers of FWARC/2007/529 and of the sun4v specification, and the functions that make no call. */
 #include "check.h"
 #include "sun4v_perf.h"
 

@@ -1,9 +1,9 @@
-//! A reference to a clock source is that clock source.
+//! A reference to a clock source reads and describes the same counter.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-/// Shows the number of the strand and 100, and nothing on strand 9.
+/// A counter that shows 100 plus the number of the strand, and cannot be read on strand 9.
 struct Counter;
 
 const DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! Events in PCRs: for every event, counter and value before, busstat's `(pcr & clear) | event << shift`.
+//! Events in PCRs: for every event, counter and previous value, the result is busstat's `(pcr & clear) | event << shift`.
 
 use std::fmt::Debug;
 

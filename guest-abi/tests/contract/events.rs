@@ -1,4 +1,4 @@
-//! The events of each unit, by the names that busstat and cpustat show.
+//! The events of each kind of PMU, by the names that busstat and cpustat show.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use proptest::prelude::*;

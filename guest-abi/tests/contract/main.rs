@@ -1,4 +1,4 @@
-//! The numbers and layouts of the contract, against its tables written out here.
+//! Tests of the numbers and layouts, against the tables of the contract, which are written out here.
 
 mod clocks;
 mod encoding;

@@ -48,7 +48,7 @@ fn masks() {
             _ if name.contains("_MCU") => 0xff,
             _ if name.contains("_LPU_") => 0xffff,
             _ if name.contains("_GPD_") || name.contains("_ASU_") => 0xf0f,
-            _ => panic!("{name} is no name of the table"),
+            _ => panic!("{name} is not a name of the table"),
         };
         assert_eq!(register.info().write_mask, expected, "{name}");
     }

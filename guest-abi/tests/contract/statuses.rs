@@ -1,4 +1,4 @@
-//! No status is lost, whatever the number.
+//! Every status keeps its number.
 
 use guest_abi::HvError;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ proptest! {
         keeps_its_number(status);
     }
 
-    /// All 64 bits count: a named number in the low half is not that name.
+    /// All 64 bits count: a number whose low half alone has a name has none.
     #[test]
     fn high_bits(low in 0u64..24, high in 1u64..1 << 32) {
         keeps_its_number(high << 32 | low);

@@ -1,4 +1,4 @@
-//! Every call: its trap, its registers, and its answer.
+//! Every call: its trap, its registers, and its results.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The guest's side against hypervisors that answer by a script.
+//! Tests of the guest's side, with a hypervisor that follows a script.
 
 mod calls;
 mod negotiation;

@@ -1,4 +1,4 @@
-//! `api_set_version` and what becomes of it.
+//! Negotiation: what is asked for, what is granted, and what counters there are then.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

@@ -1,11 +1,11 @@
-//! The probe, call for call as illumos makes it.
+//! The probe makes the same calls as that of illumos, in the same order.
 
 use guest_abi::guest::{PmuSet, Presence};
 use guest_abi::{PerfReg, Pmu};
 
 use crate::script::{Script, Step, get, get_fails};
 
-/// Every PCR, in the order of the boot probe.
+/// Every PCR, in the order in which illumos probes at boot.
 const PCRS: [u64; 32] = [
     2, 4, 6, 8, 10, 12, 14, 16, // DRAM
     18, 21, 24, 27, 36, 39, 42, 45, 54, 57, 60, 63, 72, 75, 78, 81, // LPU
@@ -19,7 +19,7 @@ fn probe(answer: impl Fn(u64) -> Step) -> guest_abi::guest::Present {
 
 fn pmu(pcr: u64) -> Pmu {
     let pmu = PerfReg::new(pcr).and_then(PerfReg::pmu);
-    pmu.expect("registers from 2 belong to a pmu")
+    pmu.expect("registers from 2 belong to a PMU")
 }
 
 #[test]

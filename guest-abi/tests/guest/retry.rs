@@ -1,4 +1,4 @@
-//! EWOULDBLOCK, and how often it is tried again.
+//! How often a call is repeated on EWOULDBLOCK.
 
 use guest_abi::guest::{RetryError, Tries};
 use guest_abi::{HvError, PerfReg};

@@ -1,14 +1,14 @@
-//! A hypervisor that expects calls in order, and answers what is written beside them.
+//! A hypervisor that expects certain calls, in order, and has a result for each.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 
-/// A trap, %o0 to %o5 before it, and after it.
+/// A trap, and %o0 to %o5 before and after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
-/// What %o1 to %o5 hold after a call where the contract gives them no meaning.
+/// The values of registers after a call, where the contract gives them no meaning.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
 pub(crate) struct Script {
@@ -22,7 +22,7 @@ impl Script {
         }
     }
 
-    /// Counters that have just negotiated 1.1; after that, the steps.
+    /// Returns counters that have negotiated 1.1 and now expect these steps.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()
@@ -32,7 +32,7 @@ impl Script {
 impl Hypercall for Script {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         let next = self.steps.borrow_mut().pop_front();
-        let (expected, before, after) = next.expect("one call too many");
+        let (expected, before, after) = next.expect("a call beyond the script");
         assert_eq!((trap, registers.to_array()), (expected, before));
         *registers = after.into();
     }
@@ -41,7 +41,11 @@ impl Hypercall for Script {
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(*self.steps.borrow(), [], "calls that were not made");
+            assert_eq!(
+                *self.steps.borrow(),
+                [],
+                "calls of the script were not made"
+            );
         }
     }
 }
@@ -54,7 +58,7 @@ pub(crate) fn core(before: [u64; 6], after: [u64; 6]) -> Step {
     (Trap::Core, before, after)
 }
 
-/// `api_set_version(0x205, major, minor)`, answered with EOK and `actual`.
+/// Expects `api_set_version(0x205, major, minor)`, and returns EOK and `actual`.
 pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
     core(
         [0x205, major, minor, 0, 0, 0],
@@ -62,7 +66,7 @@ pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
     )
 }
 
-/// `api_set_version(0x205, major, minor)`, refused.
+/// Expects `api_set_version(0x205, major, minor)`, and refuses it.
 pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
     core(
         [0x205, major, minor, 0, 0, 0],
@@ -70,7 +74,7 @@ pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
     )
 }
 
-/// A get of this register that reads `value`.
+/// Expects a get of this register, and returns `value`.
 pub(crate) fn get(register: u64, value: u64) -> Step {
     fast(
         [register, 0, 0, 0, 0, 0x106],
@@ -78,7 +82,7 @@ pub(crate) fn get(register: u64, value: u64) -> Step {
     )
 }
 
-/// A get of this register that fails.
+/// Expects a get of this register, and refuses it.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
     fast(
         [register, 0, 0, 0, 0, 0x106],
@@ -86,12 +90,12 @@ pub(crate) fn get_fails(register: u64, status: u64) -> Step {
     )
 }
 
-/// A set of this register to `value`.
+/// Expects a set of this register to `value`.
 pub(crate) fn set(register: u64, value: u64) -> Step {
     set_fails(register, value, 0)
 }
 
-/// A set of this register that fails.
+/// Expects a set of this register, and refuses it.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
     fast(
         [register, value, 0, 0, 0, 0x107],

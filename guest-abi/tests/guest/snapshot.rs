@@ -1,4 +1,4 @@
-//! Snapshots: an unchanged PCR, and how far apart the counters were read.
+//! Snapshots: the PCR is the same before and after, and the skew between the counters is known.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ const PORT: LpuPmu = LpuPmu {
     port: Port::B,
 };
 
-/// Each reading is 10 ticks after the one before.
+/// A clock that advances by 10 ticks with each reading.
 struct Ticking(Cell<u64>);
 
 impl Clock for Ticking {
@@ -97,8 +97,8 @@ fn refused_tries_widen_the_skew() {
         .unwrap();
     let skew = Skew {
         hypercalls: 3,
-        // Readings of the clock after the one before the try of PIC0 that succeeded: after that try, before each
-        // of three tries of PIC1, after the last.
+        // From the reading before the successful try of PIC0, the clock is read once after that try, once before each of the
+        // three tries of PIC1, and once after the last.
         ticks: Some(50),
         pic0_events: 3,
     };

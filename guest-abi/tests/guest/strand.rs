@@ -1,4 +1,4 @@
-//! The strand's own counters: direct writes, and the service for HT.
+//! The strand's own counters: direct writes, and calls of the service for HT.
 
 use std::cell::{Cell, RefCell};
 
@@ -20,7 +20,7 @@ enum Write {
 }
 use Write::{Pcr, Pic};
 
-/// %pcr and %pic whose HT does not take direct writes, with a log of the writes.
+/// A model of %pcr and %pic that logs the writes. Direct writes do not change HT.
 struct Fake {
     pcr: Cell<u64>,
     pic: Cell<u64>,

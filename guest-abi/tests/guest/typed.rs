@@ -1,4 +1,4 @@
-//! The calls whose values have a layout.
+//! The calls whose values have a type of `layout`.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{DramPcr, PerfConfig, SparcPcr};

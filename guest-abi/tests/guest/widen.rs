@@ -1,4 +1,4 @@
-//! 31 and 32 bits made into 64.
+//! Counts of 64 bits from counters of 31 and 32 bits.
 
 use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn longest_intervals() {
     assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
-    // 715,827,882 times two ticks; 3 events more would be 2^31 + 1.
+    // 715,827,882 times two ticks. One period more has 3 events more, which makes 2^31 + 1: too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
     assert_eq!(
@@ -131,8 +131,8 @@ proptest! {
         }
     }
 
-    /// Events as fast as the rate allows, all at the start of each of its periods: what is accepted is right, what is
-    /// refused would not have fitted.
+    /// Events come as fast as the rate allows, all at the start of each of its periods. A count that is accepted is right;
+    /// one that is refused could have been wrong.
     #[test]
     fn no_accepted_interval_is_wrong(
         (events, shift) in (1u32..=u32::MAX, 0u32..31),

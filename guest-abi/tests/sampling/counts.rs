@@ -7,7 +7,7 @@ use crate::fake::{BOTH, Wrapping, at, counted, every, started};
 
 type Two = Profiler<Wrapping, 1, 1000>;
 
-/// Five times 2^31 events, and some.
+/// Five times 2^31 events and a few more.
 fn extended<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[counted(3), every(4, 1 << 30)]);
     let mut handled = 0;

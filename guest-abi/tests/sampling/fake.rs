@@ -1,4 +1,4 @@
-//! A unit whose events a test makes happen, one counter at a time.
+//! A unit whose events come when a test says so, on one counter at a time.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -7,7 +7,7 @@ use guest_abi::sampling::{
     UnitEvent, UnitMode,
 };
 
-/// Events below 10 can be counted by both counters, 10 to 19 by counter 0, the others by counter 1.
+/// An event. Both counters can count those below 10, counter 0 those from 10 to 19, counter 1 the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event(pub(crate) u8);
 
@@ -35,11 +35,11 @@ impl UnitMode for Mode {
     }
 }
 
-/// The unit refuses.
+/// The unit refuses a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct No;
 
-/// A unit that overflows at `AT`.
+/// A unit whose counters overflow at `AT`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake<const AT: u32> {
     pub(crate) program: Option<Program<Event, Mode>>,
@@ -47,17 +47,17 @@ pub(crate) struct Fake<const AT: u32> {
     pub(crate) asking: CounterSet,
     pub(crate) timer: bool,
     pub(crate) refuses: bool,
-    /// All that was written to the counters.
+    /// The values that were written to the counters.
     pub(crate) written: Vec<(Counter, u32)>,
 }
 
-/// Overflows when it wraps.
+/// A unit whose counters overflow when they wrap.
 pub(crate) type Wrapping = Fake<0>;
-/// Overflows when bit 31 becomes 1.
+/// A unit whose counters overflow when bit 31 becomes 1.
 pub(crate) type Topmost = Fake<0x8000_0000>;
 
 impl<const AT: u32> Fake<AT> {
-    /// The counter counts so many events, if the unit counts. Whether it overflows.
+    /// Counts this many events, if the unit is started. Returns `true` if the counter overflows.
     pub(crate) fn count(&mut self, counter: Counter, events: u32) -> bool {
         if self.program.is_none() {
             return false;
@@ -75,7 +75,7 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// What was written since the last look, relative to the overflow.
+    /// Takes the values that were written since the last call, relative to the overflow.
     pub(crate) fn taken(&mut self) -> Vec<(Counter, i32)> {
         let written = std::mem::take(&mut self.written);
         let past = |value: u32| value.wrapping_sub(AT) as i32;
@@ -134,7 +134,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// An interrupt at this time; the address tells the time, too.
+/// Returns an interrupt at this time. Its address tells the time too.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),
@@ -166,7 +166,7 @@ pub(crate) fn counted(event: u8) -> Request<Event> {
     }
 }
 
-/// A profiler that has been started at time 0, and its unit.
+/// Returns a profiler that has been started at time 0, and its unit.
 pub(crate) fn started<const AT: u32, const TURNS: usize>(
     requests: &[Request<Event>],
 ) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {
@@ -176,7 +176,7 @@ pub(crate) fn started<const AT: u32, const TURNS: usize>(
     (profiler, unit)
 }
 
-/// The periods of the samples that wait.
+/// Takes the kept samples, and returns their periods.
 pub(crate) fn periods<const AT: u32, const TURNS: usize>(
     profiler: &mut Profiler<Fake<AT>, TURNS, 1000>,
 ) -> Vec<u64> {

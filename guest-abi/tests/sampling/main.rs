@@ -1,4 +1,4 @@
-//! The profiler on counters that do what a test says.
+//! Tests of the profiler, with counters that a test drives.
 
 mod counts;
 mod fake;

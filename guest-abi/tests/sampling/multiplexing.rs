@@ -1,4 +1,4 @@
-//! More events than counters.
+//! Events take turns if there are more of them than counters.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit, Estimate};
@@ -57,8 +57,8 @@ fn one_turn_is_always_on() {
 
 /// Two events on counter 0, four turns of 100 ticks. Event 10 counts 30 and 50 in its turns, event 11 7 and 7.
 ///
-/// Event 10: 80 in 200 of 400 ticks: 160. Rates of 30 and 50 a turn: s = sqrt(200) = 14.142; of N = 4 turns n = 2 were
-/// seen: error = s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up 29.
+/// Event 10 is counted 80 times in 200 of 400 ticks, which makes 160. With 30 and 50 in a turn, s = sqrt(200) = 14.142. It has
+/// n = 2 of N = 4 turns, so the error is s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up to 29.
 #[test]
 fn counts_are_scaled_and_say_their_error() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -81,7 +81,7 @@ fn counts_are_scaled_and_say_their_error() {
         error: Some(1),
     };
     let both = [(10, Some(event10)), (11, Some(event11))];
-    // Both turns of event 11 were alike; 7 / 100 is no binary fraction, and is rounded by one in 2^32.
+    // Both turns of event 11 are alike, but 7 / 100 is not a binary fraction: its rate is rounded to 32 bits.
     let mut seen = estimates(&profiler);
     if let (_, Some(event11)) = &mut seen[1] {
         assert!(event11.error == Some(0) || event11.error == Some(1));
@@ -91,7 +91,7 @@ fn counts_are_scaled_and_say_their_error() {
     assert_eq!(event10.to_string(), "160 +- 29");
 }
 
-/// Turns of 100, 200 and 300 ticks: the count is scaled by time, not by turns.
+/// With turns of 100, 200 and 300 ticks, the count is scaled by time, not by turns.
 #[test]
 fn turns_may_be_of_different_length() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -114,7 +114,7 @@ fn turns_may_be_of_different_length() {
     assert!(estimate.error.unwrap() <= 1, "a steady rate");
 }
 
-/// 11 events in 20 of 30 ticks are 16.5: 17.
+/// 11 events in 20 of 30 ticks make 16.5, rounded to 17.
 #[test]
 fn what_was_never_counted_or_only_once_says_so() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11), counted(12)]);
@@ -139,7 +139,7 @@ fn what_was_never_counted_or_only_once_says_so() {
     assert_eq!(seen[0].1.unwrap().to_string(), "15 +- ?");
 }
 
-/// A period goes on where it was when its turn ended.
+/// A period continues where it was when its turn ended.
 #[test]
 fn samples_go_on_in_the_next_turn() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
@@ -160,8 +160,8 @@ fn samples_go_on_in_the_next_turn() {
     assert_eq!(profiler.pop(), None);
 }
 
-/// The timer comes first, and finds that a counter has overflowed: its sample is not lost, and not given to the event
-/// that comes next; the interrupt that still comes is spurious.
+/// The timer comes first, and finds that a counter has overflowed. The sample is not lost, and is not taken for one of the
+/// next event. The interrupt, which comes later, is spurious.
 #[test]
 fn an_overflow_at_the_moment_of_rotation_is_not_lost() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
@@ -181,7 +181,7 @@ fn an_overflow_at_the_moment_of_rotation_is_not_lost() {
     assert_eq!(periods(&mut profiler), []);
 }
 
-/// Time between a stop and a start is nobody's.
+/// Time between a stop and a start does not count.
 #[test]
 fn stopped_time_does_not_count() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -198,7 +198,7 @@ fn stopped_time_does_not_count() {
     );
 }
 
-/// Turns whose counts are random: the truth lies within one error about two times of three, within three nearly always.
+/// With random counts in the turns, the truth lies within one error about two times out of three, within three nearly always.
 #[test]
 fn the_error_is_a_standard_error() {
     let mut random = 1_u64;
@@ -232,7 +232,7 @@ fn the_error_is_a_standard_error() {
     assert!(two > 930 && three > 985, "{within:?}");
 }
 
-/// Numbers as large as they come neither overflow nor panic.
+/// The largest numbers neither overflow nor panic.
 #[test]
 fn the_largest_numbers() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);

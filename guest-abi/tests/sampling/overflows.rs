@@ -1,4 +1,4 @@
-//! Interrupts: what they were for, what is sampled, and where the counters go on.
+//! Interrupts: their causes, the samples, and where the counters continue.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{
@@ -60,7 +60,7 @@ fn a_sample_says_where_when_and_what() {
     assert_eq!(unit.asking, CounterSet::NONE);
 }
 
-/// The interrupt comes 0, 7, 3 and 99 events late: the next ones come earlier.
+/// If the interrupt comes 0, 7, 3 or 99 events late, the next period is shorter by as much.
 fn overshoot<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[every(3, 100)]);
     assert_eq!(unit.taken(), [(Pic0, -100)]);
@@ -78,7 +78,7 @@ fn the_overshoot_carries_over() {
     overshoot::<0x8000_0000>();
 }
 
-/// The trap comes with the counter at -16, -1 and -5: the next one is further away.
+/// If the trap comes with the counter at -16, -1 or -5, the next overflow is further away by as much.
 #[test]
 fn an_early_interrupt_carries_over() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -92,7 +92,7 @@ fn an_early_interrupt_carries_over() {
     assert_eq!(periods(&mut profiler), [100; 3]);
 }
 
-/// 250 events late: two more periods are over, and the next one has 50 events left.
+/// The interrupt is 250 events late: two more periods are over, and the present one has 50 events left.
 #[test]
 fn periods_that_are_over_already_are_in_the_sample() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -173,7 +173,7 @@ fn spurious_interrupts_are_counted_and_change_nothing() {
     assert_eq!(periods(&mut profiler), [100]);
 }
 
-/// The unit asks with the counter 17 events before its overflow: no hardware is that early.
+/// The unit asks when the counter is 17 events before its overflow. No hardware is that early.
 #[test]
 fn an_overflow_that_is_not_due_is_spurious() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -295,8 +295,8 @@ fn events_take_the_counters_that_can_count_them() {
     assert_eq!(places(&three), Err(NoRoom(Event(12))));
 }
 
-/// Whatever comes late or early, and whatever the periods: all samples together stand for exactly the periods
-/// that are over, and the count is right.
+/// However late or early interrupts come, and whatever the periods, all samples together stand for exactly the periods that
+/// are over, and the count is right.
 fn no_drift<const AT: u32>(pace: Pace, steps: &[u32]) {
     let (mut profiler, mut unit) = started::<AT, 1>(&[sampled(3, pace), counted(4)]);
     let (mut happened, mut stood_for) = (0_u64, 0_u64);

@@ -1,4 +1,4 @@
-//! Periods: random ones, those that follow a clock, those that are too short.
+//! Periods: randomised ones, those that follow a clock, and those that are too short.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -11,7 +11,8 @@ fn ticks(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Events happen one by one; time goes on by what `tick` says for each. The times of the samples, and their periods.
+/// Makes events one by one, for each of which the time advances by what `tick` returns. Returns the times of the samples and
+/// their periods.
 fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let (mut time, mut samples) = (0, Vec::new());
@@ -36,7 +37,7 @@ fn a_fixed_period_is_fixed() {
     assert_eq!(samples, expected);
 }
 
-/// 1000 +- an eighth: 875 to 1125, all of it, and 1000 on average.
+/// 1000, give or take an eighth: all periods from 875 to 1125, and 1000 on average.
 #[test]
 fn random_periods_lie_around_the_period() {
     let pace = Pace::every(period(1000)).randomised(3, 1);
@@ -86,7 +87,7 @@ fn the_longest_period_is_never_exceeded() {
     }
 }
 
-/// 3 events in 10 ticks, one sample in 1000 ticks: 300 events, from a first guess of 20, or of a million.
+/// 3 events in 10 ticks and one sample in 1000 ticks make periods of 300, from a first period of 20 or of a million.
 #[test]
 fn the_period_follows_the_clock() {
     for first in [20, 1_000_000] {
@@ -109,7 +110,7 @@ fn the_period_follows_the_clock() {
     }
 }
 
-/// The events become ten times as fast, and slow again.
+/// Events come ten times as fast, and then slowly again.
 #[test]
 fn the_period_follows_the_rate() {
     let pace = Pace::interval(ticks(10_000), period(1000));
@@ -124,13 +125,13 @@ fn the_period_follows_the_rate() {
             .filter(|(time, _)| (from..to).contains(time))
             .count()
     };
-    // 10, 1 and 10 million ticks. It settles within some 20 samples.
+    // 10, 1 and 10 million ticks. The period settles within some 20 samples.
     assert!((980..=1020).contains(&in_time(0, 10_000_000)));
     assert!((90..=200).contains(&in_time(10_000_000, 11_000_000)));
     assert!((970..=1020).contains(&in_time(11_000_000, 21_000_000)));
 }
 
-/// One odd interval changes the period by half at most.
+/// One odd interval changes the period by at most half.
 #[test]
 fn one_odd_interval_does_not_matter_much() {
     let pace = Pace::interval(ticks(1000), period(100));
@@ -148,7 +149,7 @@ fn one_odd_interval_does_not_matter_much() {
     );
 }
 
-/// One event a tick, and the interrupt of a period of 400 is taken after 1000: the rate is one a tick all the same.
+/// One event per tick; the interrupt of a period of 400 is taken after 1000. The rate is still one per tick.
 #[test]
 fn late_interrupts_do_not_mislead_it() {
     let pace = Pace::interval(ticks(1000), period(400));
@@ -195,7 +196,7 @@ fn bound(interrupts: u32, window: u64) -> Throttle {
     }
 }
 
-/// Periods of 10 events and ticks; at most 5 samples in 1000 ticks: it takes periods of 320.
+/// Periods of 10 events, at one per tick, and at most 5 samples in 1000 ticks: periods of 320 keep to that.
 #[test]
 fn a_period_that_is_too_short_is_doubled() {
     let pace = Pace::every(period(10)).throttled(bound(5, 1000));
@@ -203,7 +204,7 @@ fn a_period_that_is_too_short_is_doubled() {
     let periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
     // The sixth interrupt of a window is one too many.
     let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
-    // At 160, windows of 1000 ticks hold six interrupts, or seven: one too many again.
+    // At 160, a window of 1000 ticks has six or seven interrupts, which is too many again.
     expected.extend([160; 6]);
     assert_eq!(periods[..30], expected);
     assert!(
@@ -229,7 +230,8 @@ fn a_throttled_period_recovers() {
     assert_eq!(profiler_periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
 }
 
-/// Of 8 interrupts a window 3 are more than a quarter: the period stays. 2 are not: it is halved.
+/// At most 8 interrupts are allowed in a window. 3 are more than a quarter of that, and the period stays; 2 are not, and it is
+/// halved.
 #[test]
 fn it_recovers_at_a_quarter_of_the_bound() {
     for (in_window, expected) in [(3, 20), (2, 10)] {
@@ -265,7 +267,7 @@ fn throttling_is_counted() {
     assert_eq!((report.throttled, report.period), (2, Some(period(40))));
 }
 
-/// A flood of events without time: the period stops growing at its longest.
+/// Under a flood of events at the same time, the period stops growing at the longest.
 #[test]
 fn throttling_ends_at_the_longest_period() {
     let pace = Pace::every(period(3)).throttled(bound(1, 1000));

@@ -1,4 +1,4 @@
-//! Sets, periods, assignments, rings; and the bits of the PCR that sampling writes.
+//! Sets, periods, assignments, and the bits of the PCR that sampling writes.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
