@@ -102,8 +102,7 @@ const STEPS: [Step; 11] = [
         run: big_endian::test,
     },
     Step {
-        // The image is also the build of the library crates for a target without the standard library.
-        name: "cargo xtask qemu: the service and a guest on SPARC V9, by real traps",
+        name: "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
         run: || own(&["qemu"]),
     },
 ];
