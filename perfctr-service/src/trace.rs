@@ -4,7 +4,9 @@ use guest_abi::PerfReg;
 use hv_core::trace::{STATUSES, Shown};
 
 /// The names of the registers.
-const REGISTERS: Shown = Shown::Names(&{
+const REGISTERS: Shown = Shown::Names(&NAMES);
+
+const NAMES: [(u64, &str); PerfReg::COUNT] = {
     let mut names = [(0, ""); PerfReg::COUNT];
     let mut id = 0;
     while id < PerfReg::COUNT {
@@ -14,7 +16,7 @@ const REGISTERS: Shown = Shown::Names(&{
         id += 1;
     }
     names
-});
+};
 
 /// The names of the hubs.
 const HUBS: Shown = Shown::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);

@@ -38,6 +38,9 @@ struct Package {
     /// `None` if the package may be published anywhere.
     publish: Option<Vec<String>>,
     description: Option<String>,
+    readme: Option<String>,
+    keywords: Vec<String>,
+    categories: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -157,6 +160,9 @@ fn what_is_published_describes_itself() {
             Some("MIT OR Apache-2.0"),
             "{name}"
         );
+        assert_eq!(package.readme.as_deref(), Some("README.md"), "{name}");
         assert!(package.description.is_some(), "{name}");
+        assert!(!package.keywords.is_empty(), "{name}");
+        assert!(!package.categories.is_empty(), "{name}");
     }
 }
