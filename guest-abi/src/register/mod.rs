@@ -26,10 +26,10 @@ impl PerfReg {
     pub const COUNT: usize = 90;
 
     /// Register 0, the PCR of the calling strand.
-    pub const SPARC_PCR: Self = Self(0);
+    pub const SPARC_PCR: Self = Kind::Strand.register();
 
     /// Register 1, PERF_CONFIG of the caller's node.
-    pub const L2_PERF_CONFIG: Self = Self(1);
+    pub const L2_PERF_CONFIG: Self = Kind::L2.register();
 
     /// The first register of a hub. The registers from this one on are those of hubs, [`PER_HUB`](Self::PER_HUB) each.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
