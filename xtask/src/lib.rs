@@ -1,6 +1,7 @@
 //! What a person runs.
 #![deny(unsafe_code)]
 
+pub mod cargo;
 pub mod clocks;
 pub mod cmd;
 pub mod exit;

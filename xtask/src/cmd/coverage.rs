@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::cmd::cargo::{self, root};
+use crate::cargo::{self, root};
 use crate::interrupt;
 use crate::output::OutputFile;
 use crate::table::{Align, Table};

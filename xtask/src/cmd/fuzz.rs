@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::Mismatch;
-use super::cargo::root;
+use crate::cargo::root;
 use crate::table::{Align, Table};
 use crate::tools::{self, CXX};
 

@@ -1,6 +1,6 @@
 //! `header`: the C header of guest-abi.
 
-use super::cargo::become_package;
+use crate::cargo::become_package;
 
 /// Write the C header of guest-abi, guest-abi/include/sun4v_perf.h
 ///

@@ -4,7 +4,6 @@ use std::fmt;
 
 pub mod bench;
 pub mod call;
-pub mod cargo;
 pub mod clocks;
 pub mod coverage;
 pub mod fuzz;

@@ -12,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 
 use super::Mismatch;
-use super::cargo::cargo;
+use crate::cargo::cargo;
 use crate::mutants::explained::{self, Explained};
 use crate::mutants::mutant::{self, Mutant};
 use crate::mutants::outcome::{Outcome, Tally};

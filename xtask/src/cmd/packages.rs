@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use super::cargo::{cargo, passes, root};
+use crate::cargo::{cargo, passes, root};
 
 /// The packages that go to a registry.
 pub const PUBLISHED: [&str; 5] = [

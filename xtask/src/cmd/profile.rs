@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::cargo::become_package;
+use crate::cargo::become_package;
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
 /// cause the events

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use anyhow::{bail, ensure};
 
+use crate::cargo::{add_components, cargo, passes};
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
-use crate::cmd::cargo::{add_components, cargo, passes};
 use crate::cmd::packages;
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use super::mutant::Mutant;
 use super::outcome::{Outcome, outcomes};
 use super::suite::{MUTATED, NOT_MUTATED, Suite};
-use crate::cmd::cargo::cargo;
+use crate::cargo::cargo;
 
 /// Where cargo-mutants works.
 #[derive(Clone, Debug)]

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, ensure};
 
-use super::build::{directory, root};
+use super::build::directory;
 use super::toolchain::Toolchain;
+use crate::cargo::root;
 use crate::tools::{self, QEMU_SPARC, SPARC_GCC, SPARC_LIBC};
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";

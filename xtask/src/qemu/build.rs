@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 
 use super::toolchain::Toolchain;
+use crate::cargo::root;
 
 /// What the service reaches in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,12 +37,6 @@ impl Devices {
 }
 
 pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
-
-/// The directory of this repository.
-pub(super) fn root() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
-}
 
 /// Where images are built, and what they need to boot is put.
 #[must_use]

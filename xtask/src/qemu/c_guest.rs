@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 
 use super::build;
 use super::toolchain::Toolchain;
+use crate::cargo::root;
 use crate::tools::SPARC_GCC;
 
 const SOURCES: [&str; 9] = [
@@ -50,7 +51,7 @@ const FLAGS: [&str; 18] = [
 /// It does not compile.
 pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = toolchain.cargo();
-    command.current_dir(build::root().join("guest-abi"));
+    command.current_dir(root().join("guest-abi"));
     let status = command
         .args(["rustc", "--quiet", "--profile", "image"])
         .args(["--features", "capi", "--crate-type", "staticlib"])
@@ -70,13 +71,13 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let gcc = SPARC_GCC.require()?;
     let library = library(toolchain)?;
-    let images = build::root().join("tests/images");
+    let images = root().join("tests/images");
     let image = build::directory().join("guest-c.elf");
     let status = Command::new(gcc)
         .current_dir(images.join("c-guest"))
         .args(FLAGS)
         .arg("-I")
-        .arg(build::root().join("guest-abi/include"))
+        .arg(root().join("guest-abi/include"))
         .arg("-T")
         .arg(images.join("guest/image.ld"))
         .args(SOURCES)

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::cmd::cargo;
+use crate::cargo;
 use crate::tools::VALGRIND;
 
 /// How often `call-cost` makes each call, and `sample-cost` takes each sample.
