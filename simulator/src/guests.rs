@@ -1,4 +1,4 @@
-//! The guests of the simulation: who has which strands and rights.
+//! The guests of a simulation: their strands and rights.
 
 use std::io;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::strands::{self, StrandListError};
 /// A guest.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// What the reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// What the service is told.
+    /// Its configuration in the service.
     pub config: GuestConfig,
 }
 
 impl Guest {
-    /// The strand that makes its calls: its first.
+    /// Returns the strand that makes its calls, which is its first.
     #[must_use]
     pub fn caller(&self) -> Option<StrandId> {
         self.config.strands.iter().next()
@@ -44,7 +44,7 @@ struct File {
     guest: Vec<Entry>,
 }
 
-/// A guest, as files have it.
+/// A guest in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -80,7 +80,7 @@ impl TryFrom<String> for Granted {
     }
 }
 
-/// The guests of a TOML file:
+/// Reads the guests of a TOML file:
 ///
 /// ```toml
 /// [[guest]]
@@ -150,7 +150,7 @@ impl Text {
         })
     }
 
-    /// The error for what is wrong at this byte.
+    /// Returns the error for a problem at a position, in bytes.
     pub(crate) fn wrong(&self, at: Option<usize>, problem: impl Into<String>) -> FileError {
         FileError::Wrong {
             file: self.name.clone(),
@@ -159,7 +159,7 @@ impl Text {
         }
     }
 
-    /// The line that has this byte, from 1.
+    /// Returns the line, from 1, at a position, in bytes.
     pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.content[..at].matches('\n').count()
     }
@@ -184,7 +184,7 @@ impl From<Entry> for Guest {
     }
 }
 
-/// Two guests: one with every right and all cores but the last, and one without rights on the last core.
+/// Returns two guests. The first has every right, and all cores but the last; the second has no right, and the last core.
 #[must_use]
 pub fn default(machine: Machine) -> Vec<Guest> {
     let all = machine.strands();

@@ -1,4 +1,4 @@
-//! Lists of strands as a person writes them: `0-127`, `0,8,64-71`.
+//! Lists of strands as text: `0-127`, `0,8,64-71`.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ pub enum StrandListError {
     Twice(StrandId, String),
 }
 
-/// The strands of a list, in its order.
+/// Returns the strands of a list in its order.
 ///
 /// # Errors
 /// The text is not such a list, a range runs backwards, or a strand is named twice.
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     Ok(strands)
 }
 
-/// The list of these strands, in order; `-` if there is none.
+/// Returns the list of these strands in order; `-` if there are none.
 #[must_use]
 pub fn list(strands: StrandSet) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();

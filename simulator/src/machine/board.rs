@@ -1,4 +1,4 @@
-//! The simulated machine with its hypervisor, and how guests trap into it.
+//! The simulated machine with its hypervisor, and the traps of guests into it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use platform::models::Devices;
 use super::clock::MachineClock;
 use crate::events::collect::{Collector, Keep};
 
-/// What records the events of the simulation.
+/// The collector of the hypervisor's events.
 pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
 /// The service of the simulation.
 pub type Service<'a> = PerfCounterService<&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>>;
 
-/// The devices of a machine, whose hubs take `hub_cycles` for an access.
+/// Returns the devices of a machine. An access to a hub takes `hub_cycles`.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
     devices.set_hub_access_cycles(hub_cycles);
     devices
 }
 
-/// A guest has no console here: nothing of the simulation writes to one.
+/// The embedder of the simulation. Guests have no console, because none of them writes to one.
 #[derive(Clone, Copy, Debug)]
 pub struct NoConsole;
 
@@ -47,11 +47,12 @@ pub struct Board<'a> {
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// How many hypercalls of a guest ended with each status.
+/// The number of a guest's hypercalls by status.
 pub type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// The hypervisor for these guests, which records to `events`; they are read along if all are kept.
+    /// Returns a hypervisor for these guests, which records its events in `events`. If all events are kept, the rings are
+    /// read after each call.
     ///
     /// # Errors
     /// The service rejects the guests.
@@ -75,17 +76,17 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// The devices of the machine.
+    /// Returns the devices of the machine.
     pub fn devices(&self) -> &'a Devices {
         self.devices
     }
 
-    /// The service.
+    /// Returns the service.
     pub fn service(&self) -> &Service<'a> {
         &self.hypervisor.services().0
     }
 
-    /// A strand of a guest, as the guest's code sees it.
+    /// Returns a strand of a guest, as the guest's code sees it.
     pub fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
         SimulatedStrand {
             board: self,
@@ -93,7 +94,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// The hypervisor works on a strand: it takes a hypercall's time, and events are collected after it.
+    /// Has the hypervisor work on a strand, for the time of a hypercall.
     pub fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
@@ -120,7 +121,7 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// How the hypercalls of each guest ended so far.
+    /// Returns the numbers of hypercalls until now, by guest.
     pub fn tallies(&self) -> Vec<Tally> {
         self.tallies.borrow().clone()
     }
@@ -133,7 +134,7 @@ pub struct SimulatedStrand<'a> {
 }
 
 impl SimulatedStrand<'_> {
-    /// Which strand it is.
+    /// Returns the strand's number.
     pub fn id(&self) -> StrandId {
         self.strand.caller().strand
     }
@@ -143,7 +144,7 @@ impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         self.board.call(self.id(), || match trap {
             Trap::Fast => self.strand.fast_trap(registers),
-            // No guest of the simulation ends itself.
+            // No guest of the simulation calls exit.
             Trap::Core => drop(self.strand.core_trap(registers)),
         });
         let mut tallies = self.board.tallies.borrow_mut();

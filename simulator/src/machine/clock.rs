@@ -12,11 +12,11 @@ pub const HZ: u64 = 1_165_379_275;
 /// How many cycles a call of the hypervisor takes.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
-/// Cycles from one look at the clock to the next, the first in a call and the trap included.
-const LOOK: u64 = 10;
+/// Cycles until the hypervisor reads the clock: from the trap, or from when it read the clock before.
+const READ: u64 = 10;
 
-/// Cycles of an access: to an L2 control register, of which a call has up to 24; to a DRAM channel of the strand's own node,
-/// and of another; to a hub.
+/// Returns the cycles of an access. An L2 control register takes least, because a call accesses up to 24 of them; then come
+/// DRAM channels of the strand's own node, those of other nodes, and hubs.
 fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -29,16 +29,16 @@ fn access_cycles(address: PhysicalAddress) -> u64 {
 /// The clock of the machine, which only advances: by the cycles that references take, and by [`HYPERCALL_CYCLES`] for
 /// each call of the hypervisor.
 ///
-/// Within a call it advances at each look and with each access, but never beyond the call's own cycles. It is also the
-/// bus, on which it sees the accesses. The time itself is that of the devices ([`Devices::now`]).
+/// Within a call it advances when the hypervisor reads it or accesses a device, but not beyond the cycles of the call. It
+/// is also the hypervisor's bus, so that it sees the accesses. The devices hold the time itself ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// When the present call ends, or the last one ended.
+    /// The end of the present call or, outside of calls, of the last one.
     call_ends: Cell<u64>,
 }
 
 impl<'a> MachineClock<'a> {
-    /// The clock of these devices.
+    /// Returns the clock of these devices.
     #[must_use]
     pub fn new(devices: &'a Devices) -> Self {
         Self {
@@ -47,13 +47,13 @@ impl<'a> MachineClock<'a> {
         }
     }
 
-    /// The time, in cycles.
+    /// Returns the time, in cycles.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.devices.now()
     }
 
-    /// Lets the hypervisor work for [`HYPERCALL_CYCLES`].
+    /// Does `work`, which takes [`HYPERCALL_CYCLES`].
     pub fn call<R>(&self, work: impl FnOnce() -> R) -> R {
         self.call_ends.set(self.now() + HYPERCALL_CYCLES);
         let result = work();
@@ -70,7 +70,7 @@ impl<'a> MachineClock<'a> {
 
 impl Clock for MachineClock<'_> {
     fn ticks(&self) -> u64 {
-        self.pass(LOOK);
+        self.pass(READ);
         self.now()
     }
 }

@@ -11,13 +11,13 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// How often the guest asks for a hub that is taken: far more often than an access takes.
+/// How often the guest calls again while a hub is taken. The slowest access takes far less time.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
 };
 
-/// A guest reads its counters at least so often, in references, so that no counter of 31 bits wraps twice in between.
+/// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
 pub(super) const LONGEST_UNREAD: u64 = 1_000_000;
 
 /// A counter of 31, 32 or 64 bits, widened.
@@ -41,14 +41,14 @@ impl Count {
 /// Where a counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a PMU that is reached by hypercall.
+    /// In a PMU, which the guest accesses by hypercalls.
     Pmu(Pmu),
-    /// In %pic of a strand, which the strand reads itself.
+    /// In a strand's %pic, which the strand reads itself.
     Pic(StrandId),
 }
 
 impl Place {
-    /// The register that holds the counter; `None` for %pic.
+    /// Returns the register that holds the counter; `None` for %pic.
     #[must_use]
     pub fn register(self, counter: Counter) -> Option<PerfReg> {
         match self {
@@ -58,15 +58,15 @@ impl Place {
     }
 }
 
-/// The two counters of a PMU or a strand, as far as they were given events.
+/// The two counters of a PMU or a strand.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Where they are.
     pub place: Place,
-    /// Which of them count, and what.
+    /// The counters that have an event, and its name.
     pub events: Vec<(Counter, &'static str)>,
     counts: [Count; 2],
-    /// Events since the start, by counter.
+    /// The events since the start, by counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
@@ -78,34 +78,34 @@ impl Pair {
         }
     }
 
-    /// Events of a counter since the sample before.
+    /// Returns the events of a counter since the previous sample.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// A sample has been shown.
+    /// Ends a sample: [`latest`](Self::latest) counts from here.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
 }
 
-/// The guest, with everything that it counts.
+/// The guest that measures, and all its counters.
 pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
-    /// PMUs, then strands.
+    /// The counters of PMUs, then those of strands.
     pub(super) pairs: Vec<Pair>,
-    /// PMUs that are present, and that the guest may not use.
+    /// The PMUs that the machine has and the guest may not use.
     pub(super) refused: Vec<Pmu>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates, looks which PMUs are there, sets PERF_CONFIG on each node that the guest has strands on, programs
+    /// Negotiates, finds the PMUs of the machine, sets PERF_CONFIG on each node that the guest has strands on, programs
     /// all PMUs that the guest may use, and starts the counters of `strands`.
     ///
     /// # Errors
-    /// The hypervisor refuses what the guest has a right to.
+    /// The hypervisor refuses something that the guest has a right to.
     pub(super) fn start(
         board: &'a Board<'a>,
         machine: Machine,
@@ -135,7 +135,7 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // PERF_CONFIG is that of the caller's node, so a strand of each node sets it.
+        // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to make one.
         if perf_config != PerfConfig::All {
             for node in 0..machine.nodes() {
                 let Some(strand) = strands.iter().find(|strand| strand.node().index() == node)
@@ -275,7 +275,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure: it asks for a register of each class, and takes what it gets.
+/// A guest that does not measure, but asks for a register of each class, whatever the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }
@@ -284,20 +284,20 @@ impl<'a> Bystander<'a> {
     /// Negotiates.
     ///
     /// # Errors
-    /// The hypervisor refuses even that.
+    /// The hypervisor refuses.
     pub(super) fn new(strand: SimulatedStrand<'a>) -> Result<Self, RunError> {
         Ok(Self {
             service: PerfCounters::negotiate_best(strand)?,
         })
     }
 
-    /// Asks once, without trying again.
+    /// Asks once for each register.
     pub(super) fn ask(&self) {
         let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
             .into_iter()
             .chain(Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0)));
         for register in registers {
-            // The refusal is what the statistics are to show.
+            // The statistics show the answer.
             let _ = self.service.get(register);
         }
     }

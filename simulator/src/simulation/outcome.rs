@@ -1,4 +1,4 @@
-//! What came of a simulation: measured values beside what really happened.
+//! The outcome of a simulation: what the guest measured beside what happened.
 
 use std::collections::BTreeMap;
 
@@ -16,36 +16,36 @@ use crate::machine::board::{Board, Tally};
 use crate::memory::Truth;
 use crate::nearest::status_name;
 
-/// Everything, as `--json` writes it.
+/// The outcome of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The family of the machine.
+    /// The name of the machine's family.
     pub machine: &'static str,
-    /// How many nodes it has.
+    /// The number of its nodes.
     pub nodes: usize,
-    /// References replayed.
+    /// The number of references.
     pub references: u64,
-    /// How many cycles the references took.
+    /// The cycles that the references took.
     pub cycles: u64,
-    /// Hypercalls of all guests.
+    /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// Hypercalls guest by guest.
+    /// The hypercalls of each guest.
     pub guests: Vec<GuestResults>,
-    /// Every counter that was given an event.
+    /// The counters that have an event.
     pub counters: Vec<CounterResult>,
-    /// Whether every counter showed what really happened.
+    /// Whether every counter shows what happened.
     pub truth_matches: bool,
-    /// What the hypervisor noted of its calls, if [asked for](super::Setup::tracing).
+    /// The hypervisor's events, if the [setup](super::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Recording>,
 }
 
-/// How hypercalls ended.
+/// Hypercalls by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hypercalls {
-    /// All of them.
+    /// The number of all.
     pub total: u64,
-    /// By the name of the status.
+    /// The numbers by name of the status.
     pub by_status: BTreeMap<String, u64>,
 }
 
@@ -54,18 +54,18 @@ pub struct Hypercalls {
 pub struct GuestResults {
     /// Its name.
     pub name: String,
-    /// What it was granted.
+    /// Its grant.
     pub grant: String,
-    /// How its hypercalls ended.
+    /// Its hypercalls.
     pub hypercalls: Hypercalls,
-    /// How the service's own statistics count those for registers, by class of register.
+    /// Those for registers by class of register, as the service's own statistics count them.
     pub by_class: BTreeMap<&'static str, Hypercalls>,
 }
 
 /// One counter over the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterResult {
-    /// The PerfReg of the PIC; none for %pic.
+    /// The number of the register that holds the counter; `None` for %pic.
     pub perfreg: Option<u64>,
     /// 0 or 1.
     pub counter: usize,
@@ -73,16 +73,16 @@ pub struct CounterResult {
     pub strand: Option<usize>,
     /// The name of the register.
     pub name: &'static str,
-    /// What was counted.
+    /// The name of the event.
     pub event: &'static str,
-    /// What the guest read.
+    /// The count that the guest read.
     pub measured: u64,
-    /// What happened.
+    /// The count of what happened.
     pub truth: u64,
 }
 
 impl Hypercalls {
-    /// The same by name.
+    /// Returns a tally by name of the status.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let by_status = tally
@@ -95,7 +95,7 @@ impl Hypercalls {
         }
     }
 
-    /// Gets and sets of one class of registers.
+    /// Returns the gets and sets of one class of registers.
     fn of_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Ended| -> u64 {
             [Operation::Get, Operation::Set]
@@ -113,7 +113,7 @@ impl Hypercalls {
         }
     }
 
-    /// The sum of all guests.
+    /// Returns the sum of all guests.
     #[must_use]
     pub fn sum(tallies: &[Tally]) -> Self {
         let mut sum = Tally::new();
@@ -124,7 +124,7 @@ impl Hypercalls {
     }
 }
 
-/// What came of the calls of each guest.
+/// Returns the calls of each guest.
 pub(super) fn of_guests(guests: &[Guest], board: &Board<'_>) -> Vec<GuestResults> {
     let result = |((id, guest), tally): ((GuestId, &Guest), &Tally)| {
         let statistics = board.service().statistics(id);
@@ -143,7 +143,7 @@ pub(super) fn of_guests(guests: &[Guest], board: &Board<'_>) -> Vec<GuestResults
     ids.zip(guests).zip(&tallies).map(result).collect()
 }
 
-/// The counters of a PMU or strand beside the truth.
+/// Returns the counters of a PMU or strand beside the truth.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let result = |(counter, event): &(Counter, &'static str)| {
         let register = pair.place.register(*counter);
@@ -163,7 +163,7 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
     pair.events.iter().map(result).collect()
 }
 
-/// What the counter should show, by the name of its event.
+/// Returns the truth about a counter, by the name of its event.
 fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
     let port_node = |port: usize| Node::new(port);
     let count = match place {

@@ -1,4 +1,4 @@
-//! A simulation to the end of its programs.
+//! The run of a simulation.
 
 use std::ops::ControlFlow;
 
@@ -10,23 +10,23 @@ use super::outcome::{Hypercalls, Outcome, counters, of_guests};
 use super::setup::Simulation;
 use crate::machine::board::Board;
 
-/// What a simulation has come to.
+/// A stage that a simulation has reached.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// The guest has programmed its counters. It may not use these units.
+    /// The guest has programmed its counters, but for those of the units given here, which it may not use.
     Started(&'a [Pmu]),
-    /// So many bytes of the recordings have been read.
+    /// The bytes of the recordings that have been read.
     Read(u64),
     /// The guest has read its counters.
     Sample {
-        /// References replayed so far.
+        /// The references until now.
         references: u64,
         /// The counters.
         counters: &'a [Pair],
     },
 }
 
-/// Tells of the progress.
+/// Tells the observer of the progress.
 pub(super) fn tell<P>(
     observe: &mut dyn FnMut(P) -> ControlFlow<()>,
     progress: P,
@@ -38,8 +38,8 @@ pub(super) fn tell<P>(
 }
 
 impl Simulation {
-    /// Replays the programs to their end, while the guest that executes them samples its counters. `observe` is told of
-    /// the progress; the simulation stops if it returns [`ControlFlow::Break`].
+    /// Replays the programs to their end, while the guest that executes them samples its counters. It tells
+    /// `observe` of its progress, and stops if that returns [`ControlFlow::Break`].
     ///
     /// # Errors
     /// See [`RunError`].
@@ -124,7 +124,7 @@ impl Simulation {
         )
     }
 
-    /// A strand of every guest that does not measure.
+    /// Returns a strand of each guest that does not measure.
     fn bystanders<'a>(&self, board: &'a Board<'a>) -> Result<Vec<Bystander<'a>>, RunError> {
         self.callers()
             .filter(|(guest, _)| *guest != self.measuring)

@@ -22,7 +22,7 @@ impl<E: Copy> Choice<E> {
         })
     }
 
-    /// The event of a counter. A counter that was given none counts the event of the other, and is not reported.
+    /// Returns the event of a counter. A counter without an event counts that of the other, and is not reported.
     pub fn event(&self, counter: Counter) -> E {
         match counter {
             Counter::Pic0 => self.first,
@@ -30,7 +30,7 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// The counters that were given an event.
+    /// Returns the counters that have an event.
     pub fn counters(&self) -> &'static [Counter] {
         if self.second.is_some() {
             Counter::ALL
@@ -39,7 +39,7 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// Returns `false` if both counters are taken.
+    /// Adds an event. Returns `false` if both counters have one already.
     fn add(choice: &mut Option<Self>, event: E) -> bool {
         match choice {
             None => {
@@ -58,7 +58,7 @@ impl<E: Copy> Choice<E> {
     }
 }
 
-/// What is counted, by kind of unit. A kind without events is left alone.
+/// The events to count, by kind of unit. Units of a kind without events are not programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// DRAM channels.
@@ -73,7 +73,7 @@ pub struct Selection {
     pub pic: Option<Choice<SparcEvent>>,
 }
 
-/// The classes, as they are written before the colon.
+/// The names of the classes.
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
 /// Why a text is no list of events.
@@ -89,7 +89,7 @@ pub enum SelectionError {
     /// A class has more than two events.
     #[error("'{item}' is one event of {class} too many: a unit has two counters")]
     TooMany {
-        /// The third.
+        /// The third event.
         item: String,
         /// Its class.
         class: String,
@@ -146,8 +146,8 @@ impl Selection {
         })
     }
 
-    /// What is counted by default on a machine: reads and writes of DRAM, requests and packets of hubs where there are
-    /// hubs, instructions, and loads that miss the L2 cache.
+    /// Returns the default for a machine: reads and writes of DRAM, instructions, loads that miss the L2 cache and, if there
+    /// are hubs, requests, cache hits and packets.
     #[must_use]
     pub fn default_of(machine: Machine) -> Self {
         use SparcEvent::{Instructions, L2LoadMisses};
@@ -165,7 +165,7 @@ impl Selection {
         }
     }
 
-    /// The names of the chosen events that the memory system does not bring about. They read 0.
+    /// Returns the names of the events that the memory system does not model. Their counts are 0.
     pub fn not_modelled(&self) -> Vec<String> {
         let mut names = Vec::new();
         macro_rules! look {
@@ -173,7 +173,7 @@ impl Selection {
                 if let Some(choice) = &self.$field {
                     for counter in choice.counters() {
                         let event = choice.event(*counter);
-                        // Counting nothing is what the event called none is for.
+                        // The event called none counts nothing by definition.
                         if !is_modelled(event) && event.name() != "none" {
                             names.push(format!("{}:{}", stringify!($field), event.name()));
                         }
@@ -185,7 +185,7 @@ impl Selection {
         names
     }
 
-    /// The chosen classes that a machine without hubs does not have.
+    /// Returns the names of the selected classes that a machine without hubs lacks.
     pub fn of_hubs(&self) -> Vec<&'static str> {
         [
             ("lpu", self.lpu.is_some()),
@@ -197,12 +197,12 @@ impl Selection {
         .collect()
     }
 
-    /// Whether nothing is counted.
+    /// Returns `true` if nothing is counted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Without the classes that a machine without hubs does not have.
+    /// Returns the selection without the classes that a machine without hubs lacks.
     #[must_use]
     pub fn without_hubs(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The setup of a simulation.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
@@ -17,36 +17,36 @@ use crate::memory::{MemorySystem, NoMemory};
 use crate::recording::RecordingReader;
 use crate::scheduler::{MOST_PROGRAMS, Scheduler};
 
-/// What is simulated, and what is measured.
+/// The setup of a simulation: what the machine executes, and what a guest measures.
 #[derive(Debug)]
 pub struct Setup {
     /// The machine.
     pub machine: Machine,
     /// Its guests.
     pub guests: Vec<Guest>,
-    /// The programs that it executes.
+    /// The programs that the machine executes.
     pub programs: Vec<RecordingReader>,
-    /// The strands that execute the programs, all of one guest, which measures. `None` for the first strands of cores 0
-    /// and 1 of every node, as far as they are the first guest's, or else its first strand.
+    /// The strands that execute the programs. They belong to one guest, which measures. By default (`None`) they are the
+    /// first strands of cores 0 and 1 of every node, as far as these belong to the first guest, or else its first strand.
     pub strands: Option<Vec<StrandId>>,
-    /// What is counted.
+    /// The events to count.
     pub selection: Selection,
-    /// Which L2 misses the strands' counters count.
+    /// The L2 misses that the strands' counters count.
     pub perf_config: PerfConfig,
-    /// A sample is taken every so many references.
+    /// The references from one sample to the next.
     pub interval: u64,
-    /// How many cycles an access to a hub takes; the hub is busy meanwhile.
+    /// The cycles of an access to a hub, for which the hub is busy.
     pub hub_cycles: u64,
-    /// How the hypervisor notes its calls; `None` if it does not.
+    /// How the hypervisor's events are recorded; `None` if they are not.
     pub tracing: Option<Tracing>,
 }
 
-/// How the hypervisor notes its calls.
+/// How the hypervisor's events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracing {
-    /// How events begin in the rings.
+    /// The layout of the events' headers in the rings.
     pub layout: LayoutName,
-    /// Which events are kept.
+    /// The events that are kept.
     pub keep: Keep,
 }
 
@@ -54,7 +54,7 @@ pub struct Tracing {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The hypervisor would reject the guests.
+    /// The hypervisor rejects such guests.
     #[error(transparent)]
     Guests(#[from] ConfigError),
     /// There is no guest.
@@ -68,10 +68,10 @@ pub enum SetupError {
         /// The machine's last strand.
         last: usize,
     },
-    /// A strand of the program is no guest's.
+    /// A strand of the program belongs to no guest.
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// The strands of the program are not all of one guest.
+    /// The strands of the program belong to two guests.
     #[error("the program's strands belong to two guests, {0} and {1}; expected strands of one")]
     TwoGuests(String, String),
     /// There is no strand to execute the program.
@@ -80,7 +80,7 @@ pub enum SetupError {
     /// There is no program.
     #[error("there is no program, expected one at least")]
     NoProgram,
-    /// There are too many programs: their addresses would meet in memory.
+    /// There are more programs than fit into memory side by side.
     #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
     TooManyPrograms(usize),
     /// The interval is 0.
@@ -92,8 +92,8 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// The program on this machine, with two guests: one has every right and all cores but the last, the other no right
-    /// and the last core.
+    /// Returns a setup of this program on this machine, with two guests. The first has every right, and all cores but the
+    /// last; the second has no right, and the last core.
     #[must_use]
     pub fn new(machine: Machine, program: RecordingReader) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Setup {
         }
     }
 
-    /// Checks that this can be simulated.
+    /// Checks the setup.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -141,7 +141,7 @@ impl Setup {
     }
 }
 
-/// The first strands of cores 0 and 1 of every node, as far as they are the first guest's; else its first strand.
+/// Returns the first strands of cores 0 and 1 of every node, as far as the first guest has them, or else its first strand.
 fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
     let of_node =
         |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
@@ -157,7 +157,7 @@ fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
     }
 }
 
-/// The guest that has all of these strands.
+/// Returns the guest that has all of these strands.
 fn holder(guests: &[Guest], strands: &[StrandId]) -> Result<GuestId, SetupError> {
     let mut holder = None;
     for strand in strands {
@@ -172,7 +172,7 @@ fn holder(guests: &[Guest], strands: &[StrandId]) -> Result<GuestId, SetupError>
     holder.and_then(GuestId::new).ok_or(SetupError::NoStrand)
 }
 
-/// A simulation that can begin.
+/// A setup that has been checked.
 #[derive(Debug)]
 pub struct Simulation {
     pub(super) setup: Setup,
@@ -182,25 +182,25 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// The setup, as it was checked.
+    /// Returns the setup.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The strands that execute the programs.
+    /// Returns the strands that execute the programs.
     #[must_use]
     pub fn strands(&self) -> &[StrandId] {
         &self.strands
     }
 
-    /// The guest that has these strands, and measures.
+    /// Returns the guest that has these strands, and measures.
     #[must_use]
     pub fn measuring(&self) -> &Guest {
         &self.setup.guests[self.measuring.index()]
     }
 
-    /// The guests by number, each with the strand that makes its calls.
+    /// Returns the guests by number, each with the strand that makes its calls.
     pub(super) fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
         (0..)
             .map_while(GuestId::new)
@@ -213,7 +213,7 @@ impl Simulation {
         Scheduler::new(std::mem::take(&mut self.setup.programs), &self.strands)
     }
 
-    /// Boots the machine, and does `work` on it. Returns what came of that, and the trace.
+    /// Boots the machine and does `work` on it. Returns the result and the hypervisor's events.
     pub(super) fn boot<R>(
         &self,
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,

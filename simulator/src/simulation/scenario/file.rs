@@ -13,7 +13,7 @@ use crate::guests::{self, FileError, Guest, Text};
 use crate::nearest::unknown;
 use crate::simulation::setup::Simulation;
 
-/// What happens at a time.
+/// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The operator gives a guest one more right.
@@ -22,33 +22,33 @@ pub enum Action {
     Revoke(GuestId, Right),
     /// The operator takes a right from one guest and gives it to another.
     Transfer(Right, GuestId, GuestId),
-    /// A guest starts again.
+    /// A guest is reset.
     Reset(GuestId),
     /// A device faults from now on.
     Fault(Unit),
     /// A device works again, and the operator returns it to service.
     Mend(Unit),
-    /// A strand dies, and answers no cross-call.
+    /// A strand dies: it takes no more cross-calls.
     Kill(StrandId),
 }
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// After how many references.
+    /// The number of references before it.
     pub at: u64,
-    /// Where it is in the file.
+    /// Its line in the file, from 1.
     pub line: usize,
-    /// What happens.
+    /// What it does.
     pub action: Action,
 }
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The file.
+    /// The name of its file.
     pub name: String,
-    /// Its steps, in the order of time.
+    /// Its steps in the order of time.
     pub steps: Vec<Step>,
 }
 
@@ -75,7 +75,7 @@ struct Entry {
     strand: Option<Spanned<u64>>,
 }
 
-/// What can be done, and the keys that each takes.
+/// The actions, and the keys of each.
 const ACTIONS: [(&str, &[&str]); 7] = [
     ("grant", &["guest", "right"]),
     ("revoke", &["guest", "right"]),
@@ -86,10 +86,10 @@ const ACTIONS: [(&str, &[&str]); 7] = [
     ("kill", &["strand"]),
 ];
 
-/// A file that has been read, and whose steps are not checked yet.
+/// A scenario whose steps have not been checked.
 pub struct Unchecked {
     text: Text,
-    /// The guests that the file has; maybe none.
+    /// The guests that the file describes, if any.
     pub guests: Vec<Guest>,
     steps: Vec<Spanned<Entry>>,
 }
@@ -98,7 +98,7 @@ impl Scenario {
     /// Reads a scenario.
     ///
     /// ```toml
-    /// [[guest]]              # as in a file for --guests; none if the guests come from elsewhere
+    /// [[guest]]              # as in a file of guests; may be left out
     /// name = "solaris"
     /// strands = "0-127"
     /// grant = "global"
@@ -128,11 +128,11 @@ impl Scenario {
 }
 
 impl Unchecked {
-    /// Checks the steps, for the guests and the machine of a simulation. Strands that execute the program or make a
-    /// guest's calls do not die.
+    /// Checks the steps against the guests and the machine of a simulation. A strand that executes the program or makes a
+    /// guest's calls may not die.
     ///
     /// # Errors
-    /// The first step that cannot be.
+    /// A step is impossible.
     pub fn check(self, simulation: &Simulation) -> Result<Scenario, FileError> {
         let Self { text, steps, .. } = self;
         let callers = simulation.callers().map(|(_, strand)| strand);
@@ -162,7 +162,7 @@ impl Unchecked {
     }
 }
 
-/// Checks one step. An error comes with the byte of the file that is at fault.
+/// Checks one step. An error has the position of the fault in the file, in bytes.
 struct Checker<'a> {
     table: usize,
     machine: Machine,

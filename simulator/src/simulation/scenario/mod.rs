@@ -1,9 +1,9 @@
-//! A machine that is changed while the program runs.
+//! Scenarios: changes of rights and hardware while the program runs.
 //!
-//! Between two steps is a *phase*. In each phase every guest measures what it may, beginning with counters that it has just
-//! programmed, and at the end of the phase that is compared with what happened in it. A step changes rights or hardware
-//! while the program stands still; what is pending after it is played to its end: guests ask while it is, strands take
-//! their cross-calls, the dead are excused.
+//! The time between two steps is a *phase*. In each phase every guest programs the counters that it may use, and measures;
+//! at the end of the phase the counts are compared with what happened in it. A step changes rights or hardware while the
+//! program stands still. If a change is pending after it, guests make calls, strands take their cross-calls, and dead
+//! strands are excused, until the change is complete.
 
 mod file;
 mod outcome;

@@ -1,4 +1,4 @@
-//! What came of a scenario.
+//! The outcome of a scenario.
 
 use perfctr_service::Unit;
 use serde::Serialize;
@@ -7,18 +7,18 @@ use crate::events::Recording;
 use crate::machine::board::Board;
 use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls};
 
-/// Everything, as `--json` writes it.
+/// The outcome of a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioOutcome {
     /// The file.
     pub scenario: String,
-    /// The family of the machine.
+    /// The name of the machine's family.
     pub machine: &'static str,
-    /// How many nodes it has.
+    /// The number of its nodes.
     pub nodes: usize,
-    /// References replayed.
+    /// The number of references.
     pub references: u64,
-    /// How many cycles the references took.
+    /// The cycles that the references took.
     pub cycles: u64,
     /// The steps, in the order of time.
     pub steps: Vec<StepResults>,
@@ -26,13 +26,13 @@ pub struct ScenarioOutcome {
     pub phases: Vec<PhaseResults>,
     /// The units of the machine, at the end.
     pub units: Vec<UnitResults>,
-    /// Hypercalls of all guests.
+    /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// Hypercalls guest by guest, and what each is granted at the end.
+    /// The hypercalls of each guest, and its grant at the end.
     pub guests: Vec<GuestResults>,
-    /// Whether every counter showed what really happened.
+    /// Whether every counter shows what happened.
     pub truth_matches: bool,
-    /// What the hypervisor noted of its calls, if [asked for](crate::simulation::Setup::tracing).
+    /// The hypervisor's events, if the [setup](crate::simulation::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Recording>,
 }
@@ -40,56 +40,56 @@ pub struct ScenarioOutcome {
 /// A step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepResults {
-    /// After how many references.
+    /// The number of references before it.
     pub at: u64,
-    /// The line of the file.
+    /// Its line in the file, from 1.
     pub line: usize,
-    /// What was to happen.
+    /// What it does.
     pub action: String,
-    /// Why it did not.
+    /// Why the operator's change was rejected, if it was.
     pub rejected: Option<String>,
-    /// How many strands had a cross-call to take; none if there was nothing to wait for.
+    /// The number of strands that had a cross-call to take; `None` if no change was pending.
     pub awaited: Option<usize>,
-    /// What guests were answered meanwhile.
+    /// The calls of guests while the change was pending.
     pub meanwhile: Vec<Asked>,
-    /// Strands that did not answer.
+    /// The dead strands that were excused.
     pub excused: Vec<usize>,
-    /// Cross-calls until all was done.
+    /// The cross-calls until the change was complete.
     pub cross_calls: u64,
-    /// What guests found that had got rights, or had them back.
+    /// The registers of guests that were granted rights or reset.
     pub found: Vec<Found>,
 }
 
 /// A call while a change was pending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Asked {
-    /// Who called.
+    /// The name of the guest.
     pub guest: String,
-    /// For which register.
+    /// The name of the register.
     pub register: &'static str,
-    /// What came of it.
+    /// The name of the status.
     pub status: String,
 }
 
-/// What a guest found.
+/// The registers that a guest can read after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// The guest.
     pub guest: String,
-    /// How many registers it could read.
+    /// The number of registers.
     pub registers: usize,
-    /// Those that were not 0, by name.
+    /// The names of those that are not 0.
     pub not_zero: Vec<&'static str>,
 }
 
 /// The time between two steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct PhaseResults {
-    /// References before it.
+    /// The number of references before it.
     pub from: u64,
-    /// References at its end.
+    /// The number of references at its end.
     pub to: u64,
-    /// Units that were out of service.
+    /// The units out of service.
     pub out_of_service: Vec<String>,
     /// What each guest measured.
     pub guests: Vec<Measured>,
@@ -100,11 +100,11 @@ pub struct PhaseResults {
 pub struct Measured {
     /// The guest.
     pub guest: String,
-    /// What it was granted.
+    /// Its grant.
     pub grant: String,
-    /// Units that are there and that it may not use.
+    /// The number of units that the machine has and the guest may not use.
     pub refused: usize,
-    /// What it counted.
+    /// Its counters.
     pub counters: Vec<CounterResult>,
 }
 
@@ -115,15 +115,15 @@ pub struct UnitResults {
     pub unit: String,
     /// Whether guests can use it.
     pub in_service: bool,
-    /// Whether nothing is left in it of a guest that has lost it.
+    /// Whether it has been scrubbed since a guest lost it.
     pub clean: bool,
-    /// Accesses that faulted.
+    /// The number of accesses that faulted.
     pub faults: u32,
-    /// How often it stayed busy for too long.
+    /// How often it went out of service because it stayed busy.
     pub stuck: u32,
 }
 
-/// All units of the machine.
+/// Returns all units of the machine.
 pub(super) fn units(board: &Board<'_>) -> Vec<UnitResults> {
     let service = board.service();
     Unit::all()

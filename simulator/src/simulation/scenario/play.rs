@@ -1,4 +1,4 @@
-//! Plays a scenario.
+//! The run of a scenario.
 
 use std::ops::ControlFlow;
 
@@ -23,12 +23,12 @@ use crate::simulation::setup::Simulation;
 /// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
-/// What a scenario has come to.
+/// A stage that a scenario has reached.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// So many bytes of the recordings have been read.
+    /// The bytes of the recordings that have been read.
     Read(u64),
-    /// A step was made.
+    /// A step, and its results.
     Step(&'a StepResults),
     /// The phase with this number, from 1, has ended.
     Phase(usize, &'a PhaseResults),
@@ -37,7 +37,7 @@ pub enum Progress<'a> {
 }
 
 impl Simulation {
-    /// Plays a scenario to the end of the programs. `observe` is told of the progress; the simulation stops if it returns
+    /// Plays a scenario to the end of the programs. It tells `observe` of its progress, and stops if that returns
     /// [`ControlFlow::Break`].
     ///
     /// # Errors
@@ -124,13 +124,13 @@ impl Simulation {
     }
 }
 
-/// A machine with a hypervisor, its guests, and the program.
+/// A simulation on its machine.
 struct Stage<'a, 's> {
     board: &'a Board<'a>,
     simulation: &'s Simulation,
 }
 
-/// Every guest measures what it may.
+/// A phase, in which every guest measures what it may.
 struct Phase<'a> {
     from: u64,
     before: Truth,
@@ -200,7 +200,7 @@ impl<'a> Stage<'a, '_> {
         })
     }
 
-    /// Makes a step, and plays what follows from it to its end.
+    /// Makes a step, and waits until no change is pending.
     fn step(&self, step: &Step, dead: &mut Vec<StrandId>) -> Result<StepResults, RunError> {
         let service = self.board.service();
         let held: Vec<Grant> = (self.simulation.callers())
@@ -243,7 +243,7 @@ impl<'a> Stage<'a, '_> {
         }
     }
 
-    /// Does it, or says why not.
+    /// Does an action. The error says why the operator's change is rejected.
     fn act(&self, action: Action, dead: &mut Vec<StrandId>) -> Result<(), String> {
         let service = self.board.service();
         let on = self.operator(None, dead);
@@ -276,7 +276,7 @@ impl<'a> Stage<'a, '_> {
         pending.map(drop).map_err(|error| error.to_string())
     }
 
-    /// A hub that has to be cleared is busy after each access.
+    /// Tries again while the unit is busy: clearing a hub takes several accesses.
     fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), String> {
         let mut tries = 0..TRIES.number();
         loop {
@@ -290,7 +290,7 @@ impl<'a> Stage<'a, '_> {
         }
     }
 
-    /// A strand for the operator's work, on the unit's node if it is L2 control.
+    /// Returns a strand for the operator's work: for L2 control one of its node.
     fn operator(&self, unit: Option<Unit>, dead: &[StrandId]) -> StrandId {
         let node = match unit {
             Some(Unit::L2(node)) => node.index(),
@@ -303,7 +303,7 @@ impl<'a> Stage<'a, '_> {
             .unwrap_or(self.simulation.strands()[0])
     }
 
-    /// Guests ask while a change is pending; strands take their cross-calls; who does not is excused.
+    /// Completes a pending change: guests make calls meanwhile, strands take their cross-calls, dead strands are excused.
     fn settle(&self, dead: &[StrandId], result: &mut StepResults) -> Result<(), RunError> {
         let service = self.board.service();
         let Some(awaited) = service.pending() else {
@@ -346,7 +346,7 @@ impl<'a> Stage<'a, '_> {
         Ok(())
     }
 
-    /// Reads every register that a guest may read.
+    /// Reads all registers as a guest.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found {
