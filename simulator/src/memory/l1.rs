@@ -17,7 +17,7 @@ impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
         }
     }
 
-    /// Whether the cache has the line, which then is the most recently used of its set.
+    /// Returns `true` if the cache has the line, and makes it the most recently used of its set.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
         let (set, tag) = self.set(line);
@@ -34,7 +34,7 @@ impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
         false
     }
 
-    /// Whether the cache has the line. Changes nothing.
+    /// Returns `true` if the cache has the line. Changes nothing.
     #[cfg(test)]
     pub(super) fn has(&self, line: u64) -> bool {
         self.sets[line as usize % SETS].contains(&((line / SETS as u64) as u32))
@@ -47,7 +47,7 @@ impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
         set[0] = tag;
     }
 
-    /// Drops a line, if it has it.
+    /// Removes a line if the cache has it.
     pub(super) fn remove(&mut self, line: u64) {
         let (set, tag) = self.set(line);
         if let Some(way) = set.iter().position(|entry| *entry == tag) {

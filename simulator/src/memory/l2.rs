@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Whether memory is stale and this cache has the line in its care.
+    /// Returns `true` if memory is stale and this cache has to write the line back.
     pub(super) fn is_dirty(self) -> bool {
         matches!(self, Self::Owned | Self::Modified)
     }
@@ -45,7 +45,7 @@ impl Slot {
     }
 }
 
-/// A line that leaves the cache, and what it was there.
+/// A line that leaves the cache, and its state there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
     pub(super) line: Line,

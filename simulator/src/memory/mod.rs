@@ -19,12 +19,14 @@
 //! # How instructions are counted
 //! Each is in one class, so that `Instr_cnt` is their sum: those that load in `Instr_ld`, those that store in
 //! `Instr_st`, those that do both in `Atomics` (the only SPARC instructions that do), all others in
-//! `Instr_other`. The memory treats the last but one as a load and then a store. A strand counts as in user
+//! `Instr_other`. The memory treats an instruction that does both as a load and then a store. A strand counts as in user
 //! mode. A fetch or datum that crosses a line touches each of its lines, and each can miss.
 //!
 //! # What is simplified
-//! - Time is serial: one reference after the other, whatever the strand; nothing overlaps but what a DRAM channel
-//!   does for lines written back. So no request meets another in flight.
+//! - Time is serial: one reference after the other, whatever the strand; nothing overlaps but the work of a DRAM channel
+//!   on lines written back. So no request meets another in flight.
+//! - The hubs' own cycle counters count the cycles of references, and not those of hypercalls, although the machine's clock
+//!   advances by both: what a guest measures does not include its measuring.
 //! - A store invalidates the copies of its 16 bytes in the other data caches, and those of its 32 bytes in all
 //!   instruction caches of the node. It does not change the order of replacement in its own data cache.
 //! - When the L2 cache loses a line, the L1 copies go too.

@@ -4,11 +4,11 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
 /// Events that may or may not be modelled.
 pub trait Modelled: Copy {
-    /// Whether the memory system brings this event about. What it does not model is never counted.
+    /// Returns `true` if the memory system models this event. Other events are never counted.
     fn is_modelled(self) -> bool;
 }
 
-/// Whether the memory system brings this event about.
+/// Returns `true` if the memory system models this event.
 pub fn is_modelled(event: impl Modelled) -> bool {
     event.is_modelled()
 }

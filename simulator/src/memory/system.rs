@@ -32,7 +32,7 @@ pub struct MemorySystem {
 }
 
 impl MemorySystem {
-    /// The memory system of a machine.
+    /// Returns the memory system of a machine.
     ///
     /// # Errors
     /// None of the machine's memory channels is enabled.
@@ -52,10 +52,10 @@ impl MemorySystem {
         })
     }
 
-    /// Replays references on a strand, in their order. Every address is moved up by `offset`. What happens is
-    /// counted in `devices`, whose time advances by the cycles that the references take.
+    /// Replays references on a strand, in their order, with `offset` added to every address. The events are counted in
+    /// `devices`, whose time advances by the cycles that the references take.
     ///
-    /// The strand's counters are locked until it returns; PERF_CONFIG is looked at when it begins.
+    /// The strand's counters are locked until it returns; PERF_CONFIG is read when it begins.
     ///
     /// # Panics
     /// The strand is none of this machine's, or the devices are those of another machine.
@@ -90,7 +90,7 @@ impl MemorySystem {
         }
     }
 
-    /// What happened so far.
+    /// Returns what happened until now.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }

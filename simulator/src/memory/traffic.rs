@@ -2,7 +2,7 @@
 
 use guest_abi::{Hub, Node};
 
-/// Where a line comes from.
+/// The source of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// The memory of a node.
@@ -11,7 +11,7 @@ pub(super) enum Source {
     Cache(Node),
 }
 
-/// What another node finds when it is asked for a line.
+/// The state of a line in a node that is asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Modified,
@@ -24,7 +24,7 @@ pub(super) enum Answer {
 /// The answers of the other nodes of the machine; none of the requester and of absent nodes.
 pub(super) type Answers = [Option<Answer>; Node::ALL.len()];
 
-/// What is asked of the other nodes.
+/// A request to the other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// RTS: the line, to read it.

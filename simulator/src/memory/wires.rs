@@ -32,7 +32,7 @@ impl<'a> Wires<'a> {
         self.unit.count(event, 1);
     }
 
-    /// An L2 miss in this bank, which counts if PERF_CONFIG is for such misses.
+    /// An L2 miss in this bank, which is counted if PERF_CONFIG selects such misses.
     pub(super) fn l2_miss(&mut self, event: SparcEvent, bank: usize, service: Service) {
         let counts = match self.perf_config[bank] {
             PerfConfig::All => true,

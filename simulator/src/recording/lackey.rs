@@ -98,10 +98,10 @@ impl Lackey {
             .map_or(Ok(false), |reader| reader.next_block(block))
     }
 
-    /// Waits for the program to end by itself, after its last reference has been read; can be called once.
+    /// Waits for the program to end by itself, after its last reference has been read. Can be called once.
     ///
     /// # Errors
-    /// The status of the program cannot be had.
+    /// The status of the program is unknown.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         match self.waiter.take().map(JoinHandle::join) {
             Some(Ok(status)) => status,

@@ -1,6 +1,6 @@
 //! One line of a recording: the careful parser, and the fast one for the lines that lackey writes most.
 
-/// What a line says; `code` is 0 for a fetch, 1 for a load, 2 for a store, 3 for both.
+/// The content of a line. `code` is 0 for a fetch, 1 for a load, 2 for a store, 3 for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) code: u8,
@@ -15,11 +15,11 @@ const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// No line that is right is longer: lead, 16 digits, comma, 4 digits, carriage return make 25 bytes. Somewhat more of
+/// No correct line is longer: lead, 16 digits, comma, 4 digits, carriage return make 25 bytes. Somewhat more of
 /// a wrong one is looked at, to show it.
 pub(super) const LONGEST: usize = 40;
 
-/// Parses a line without its newline; none if it is empty. The error is what was expected.
+/// Parses a line without its newline. Returns `None` if it is empty. The error says what was expected.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Access>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes. A recording may be plain text or compressed
-//! with gzip or zstd; which, is seen from its content. Recordings of any length are read in constant memory.
+//! with gzip or zstd, whatever its name. Recordings of any length are read in constant memory.
 
 mod bundled;
 mod error;

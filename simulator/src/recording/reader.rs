@@ -14,7 +14,7 @@ use super::{Kind, Reference};
 pub const BLOCK: usize = 1 << 16;
 
 /// A block is longer than [`BLOCK`] by at most this, so that an instruction and its data are never parted. (An
-/// instruction with still more data has its class from what is in the block. None of x86 comes near.)
+/// instruction with still more data has its class from what is in the block. No instruction of x86 comes near.)
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -22,12 +22,12 @@ const BUFFER: usize = 1 << 18;
 /// No fetch in this block yet.
 const NONE: usize = usize::MAX;
 
-/// How far a recording has been read, in bytes of the file or stream as it is, before decompression.
+/// Progress in a recording, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read so far.
     pub read: u64,
-    /// Bytes in all; none for a pipe.
+    /// All bytes; `None` for a pipe.
     pub total: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl RecordingReader {
     /// Opens a recording, plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in a way that is not known here.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).map(Self::new)
     }
@@ -95,7 +95,7 @@ impl RecordingReader {
         &self.source.name
     }
 
-    /// How far the recording has been read.
+    /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -250,7 +250,7 @@ struct Fetch {
 }
 
 impl Fetch {
-    /// Whether further data will change no class.
+    /// Returns `true` if further data changes no class.
     fn is_settled(&self) -> bool {
         self.at == NONE || self.data == 3
     }

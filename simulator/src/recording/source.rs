@@ -1,4 +1,4 @@
-//! Where a recording comes from: a file or a stream, plain or compressed, which is seen from its first bytes.
+//! The source of a recording: a file or a stream, plain or compressed. The first bytes say which.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -87,7 +87,7 @@ impl Source {
         })
     }
 
-    /// What went wrong when the text was read, in few words.
+    /// Returns in a few words why the text cannot be read.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match self.format {
             Format::Gzip if error.raw_os_error().is_none() => {
@@ -126,7 +126,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// Counts what passes.
+/// Counts the bytes that pass.
 struct Counted<R> {
     stream: R,
     read: Arc<AtomicU64>,

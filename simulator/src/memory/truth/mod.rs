@@ -1,7 +1,7 @@
-//! What really happened, counted apart from the register models.
+//! What happened, counted apart from the register models.
 //!
-//! The memory system writes down what took place (instructions, where requests were served, lines that moved,
-//! transactions by requester and source); what an event amounts to is worked out when it is asked for.
+//! The memory system records what took place: instructions, the service of requests, lines that moved, transactions by
+//! requester and source. The counts of events are computed from these records when they are read.
 
 mod hub;
 mod strand;
@@ -48,7 +48,7 @@ impl Truth {
         self.hubs[transaction.hub.index()].record(transaction);
     }
 
-    /// What happened since an earlier point in time of the same machine.
+    /// Returns what happened since an earlier point in time of the same machine.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = self.clone();
@@ -70,20 +70,20 @@ impl Truth {
         delta
     }
 
-    /// How many cycles the references took. The hubs' own cycle counters count these.
+    /// Returns the cycles that the references took. The hubs' own cycle counters count these.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }
 
-    /// How often a strand did what a select of a SPARC counter means, with this PERF_CONFIG in all banks of
-    /// its node. 0 for a strand that the machine does not have.
+    /// Returns the count of the events that a SPARC counter selects, on a strand, with this PERF_CONFIG in all banks of
+    /// its node. It is 0 for a strand that the machine does not have.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         self.strands
             .get(strand.index())
             .map_or(0, |record| record.total(select, perf_config))
     }
 
-    /// What an event of a DRAM channel amounts to.
+    /// Returns the count of an event of a DRAM channel.
     pub fn dram(&self, node: Node, mcu: Mcu, event: DramEvent) -> u64 {
         let channel = &self.channels[node.index()][mcu.index()];
         match event {
@@ -97,7 +97,7 @@ impl Truth {
         }
     }
 
-    /// What an event of a hub's link port unit amounts to. The port is that of the node of its number.
+    /// Returns the count of an event of a hub's link port unit. The port has the number of its node.
     pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
         match event {
             LpuEvent::Clock => self.cycles,
@@ -107,7 +107,7 @@ impl Truth {
         }
     }
 
-    /// What an event of a hub's general purpose design block amounts to.
+    /// Returns the count of an event of a hub's general purpose design block.
     pub fn gpd(&self, _hub: Hub, event: GpdEvent) -> u64 {
         match event {
             GpdEvent::None => 0,
@@ -115,7 +115,7 @@ impl Truth {
         }
     }
 
-    /// What an event of a hub's address serialization unit amounts to.
+    /// Returns the count of an event of a hub's address serialization unit.
     pub fn asu(&self, hub: Hub, event: AsuEvent) -> u64 {
         match event {
             AsuEvent::Clock => self.cycles,

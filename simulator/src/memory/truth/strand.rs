@@ -17,7 +17,7 @@ pub(in crate::memory) enum Service {
     CacheToCache,
 }
 
-/// What a core asks of the L2 cache, once for every line of its own L1 caches.
+/// A core's request to the L2 cache, one for each line of its L1 caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Request {
     /// A line of instructions that is not in the L1 cache.
