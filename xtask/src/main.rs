@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    bench, call, clocks, coverage, fuzz, header, md, mutants, profile, qemu, record, regs, sim,
-    test, trace,
+    bench, call, clocks, coverage, events, fuzz, header, md, mutants, profile, qemu, record, regs,
+    sim, test,
 };
 use xtask::exit;
 
@@ -30,7 +30,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Sim(sim::Args),
-    Trace(trace::Args),
+    Events(events::Args),
     Regs(regs::Args),
     Call(call::Args),
     Record(record::Args),
@@ -49,7 +49,7 @@ enum Command {
 fn main() -> ExitCode {
     exit::main(|cli: Cli| match cli.command {
         Command::Sim(args) => sim::run(args),
-        Command::Trace(args) => trace::run(args),
+        Command::Events(args) => events::run(args),
         Command::Regs(args) => regs::run(args),
         Command::Call(args) => call::run(args),
         Command::Record(args) => record::run(args),

@@ -12,7 +12,7 @@ use guest_abi::{HubRole, Kind, McuRole, PerfReg};
 use hv_core::trace::{Field, Shown, take};
 
 use super::calls::{Call, Function};
-use super::{Entry, Event, Recorded, Recording, Stream};
+use super::{Entry, Event, Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
 /// The number of the process for what belongs to no guest, and for the counters.
@@ -32,13 +32,13 @@ fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Writes a recording.
+/// Writes a trace.
 ///
 /// # Errors
 /// `output` cannot be written to.
-pub fn write(recording: &Recording, output: impl Write) -> io::Result<()> {
+pub fn write(trace: &Trace, output: impl Write) -> io::Result<()> {
     let mut chrome = Chrome {
-        recording,
+        trace,
         output,
         first: true,
     };
@@ -47,14 +47,14 @@ pub fn write(recording: &Recording, output: impl Write) -> io::Result<()> {
         "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
     )?;
     chrome.names()?;
-    for stream in &recording.streams {
+    for stream in &trace.streams {
         chrome.stream(stream)?;
     }
     writeln!(chrome.output, "\n]}}")
 }
 
 struct Chrome<'a, W> {
-    recording: &'a Recording,
+    trace: &'a Trace,
     output: W,
     first: bool,
 }
@@ -68,8 +68,8 @@ impl<W: Write> Chrome<'_, W> {
     }
 
     fn names(&mut self) -> io::Result<()> {
-        let recording = self.recording;
-        let guests = recording.guests.iter().map(String::as_str);
+        let trace = self.trace;
+        let guests = trace.guests.iter().map(String::as_str);
         let processes = (0..)
             .zip(guests)
             .chain([(MACHINE, "machine"), (COUNTERS, "counters")]);
@@ -79,7 +79,7 @@ impl<W: Write> Chrome<'_, W> {
                 r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":{name}}}}}"#
             ))?;
         }
-        for stream in &recording.streams {
+        for stream in &trace.streams {
             let (tid, name) = (
                 stream.strand.number(),
                 string(&format!("strand {}", stream.strand)),
@@ -169,8 +169,8 @@ impl<W: Write> Chrome<'_, W> {
 
     /// Time since the trace began.
     fn nanoseconds(&self, time: u64) -> u64 {
-        let ticks = u128::from(time.saturating_sub(self.recording.began));
-        u64::try_from(ticks * 1_000_000_000 / u128::from(self.recording.hz)).unwrap_or(u64::MAX)
+        let ticks = u128::from(time.saturating_sub(self.trace.began));
+        u64::try_from(ticks * 1_000_000_000 / u128::from(self.trace.hz)).unwrap_or(u64::MAX)
     }
 }
 
@@ -192,18 +192,18 @@ fn counts(id: u64, value: u64) -> Option<String> {
 }
 
 /// The process of an event: its guest's, if it has one.
-fn process(event: &Recorded) -> u32 {
+fn process(event: &TracedEvent) -> u32 {
     fields(event)
         .find(|(field, _)| field.name == "guest")
         .map_or(MACHINE, |(_, guest)| guest as u32)
 }
 
-fn class_name(event: &Recorded) -> &'static str {
+fn class_name(event: &TracedEvent) -> &'static str {
     Event::class(event.id).map_or("", |class| class.name)
 }
 
 /// The fields of an event, with their values.
-fn fields(event: &Recorded) -> impl Iterator<Item = (&'static Field, u64)> {
+fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     let fields = Event::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;
     fields.iter().map(move |field| {
@@ -213,7 +213,7 @@ fn fields(event: &Recorded) -> impl Iterator<Item = (&'static Field, u64)> {
     })
 }
 
-fn arguments(event: &Recorded) -> String {
+fn arguments(event: &TracedEvent) -> String {
     let arguments = fields(event).map(|(field, value)| {
         let named = match field.shown {
             Shown::Names(names) => names.iter().find(|(number, _)| *number == value),

@@ -8,7 +8,7 @@ use hv_core::trace::{
     Ring, Trace, Tracer,
 };
 
-use super::{Entry, Event, Recorded, Stream};
+use super::{Entry, Event, Stream, TracedEvent};
 
 /// Packets in a ring, and words in a packet.
 const PACKETS: usize = 4;
@@ -87,7 +87,7 @@ impl<C, L: Layout> CollectorOf<'_, C, L> {
         let (reader, entries) = &mut self.streams.borrow_mut()[strand.index()];
         while let Some(next) = reader.next(Event::words) {
             match (next, entries.last_mut()) {
-                (Next::Event(event), _) => entries.push(Entry::Event(Recorded {
+                (Next::Event(event), _) => entries.push(Entry::Event(TracedEvent {
                     time: event.time,
                     id: event.id,
                     payload: event.payload.into(),

@@ -48,7 +48,7 @@ impl Event {
 
 /// An event as it was recorded. Its kind is known, and its payload has the length of that kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct TracedEvent {
     /// When, in ticks.
     pub time: u64,
     /// The number of its kind.
@@ -57,7 +57,7 @@ pub struct Recorded {
     pub payload: Box<[u32]>,
 }
 
-impl Recorded {
+impl TracedEvent {
     /// What it says.
     #[must_use]
     pub fn event(&self) -> Option<Event> {
@@ -69,7 +69,7 @@ impl Recorded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// An event.
-    Event(Recorded),
+    Event(TracedEvent),
     /// So many events are missing here.
     Lost(u64),
 }
@@ -85,7 +85,7 @@ pub struct Stream {
 
 impl Stream {
     /// The events.
-    pub fn events(&self) -> impl Iterator<Item = &Recorded> {
+    pub fn events(&self) -> impl Iterator<Item = &TracedEvent> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Event(event) => Some(event),
             Entry::Lost(_) => None,
@@ -113,7 +113,7 @@ impl Stream {
 
 /// What was recorded in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recording {
+pub struct Trace {
     /// Ticks of the clock in a second.
     pub hz: u64,
     /// Times are told to so many ticks.
@@ -128,7 +128,7 @@ pub struct Recording {
     pub streams: Vec<Stream>,
 }
 
-impl Recording {
+impl Trace {
     /// How many events there are.
     #[must_use]
     pub fn events(&self) -> usize {

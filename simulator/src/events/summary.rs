@@ -1,4 +1,4 @@
-//! What a recording shows at a glance.
+//! What a trace shows at a glance.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use perfctr_service::trace::ServiceEvent;
 use serde::Serialize;
 
 use super::calls::{Call, Function};
-use super::{Event, Recording, Stream};
+use super::{Event, Stream, Trace};
 use crate::nearest::status_name;
 
 /// Parts that the time is divided into for the conflicts about hubs.
@@ -111,18 +111,18 @@ impl StreamSummary {
 }
 
 impl Summary {
-    /// The summary of a recording.
+    /// The summary of a trace.
     #[must_use]
-    pub fn new(recording: &Recording) -> Self {
-        let all = || recording.streams.iter().flat_map(Stream::events);
+    pub fn new(trace: &Trace) -> Self {
+        let all = || trace.streams.iter().flat_map(Stream::events);
         let times = || all().map(|event| event.time);
         let span = times().min().zip(times().max());
         let mut calls = BTreeMap::<_, BTreeMap<String, u64>>::new();
         let mut durations = BTreeMap::<_, Vec<u32>>::new();
         let mut conflicts = Vec::new();
         let mut others = BTreeMap::new();
-        for recorded in all() {
-            let Some(event) = recorded.event() else {
+        for traced in all() {
+            let Some(event) = traced.event() else {
                 continue;
             };
             if let Some(call) = Call::of(&event) {
@@ -134,8 +134,8 @@ impl Summary {
                     .or_default()
                     .push(call.duration);
             } else if let Event::Service(ServiceEvent::HubConflict(conflict)) = event {
-                conflicts.push((recorded.time, usize::from(conflict.hub)));
-            } else if let Some(class) = Event::class(recorded.id) {
+                conflicts.push((traced.time, usize::from(conflict.hub)));
+            } else if let Some(class) = Event::class(traced.id) {
                 *others.entry(class.name).or_default() += 1;
             }
         }
@@ -145,24 +145,24 @@ impl Summary {
         let calls = calls
             .into_iter()
             .map(|((guest, function), by_status)| Calls {
-                guest: recording.guest(guest),
+                guest: trace.guest(guest),
                 call: function.name(),
                 object: function.object(),
                 total: by_status.values().sum(),
                 by_status,
             });
         Self {
-            hz: recording.hz,
-            resolution: recording.resolution,
+            hz: trace.hz,
+            resolution: trace.resolution,
             span: span.map(|(first, last)| [first, last]),
-            events: recording.events() as u64,
-            lost: recording.lost(),
-            missed: recording.missed,
+            events: trace.events() as u64,
+            lost: trace.lost(),
+            missed: trace.missed,
             calls: calls.collect(),
             latencies: latencies.collect(),
             conflicts: span.map_or_else(Vec::new, |span| by_time(span, &conflicts)),
             others,
-            streams: recording.streams.iter().map(StreamSummary::new).collect(),
+            streams: trace.streams.iter().map(StreamSummary::new).collect(),
         }
     }
 }

@@ -1,18 +1,66 @@
 //! What a binary description says of the machine and its guests.
 
+use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-use anyhow::{Context, anyhow, ensure};
 use perfctr_service::{GuestConfig, description};
 use platform::Machine;
-use platform::md::Md;
+use platform::md::{Md, MdError};
 
-use super::parse;
+use super::{SourceError, Unfit, parse};
 
 /// No description is longer, in bytes.
 const LONGEST: u64 = 16 << 20;
+
+/// Why a file holds no description.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    #[error("{file}: cannot be read")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is longer than any description.
+    #[error("{0}: longer than {LONGEST} bytes, no machine description")]
+    TooLong(String),
+    /// The source is no text in UTF-8.
+    #[error("{0}: is not UTF-8")]
+    NotUtf8(String),
+    /// The source is wrong in one of its lines.
+    #[error("{file}:{error}")]
+    Source {
+        /// The file.
+        file: String,
+        /// The line, and what is wrong in it.
+        error: SourceError,
+    },
+    /// The source describes what the binary format cannot hold.
+    #[error("{file}: {error}")]
+    Unfit {
+        /// The file.
+        file: String,
+        /// What it is.
+        error: Unfit,
+    },
+}
+
+/// Why bytes do not describe a machine and its guests.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DescribedError {
+    /// They are no machine description.
+    #[error(transparent)]
+    Format(#[from] MdError),
+    /// The description contradicts itself, or the hardware. The text names the node.
+    #[error("{0}")]
+    Content(String),
+}
 
 /// A description, as far as the service is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,11 +102,14 @@ impl Described {
     ///
     /// # Errors
     /// It is none, or makes no sense.
-    pub fn new(bytes: &[u8]) -> anyhow::Result<Self> {
+    pub fn new(bytes: &[u8]) -> Result<Self, DescribedError> {
+        fn wrong(error: impl fmt::Display) -> DescribedError {
+            DescribedError::Content(error.to_string())
+        }
         let md = Md::new(bytes)?;
-        let platform = md.platform().map_err(|error| anyhow!("{error}"))?;
-        let machine = md.machine().map_err(|error| anyhow!("{error}"))?;
-        let guests = description::guests(md, machine).map_err(|error| anyhow!("{error}"))?;
+        let platform = md.platform().map_err(wrong)?;
+        let machine = md.machine().map_err(wrong)?;
+        let guests = description::guests(md, machine).map_err(wrong)?;
         Ok(Self {
             nodes: md.nodes().count(),
             platform: platform.map(|platform| Platform {
@@ -90,7 +141,7 @@ impl Guest {
 ///
 /// # Errors
 /// The file cannot be read, or is no source.
-pub fn load(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
     if path
         .extension()
         .is_some_and(|extension| extension == "toml")
@@ -104,30 +155,29 @@ pub fn load(path: &Path) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The file cannot be read, or is no source; the message has the number of the line.
-pub fn build(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let name = path.display();
-    let text = String::from_utf8(read(path)?).map_err(|_| anyhow!("{name}: is not UTF-8"))?;
-    let description = parse(&text).map_err(|error| anyhow!("{name}:{error}"))?;
-    description
-        .build()
-        .map_err(|error| anyhow!("{name}: {error}"))
+pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
+    let file = path.display().to_string();
+    let Ok(text) = String::from_utf8(read(path)?) else {
+        return Err(FileError::NotUtf8(file));
+    };
+    match parse(&text).map(|description| description.build()) {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(FileError::Unfit { file, error }),
+        Err(error) => Err(FileError::Source { file, error }),
+    }
 }
 
 /// The bytes of a file.
 ///
 /// # Errors
 /// The file cannot be read, or is longer than any description.
-pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let name = path.display();
-    let cannot = || format!("{name}: cannot be read");
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    let file = path.display().to_string();
     let mut bytes = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(LONGEST + 1)
-        .read_to_end(&mut bytes)
-        .with_context(cannot)?;
-    ensure!(
-        bytes.len() as u64 <= LONGEST,
-        "{name}: longer than {LONGEST} bytes, no machine description"
-    );
-    Ok(bytes)
+    let all = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    match all {
+        Err(source) => Err(FileError::Unreadable { file, source }),
+        Ok(length) if length as u64 > LONGEST => Err(FileError::TooLong(file)),
+        Ok(_) => Ok(bytes),
+    }
 }

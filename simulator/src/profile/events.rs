@@ -1,11 +1,11 @@
 //! `-e`: which events are sampled, by the names that people know.
 
-use anyhow::{Context, anyhow, bail, ensure};
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
 use guest_abi::sampling::{Pace, Period, Request};
 use platform::models::r10000::R10000Event;
 
+use super::error::EventError;
 use super::r10000;
 use crate::memory::is_modelled;
 use crate::nearest::unknown;
@@ -56,19 +56,18 @@ impl Rate {
 }
 
 /// The names of a list. `instructions` is understood for every unit.
-fn names(list: &str) -> anyhow::Result<Vec<&str>> {
+fn names(list: &str) -> Result<Vec<&str>, EventError> {
     let names: Vec<_> = list.split(',').map(str::trim).collect();
-    ensure!(
-        !names.contains(&""),
-        "found '{list}', expected EVENT[,EVENT]..."
-    );
+    if names.contains(&"") {
+        return Err(EventError::EmptyName(list.to_owned()));
+    }
     Ok(names)
 }
 
-fn once<E: PartialEq>(selected: &[Selected<E>]) -> anyhow::Result<()> {
+fn once<E: PartialEq>(selected: &[Selected<E>]) -> Result<(), EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
-            bail!("the event {} is named twice", one.name);
+            return Err(EventError::Twice(one.name));
         }
     }
     Ok(())
@@ -78,14 +77,15 @@ fn once<E: PartialEq>(selected: &[Selected<E>]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// There is no event of such a name, or it is named twice.
-pub fn sparc(list: &str) -> anyhow::Result<Vec<Selected<SparcSelect>>> {
+pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
     let select = |name: &&str| {
         let event = match *name {
             "instructions" => Some(SparcEvent::Instructions),
             name => SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name)),
         };
         let all = || SparcEvent::ALL.iter().map(|event| event.name());
-        let event = event.ok_or_else(|| anyhow!(unknown("SPARC event", name, all())))?;
+        let event =
+            event.ok_or_else(|| EventError::Unknown(unknown("SPARC event", name, all())))?;
         Ok(Selected {
             event: event.into(),
             name: event.name(),
@@ -102,7 +102,7 @@ pub fn sparc(list: &str) -> anyhow::Result<Vec<Selected<SparcSelect>>> {
     let selected: Vec<_> = names(list)?
         .iter()
         .map(select)
-        .collect::<anyhow::Result<_>>()?;
+        .collect::<Result<_, EventError>>()?;
     once(&selected)?;
     Ok(selected)
 }
@@ -112,12 +112,12 @@ pub fn sparc(list: &str) -> anyhow::Result<Vec<Selected<SparcSelect>>> {
 ///
 /// # Errors
 /// There is no event of such a name or number, or it is named twice.
-pub fn r10000(list: &str) -> anyhow::Result<Vec<Selected<R10000Event>>> {
+pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates = names
         .iter()
         .map(|name| r10000_candidates(name))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+        .collect::<Result<Vec<_>, EventError>>()?;
     let mut load = [0; 2];
     for event in candidates.iter().filter_map(|events| match events[..] {
         [event] => Some(event),
@@ -147,10 +147,10 @@ pub fn r10000(list: &str) -> anyhow::Result<Vec<Selected<R10000Event>>> {
     Ok(selected)
 }
 
-fn r10000_candidates(name: &str) -> anyhow::Result<Vec<R10000Event>> {
+fn r10000_candidates(name: &str) -> Result<Vec<R10000Event>, EventError> {
     if let Ok(number) = name.parse::<usize>() {
         let event = R10000Event::ALL.get(number);
-        let event = event.with_context(|| format!("there is no event {number}, but 0 to 31"))?;
+        let event = event.ok_or(EventError::UnknownNumber(number))?;
         return Ok(vec![*event]);
     }
     let full = match name {
@@ -159,7 +159,9 @@ fn r10000_candidates(name: &str) -> anyhow::Result<Vec<R10000Event>> {
     };
     let events: Vec<_> = R10000Event::named(full).collect();
     let all = || R10000Event::ALL.iter().map(|event| event.name());
-    ensure!(!events.is_empty(), unknown("R10000 event", name, all()));
+    if events.is_empty() {
+        return Err(EventError::Unknown(unknown("R10000 event", name, all())));
+    }
     Ok(events)
 }
 

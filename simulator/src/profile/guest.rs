@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use anyhow::anyhow;
 use guest_abi::StrandId;
 use guest_abi::sampling::{
     Cause, CounterUnit, EventReport, Interrupted, ModeSet, NoRoom, Profiler, Request,
 };
+
+use super::error::ProfileError;
 
 /// How many times two events can be sampled, by turns.
 pub const TURNS: usize = 16;
@@ -68,7 +69,7 @@ impl<U: CounterUnit> Guest<U> {
     ///
     /// # Errors
     /// The unit refuses.
-    pub fn start(&mut self, unit: &mut U, time: u64) -> anyhow::Result<()> {
+    pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), ProfileError> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
@@ -76,7 +77,12 @@ impl<U: CounterUnit> Guest<U> {
     ///
     /// # Errors
     /// The unit refuses to go on.
-    pub fn interrupt(&mut self, unit: &mut U, address: u64, time: u64) -> anyhow::Result<Cause> {
+    pub fn interrupt(
+        &mut self,
+        unit: &mut U,
+        address: u64,
+        time: u64,
+    ) -> Result<Cause, ProfileError> {
         let at = self.at(address, time);
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
@@ -85,7 +91,7 @@ impl<U: CounterUnit> Guest<U> {
     ///
     /// # Errors
     /// The unit refuses to go on.
-    pub fn tick(&mut self, unit: &mut U, address: u64, time: u64) -> anyhow::Result<()> {
+    pub fn tick(&mut self, unit: &mut U, address: u64, time: u64) -> Result<(), ProfileError> {
         if self.takes_turns {
             let at = self.at(address, time);
             self.profiler.rotate(unit, &at).map_err(refused::<U>)?;
@@ -143,6 +149,6 @@ impl<U: CounterUnit> Guest<U> {
     }
 }
 
-fn refused<U: CounterUnit>(refusal: U::Refusal) -> anyhow::Error {
-    anyhow!("the counters refuse to count: {refusal:?}")
+fn refused<U: CounterUnit>(refusal: U::Refusal) -> ProfileError {
+    ProfileError::Refused(format!("{refusal:?}"))
 }

@@ -1,11 +1,11 @@
 //! A program, sampled.
 
-use anyhow::{Context, anyhow};
 use guest_abi::sampling::{CounterUnit, SparcMode};
 use platform::models::r10000::R10000Mode;
 
+use super::error::{EventError, ProfileError};
 use super::events::{self, Rate, Selected};
-use super::guest::{Guest, TURNS};
+use super::guest::Guest;
 use super::r10000::Core;
 use super::report::{EventProfile, Report};
 use super::rows::Functions;
@@ -63,7 +63,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// An event is not known, there are too many of them, or the recording cannot be read.
-    pub fn run(self, unit: Unit, list: &str) -> anyhow::Result<Report> {
+    pub fn run(self, unit: Unit, list: &str) -> Result<Report, ProfileError> {
         match unit {
             Unit::Sparc => {
                 let selected = events::sparc(list)?;
@@ -91,13 +91,11 @@ impl Job<'_> {
         mut processor: P,
         mode: <P::Unit as CounterUnit>::Mode,
         selected: &[Selected<<P::Unit as CounterUnit>::Event>],
-    ) -> anyhow::Result<Report> {
+    ) -> Result<Report, ProfileError> {
         let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
-        let mut guest = Guest::new(mode, &requests).map_err(|_| {
-            let events = selected.len();
-            anyhow!("{events} events, expected at most {TURNS} for each of the two counters")
-        })?;
         let events = selected.len();
+        let too_many = |_| EventError::TooMany(events);
+        let mut guest = Guest::new(mode, &requests).map_err(too_many)?;
         let truth = run(
             &mut processor,
             &mut guest,
@@ -125,7 +123,9 @@ impl Job<'_> {
             cycles: truth.cycles,
             interrupts,
             randomised: self.rate.seed.is_some(),
-            first: profiles.next().context("no event is named")?,
+            first: profiles
+                .next()
+                .ok_or_else(|| EventError::EmptyName(String::new()))?,
             further_events: profiles.collect(),
         })
     }

@@ -6,6 +6,7 @@
 //! by numbers that do not come from the counters; how far the two are apart is the total variation distance of every
 //! report.
 
+mod error;
 pub mod events;
 pub mod guest;
 mod job;
@@ -15,4 +16,5 @@ pub mod rows;
 pub mod run;
 pub mod sparc;
 
+pub use error::{EventError, ProfileError};
 pub use job::{Job, Unit};

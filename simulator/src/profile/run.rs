@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use anyhow::ensure;
 use guest_abi::sampling::CounterUnit;
 
+use super::error::ProfileError;
 use super::guest::Guest;
 use crate::recording::{RecordingReader, Reference};
 
@@ -24,7 +24,7 @@ pub trait Processor {
     ///
     /// # Errors
     /// The guest cannot go on.
-    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> anyhow::Result<()>;
+    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError>;
 
     /// The counters.
     fn unit(&mut self) -> &mut Self::Unit;
@@ -59,7 +59,7 @@ pub fn run<P: Processor>(
     events: usize,
     program: &mut RecordingReader,
     progress: &mut dyn FnMut(u64),
-) -> anyhow::Result<Truth> {
+) -> Result<Truth, ProfileError> {
     let mut truth = Truth {
         exact: vec![Exact::new(); events],
         ..Truth::default()
@@ -88,11 +88,9 @@ pub fn run<P: Processor>(
         }
         progress(program.progress().read);
     }
-    ensure!(
-        truth.instructions > 0,
-        "{}: found no instruction, expected at least one, such as \"I  04001090,3\"",
-        program.name()
-    );
+    if truth.instructions == 0 {
+        return Err(ProfileError::NoInstruction(program.name().to_owned()));
+    }
     processor.drain();
     processor.interrupt(guest, next)?;
     let ended = processor.now();

@@ -1,6 +1,5 @@
 //! A strand of a simulated sun4v machine, whose guest samples with the strand's own counters.
 
-use anyhow::Context;
 use guest_abi::PerfCounters;
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::sampling::{OwnCounters, SparcMode};
@@ -9,6 +8,7 @@ use perfctr_service::{Grant, GuestConfig};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
+use super::error::ProfileError;
 use super::guest::{Guest, STRAND, TICK};
 use super::run::Processor;
 use crate::machine::board::{Board, SimulatedStrand};
@@ -21,6 +21,12 @@ use crate::recording::Reference;
 pub fn machine() -> Machine {
     Machine::new(Model::Maramba, 1).expect("a Maramba may have one node")
 }
+
+/// The only guest.
+const GUEST: GuestId = match GuestId::new(0) {
+    Some(guest) => guest,
+    None => unreachable!(),
+};
 
 /// The only guest: it has all strands, and every right.
 #[must_use]
@@ -53,9 +59,8 @@ impl<'a> Sparc<'a> {
         devices: &'a Devices,
         board: &'a Board<'a>,
         selects: Vec<SparcSelect>,
-    ) -> anyhow::Result<Self> {
-        let first = GuestId::new(0).context("there is no guest")?;
-        let strand = || board.strand(first, STRAND);
+    ) -> Result<Self, ProfileError> {
+        let strand = || board.strand(GUEST, STRAND);
         Ok(Self {
             devices,
             memory: MemorySystem::new(&devices.machine())?,
@@ -85,7 +90,7 @@ impl<'a> Processor for Sparc<'a> {
     }
 
     /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode.
-    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> anyhow::Result<()> {
+    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError> {
         let now = self.devices.now();
         let overflow = self.devices.strand_unit(STRAND).trap_pending();
         if !overflow && now < self.next_tick {

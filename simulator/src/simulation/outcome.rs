@@ -10,7 +10,7 @@ use perfctr_service::statistics::{Class, Operation, Outcome as Ended, Statistics
 use serde::Serialize;
 
 use super::measure::{Pair, Place};
-use crate::events::Recording;
+use crate::events::Trace;
 use crate::guests::Guest;
 use crate::machine::board::{Board, Tally};
 use crate::memory::Truth;
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub truth_matches: bool,
     /// The hypervisor's events, if the [setup](super::Setup::tracing) asks for them.
     #[serde(skip)]
-    pub trace: Option<Recording>,
+    pub trace: Option<Trace>,
 }
 
 /// Hypercalls by status.

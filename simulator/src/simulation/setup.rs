@@ -8,7 +8,7 @@ use platform::Machine;
 
 use super::error::RunError;
 use super::selection::Selection;
-use crate::events::Recording;
+use crate::events::Trace;
 use crate::events::collect::{Collector, Keep, LayoutName, Rings};
 use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
@@ -217,7 +217,7 @@ impl Simulation {
     pub(super) fn boot<R>(
         &self,
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,
-    ) -> Result<(R, Option<Recording>), RunError> {
+    ) -> Result<(R, Option<Trace>), RunError> {
         let Setup {
             machine,
             guests,
@@ -236,7 +236,7 @@ impl Simulation {
         let keep = tracing.map_or(Keep::First, |tracing| tracing.keep);
         let board = Board::new(&devices, &clock, &collector, keep, &configs)?;
         let result = work(&board)?;
-        let trace = tracing.map(|tracing| Recording {
+        let trace = tracing.map(|tracing| Trace {
             hz: HZ,
             resolution: tracing.layout.resolution(),
             began: 0,

@@ -1,5 +1,6 @@
 //! Traces that are broken: each is refused with one line that says where and what.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use perfctr_service::trace::Get;
 use simulator::events::collect::{Keep, LayoutName, Rings};
 use simulator::events::ctf::{self, Endian};
 
-use crate::{Hands, Place, recording, strand};
+use crate::{Hands, Place, strand, trace};
 
 /// A big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
 fn small(place: &Place) -> std::path::PathBuf {
@@ -19,7 +20,7 @@ fn small(place: &Place) -> std::path::PathBuf {
         collector.record(strand(3), time, Get::default());
     }
     let path = place.trace(
-        &recording(LayoutName::Clock27, collector.streams()),
+        &trace(LayoutName::Clock27, collector.streams()),
         Endian::Big,
     );
     assert_eq!(fs::metadata(path.join("strand_003")).unwrap().len(), 112);
@@ -28,7 +29,9 @@ fn small(place: &Place) -> std::path::PathBuf {
 
 /// The one line about the trace.
 fn problem(path: &Path) -> String {
-    let message = format!("{:#}", ctf::read(path).unwrap_err());
+    let error = ctf::read(path).unwrap_err();
+    let source = error.source().map(|source| format!(": {source}"));
+    let message = format!("{error}{}", source.unwrap_or_default());
     assert_eq!(message.lines().count(), 1, "{message}");
     message
 }

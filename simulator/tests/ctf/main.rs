@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use guest_abi::{Clock, StrandId};
-use hv_core::trace::{Mode, Trace};
+use hv_core::trace::{Mode, Trace as _};
 use simulator::events::collect::{LayoutName, Rings};
 use simulator::events::ctf::{self, Endian};
-use simulator::events::{Recording, Stream};
+use simulator::events::{Stream, Trace};
 
 use recorded::{Known, Random, random_event, record};
 
@@ -27,12 +27,12 @@ impl Place {
         Self(path)
     }
 
-    /// A trace of the recording.
-    pub(crate) fn trace(&self, recording: &Recording, endian: Endian) -> PathBuf {
+    /// Writes a trace. Returns its directory.
+    pub(crate) fn trace(&self, trace: &Trace, endian: Endian) -> PathBuf {
         let path = self.0.join("trace");
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
-        ctf::write(recording, endian, |name, bytes| {
+        ctf::write(trace, endian, |name, bytes| {
             fs::write(path.join(name), bytes)
         })
         .unwrap();
@@ -60,9 +60,9 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// A recording around these streams.
-pub(crate) fn recording(layout: LayoutName, streams: Vec<Stream>) -> Recording {
-    Recording {
+/// A trace around these streams.
+pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
+    Trace {
         hz: 1_165_379_275,
         resolution: layout.resolution(),
         began: 0,
@@ -84,7 +84,7 @@ fn gap(random: &mut Random) -> u64 {
 }
 
 /// Records random events of all kinds on some strands, and reads them as they come.
-fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Recording) {
+fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Trace) {
     let mut random = Random(layout as u64 + 1);
     let clock = Hands::default();
     let rings = Rings::new(layout, Mode::Discard);
@@ -105,7 +105,7 @@ fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Recording)
         });
         collector.collect(strand);
     }
-    (known, recording(layout, collector.streams()))
+    (known, trace(layout, collector.streams()))
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn babeltrace_reads_every_event_and_timestamp() {
         .chain([(&LayoutName::Clock19, Endian::Little)])
     {
         let place = Place::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
-        let (known, recording) = record_and_read(*layout, 3000);
-        assert_eq!((recording.events(), recording.lost()), (3000, 0));
-        let (read, stderr) = babeltrace::read(&place.trace(&recording, endian));
+        let (known, trace) = record_and_read(*layout, 3000);
+        assert_eq!((trace.events(), trace.lost()), (3000, 0));
+        let (read, stderr) = babeltrace::read(&place.trace(&trace, endian));
         assert_eq!(stderr, "", "nothing is lost");
         babeltrace::compare(&known, &read);
     }
@@ -129,11 +129,8 @@ fn we_read_what_we_wrote() {
     let place = Place::new("ctf-ours");
     for endian in Endian::ALL {
         for layout in [LayoutName::Clock19, LayoutName::Clock27] {
-            let (_, recording) = record_and_read(layout, 3000);
-            assert_eq!(
-                ctf::read(&place.trace(&recording, endian)).unwrap(),
-                recording
-            );
+            let (_, trace) = record_and_read(layout, 3000);
+            assert_eq!(ctf::read(&place.trace(&trace, endian)).unwrap(), trace);
         }
     }
 }
@@ -141,15 +138,15 @@ fn we_read_what_we_wrote() {
 #[test]
 fn an_empty_trace() {
     let place = Place::new("ctf-empty");
-    let recording = recording(LayoutName::Clock27, Vec::new());
-    let path = place.trace(&recording, Endian::Big);
-    assert_eq!(ctf::read(&path).unwrap(), recording);
+    let trace = trace(LayoutName::Clock27, Vec::new());
+    let path = place.trace(&trace, Endian::Big);
+    assert_eq!(ctf::read(&path).unwrap(), trace);
     let (read, stderr) = babeltrace::read(&path);
     assert_eq!((read.len(), &*stderr), (0, ""));
 }
 
 /// Records more than a ring holds, before anything is read and once more after.
-fn overrun(mode: Mode) -> (Vec<Known>, Recording) {
+fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
     let layout = LayoutName::Clock27;
     let mut random = Random(7);
     let clock = Hands::default();
@@ -175,7 +172,7 @@ fn overrun(mode: Mode) -> (Vec<Known>, Recording) {
     more(5000);
     more(100);
     more(3000);
-    (known, recording(layout, collector.streams()))
+    (known, trace(layout, collector.streams()))
 }
 
 #[test]
@@ -185,10 +182,10 @@ fn babeltrace_knows_what_was_lost() {
         (Mode::Discard, Endian::Little),
     ] {
         let place = Place::new(&format!("ctf-lost-{mode:?}"));
-        let (known, recording) = overrun(mode);
-        let lost: Vec<u64> = recording.streams[0].gaps().map(|(_, lost)| lost).collect();
+        let (known, trace) = overrun(mode);
+        let lost: Vec<u64> = trace.streams[0].gaps().map(|(_, lost)| lost).collect();
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
-        let path = place.trace(&recording, endian);
+        let path = place.trace(&trace, endian);
         let (read, stderr) = babeltrace::read(&path);
         // In the order of gaps: so many events between the one before and the one behind.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
@@ -198,7 +195,7 @@ fn babeltrace_knows_what_was_lost() {
         );
         let mut left = Vec::new();
         let mut next = 0;
-        for entry in &recording.streams[0].entries {
+        for entry in &trace.streams[0].entries {
             match entry {
                 simulator::events::Entry::Lost(lost) => next += *lost as usize,
                 simulator::events::Entry::Event(_) => {
@@ -209,6 +206,6 @@ fn babeltrace_knows_what_was_lost() {
         }
         assert_eq!(next, known.len());
         babeltrace::compare(&left, &read);
-        assert_eq!(ctf::read(&path).unwrap(), recording);
+        assert_eq!(ctf::read(&path).unwrap(), trace);
     }
 }

@@ -10,11 +10,11 @@ use std::io::Cursor;
 use guest_abi::sampling::Period;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
-use simulator::profile::{Job, Unit};
+use simulator::profile::{Job, ProfileError, Unit};
 use simulator::recording::RecordingReader;
 
 /// Samples a recording, by pages.
-fn profile(unit: Unit, trace: &str, events: &str, rate: Rate) -> anyhow::Result<Report> {
+fn profile(unit: Unit, trace: &str, events: &str, rate: Rate) -> Result<Report, ProfileError> {
     let length = trace.len() as u64;
     let job = Job {
         program: RecordingReader::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?,

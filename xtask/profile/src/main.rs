@@ -36,23 +36,23 @@ use xtask::output::OutputFile;
                   or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or\n\
                   'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates.\n\n\
                   Examples:\n  cargo xtask profile\n  \
-                  cargo xtask profile -e L2_dmiss_ld,DC_miss -c 13 --svg misses.svg\n  \
+                  cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
                   cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
-                  cargo xtask profile --trace refs.gz --symbols ./program --randomise --json profile.json"
+                  cargo xtask profile --symbols ./program --randomise --json profile.json program.lackey.gz"
 )]
 struct Args {
     /// The counters: sparc, those of a strand of an UltraSPARC T2 Plus, or r10000
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     unit: Unit,
 
-    /// What makes a sample; a list has each of its events sampled
+    /// What makes a sample; may be repeated, and each event is sampled
     #[arg(
         short,
         long,
         value_name = "EVENT[,EVENT]",
         default_value = "instructions"
     )]
-    event: String,
+    event: Vec<String>,
 
     /// So many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
@@ -74,9 +74,9 @@ struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
     load_address: Option<u64>,
 
-    /// The recording to replay, plain, gzip or zstd, `-` for standard input [default: the bundled one]
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    /// The recording to replay, plain, gzip or zstd, `-` for standard input [default: a recording that comes with the program]
+    #[arg(value_name = "FILE")]
+    recording: Option<PathBuf>,
 
     /// Write the samples as folded stacks, for flame graphs
     #[arg(long, value_name = "FILE")]
@@ -120,7 +120,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         period: args.count,
         seed: args.randomise.then_some(args.seed),
     };
-    let symbols = match (&args.symbols, &args.trace) {
+    let symbols = match (&args.symbols, &args.recording) {
         (Some(path), _) => Some(Symbols::open(path, args.load_address)?),
         (None, None) => Some(Symbols::bundled()),
         (None, Some(_)) => None,
@@ -139,7 +139,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         symbols: functions(symbols.as_ref()),
         progress: &mut |bytes| bar.set_position(bytes),
     };
-    let report = job.run(args.unit, &args.event)?;
+    let report = job.run(args.unit, &args.event.join(","))?;
     bar.finish_and_clear();
     for event in report.events() {
         if !event.modelled {
@@ -200,7 +200,7 @@ fn complete(
 }
 
 fn open(args: &Args) -> anyhow::Result<RecordingReader> {
-    Ok(match &args.trace {
+    Ok(match &args.recording {
         Some(path) => RecordingReader::open(path)?,
         None => bundled(),
     })

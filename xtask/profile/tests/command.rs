@@ -119,7 +119,7 @@ fn by_default_an_r10000_samples_the_bundled_program() {
 fn without_symbols_there_are_pages() {
     let place = Place::new("profile-pages");
     let refs = place.file("refs.txt", recording(4_000));
-    let (output, json) = profile(&place, &["--trace", &refs, "-c", "10"]);
+    let (output, json) = profile(&place, &[&refs, "-c", "10"]);
     assert_eq!(
         (&json["rows_by"], number(&json["samples"])),
         (&"page".into(), 200)
@@ -145,7 +145,7 @@ fn without_symbols_there_are_pages() {
         ["49.00%", "48.80%", "98", "980", "page", "0x401000"]
     );
     // The recording from a pipe, as `sim` takes it.
-    let piped = with_input(&["--trace", "-", "-c", "10"], recording(4_000)).well();
+    let piped = with_input(&["-", "-c", "10"], recording(4_000)).well();
     assert_eq!(
         piped
             .replace("standard input", "")
@@ -169,10 +169,7 @@ fn symbols_of_a_file() {
     ]
     .concat();
     let refs = place.file("refs.txt", refs);
-    let (_, json) = profile(
-        &place,
-        &["--trace", &refs, "--symbols", BUNDLED_ELF, "-c", "10"],
-    );
+    let (_, json) = profile(&place, &[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
     let rows: Vec<_> = json["rows"]
         .as_array()
         .unwrap()
@@ -194,7 +191,7 @@ fn symbols_of_a_file() {
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
     let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
-    let ended = run(&["--trace", &refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    let ended = run(&[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
     assert_eq!(ended.status, 0);
     assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);
     let says = "workload.elf, loaded at 0x0, has functions for 0 of 10 samples\n";
@@ -215,7 +212,7 @@ fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     ] {
         let refs = place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
         let folded = place.path().join("folded");
-        let mut arguments = vec!["--trace", &refs, "--symbols", program, "-c", "10"];
+        let mut arguments = vec![&refs, "--symbols", program, "-c", "10"];
         arguments.extend(["--folded", folded.to_str().unwrap()]);
         arguments.extend(load);
         let (_, json) = profile(&place, &arguments);
@@ -231,9 +228,7 @@ fn flame_graphs() {
     let refs = place.file("refs.txt", recording(4_000));
     let [folded, svg] = ["folded", "svg"].map(|name| place.path().join(name));
     let (folded, svg) = (folded.to_str().unwrap(), svg.to_str().unwrap());
-    let common = [
-        "--trace", &refs, "-c", "10", "--folded", folded, "--svg", svg,
-    ];
+    let common = [&refs, "-c", "10", "--folded", folded, "--svg", svg];
     profile(&place, &common);
     let text = || fs::read_to_string(folded).unwrap();
     assert_eq!(text(), "page 0x400000 102\npage 0x401000 98\n");
@@ -243,7 +238,7 @@ fn flame_graphs() {
 
     let (_, json) = profile(
         &place,
-        &[&common[..], &["-e", "Instr_cnt,Instr_ld"]].concat(),
+        &[&common[..], &["-e", "Instr_cnt", "-e", "Instr_ld"]].concat(),
     );
     assert_eq!(json["event"], "Instr_cnt");
     assert_eq!(json["further_events"][0]["event"], "Instr_ld");
@@ -268,7 +263,7 @@ fn what_is_not_modelled_says_so() {
     let place = Place::new("profile-not-modelled");
     let refs = place.file("refs.txt", recording(1_000));
     for (unit, event) in [("sparc", "ITLB_miss"), ("r10000", "tlb_misses")] {
-        let ended = run(&["--trace", &refs, "--unit", unit, "-e", event]);
+        let ended = run(&[&refs, "--unit", unit, "-e", event]);
         assert_eq!(ended.status, 0);
         assert_eq!(
             ended.stderr,
@@ -355,10 +350,10 @@ fn bad_input_gets_one_line() {
             &["--symbols", &nearly, "--load-address", "10g0"],
             "found '10g0', expected an address",
         ),
-        (&["--trace", "/nowhere/refs"], "/nowhere/refs"),
-        (&["--trace", &broken], "broken.txt:2: found"),
+        (&["/nowhere/refs"], "/nowhere/refs"),
+        (&[&broken], "broken.txt:2: found"),
         (
-            &["--trace", &data],
+            &[&data],
             "data.txt: found no instruction, expected at least one",
         ),
         (
@@ -378,11 +373,10 @@ fn bad_input_gets_one_line() {
             "no sample was taken",
         ),
     ] {
-        let mut all = vec![];
-        if !arguments.contains(&"--trace") {
-            all.extend(["--trace", &refs]);
+        let mut all = vec!["--json", json.to_str().unwrap()];
+        if arguments[0].starts_with('-') {
+            all.push(&refs);
         }
-        all.extend(["--json", json.to_str().unwrap()]);
         all.extend(arguments);
         let ended = run(&all);
         let notes = ended

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod call;
 pub mod clocks;
 pub mod coverage;
+pub mod events;
 pub mod fuzz;
 pub mod header;
 pub mod machine;
@@ -18,7 +19,6 @@ pub mod record;
 pub mod regs;
 pub mod sim;
 pub mod test;
-pub mod trace;
 pub mod trace_out;
 
 /// A command did its work, and what it found is wrong: exit status 1.

@@ -10,7 +10,7 @@ use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
 use platform::Machine;
 use serde::Serialize;
-use simulator::events::Recording;
+use simulator::events::Trace;
 use simulator::guests::{self, Guest};
 use simulator::nearest::unknown;
 use simulator::recording::{RecordingReader, bundled};
@@ -131,7 +131,7 @@ impl Ended {
         }
     }
 
-    fn trace(&self) -> Option<&Recording> {
+    fn trace(&self) -> Option<&Trace> {
         match self {
             Self::Plain(outcome) => outcome.trace.as_ref(),
             Self::Scenario(outcome) => outcome.trace.as_ref(),

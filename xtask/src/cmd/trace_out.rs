@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use crate::output::{OutputDirectory, OutputFile};
 use simulator::events::collect::{Keep, LayoutName};
 use simulator::events::ctf::{self, Endian};
-use simulator::events::{Recording, chrome};
+use simulator::events::{Trace, chrome};
 use simulator::nearest::unknown;
 use simulator::simulation::Tracing;
 
@@ -16,7 +16,7 @@ use simulator::simulation::Tracing;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
 pub struct EventArgs {
-    /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask trace (CTF 1.8)
+    /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask events (CTF 1.8)
     #[arg(long, value_name = "DIR")]
     trace_out: Option<PathBuf>,
 
@@ -115,17 +115,17 @@ impl Outputs {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn complete(self, recording: &Recording) -> anyhow::Result<()> {
+    pub fn complete(self, trace: &Trace) -> anyhow::Result<()> {
         if let Some(mut file) = self.chrome {
             let mut output = BufWriter::new(&mut file);
-            chrome::write(recording, &mut output)
+            chrome::write(trace, &mut output)
                 .and_then(|()| output.flush())
                 .context("the Chrome trace cannot be written")?;
             drop(output);
             file.complete()?;
         }
         if let Some((directory, endian)) = self.directory {
-            ctf::write(recording, endian, |name, bytes| {
+            ctf::write(trace, endian, |name, bytes| {
                 std::fs::write(directory.place().join(name), bytes).with_context(|| {
                     format!(
                         "{}: cannot be written",

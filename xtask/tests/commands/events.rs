@@ -32,7 +32,7 @@ fn json(path: &str) -> Value {
 fn summary(place: &Place, directory: &str) -> Value {
     let path = place.path().join("summary.json");
     let path = path.to_str().unwrap();
-    xtask(&["trace", directory, "--json", path]).well();
+    xtask(&["events", directory, "--json", path]).well();
     json(path)
 }
 
@@ -114,11 +114,11 @@ fn the_default_run_records_every_call_and_loses_none() {
 }
 
 #[test]
-fn what_trace_prints() {
+fn what_events_prints() {
     let place = Place::new("events-prints");
     let directory = path(&place, "events");
     small(&place, &["--trace-out", &directory]);
-    let output = xtask(&["trace", &directory]).well();
+    let output = xtask(&["events", &directory]).well();
     for text in [
         " 0 lost; the clock has 1165379275 Hz, and times are told to 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
@@ -130,7 +130,7 @@ fn what_trace_prints() {
     ] {
         assert!(output.contains(text), "{text}:\n{output}");
     }
-    assert_eq!(xtask(&["trace", &directory]).well(), output);
+    assert_eq!(xtask(&["events", &directory]).well(), output);
 }
 
 #[test]
@@ -350,8 +350,8 @@ fn bad_arguments() {
     sim("--trace-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
     sim("--trace-keep", "none").badly("there is no choice 'none'");
     xtask(&["sim", "--force"]).badly("--trace-out");
-    xtask(&["trace"]).badly("DIR");
-    xtask(&["trace", &directory]).badly("is no directory, expected one with a trace");
+    xtask(&["events"]).badly("DIR");
+    xtask(&["events", &directory]).badly("is no directory, expected one with a trace");
     let empty = place.path().to_str().unwrap();
-    xtask(&["trace", empty]).badly("metadata: cannot be read");
+    xtask(&["events", empty]).badly("metadata: cannot be read");
 }

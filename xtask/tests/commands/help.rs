@@ -6,7 +6,7 @@ use crate::program::{command, end, xtask};
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
     for name in [
-        "sim", "regs", "call", "record", "test", "bench", "md", "clocks", "trace", "mutants",
+        "sim", "regs", "call", "record", "test", "bench", "md", "clocks", "events", "mutants",
         "fuzz", "coverage",
     ] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use anyhow::{Context, bail, ensure};
 use hv_core::trace::{Field, Shown};
 
 use super::Endian;
-use crate::events::{Event, Recording};
+use crate::events::{Event, Trace};
 
 /// Which program wrote the trace.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
@@ -15,16 +14,16 @@ pub(super) fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim() == TRACER)
 }
 
-/// What the metadata say of a recording.
-pub(super) fn write(recording: &Recording, endian: Endian) -> String {
-    let Recording {
+/// What the metadata say of a trace.
+pub(super) fn write(trace: &Trace, endian: Endian) -> String {
+    let Trace {
         hz,
         resolution,
         began,
         missed,
         guests,
         ..
-    } = recording;
+    } = trace;
     let mut names = String::new();
     for (number, guest) in guests.iter().enumerate() {
         let _ = write!(names, "\n\tguest_{number} = {};", quoted(guest));
@@ -143,67 +142,63 @@ fn unquoted(text: &str) -> Option<String> {
     Some(std::iter::from_fn(next).collect())
 }
 
-/// Reads metadata that [`write`] wrote: a recording without streams, and the byte order.
-pub(super) fn read(text: &str) -> anyhow::Result<(Recording, Endian)> {
-    ensure!(
-        is_ours(text),
-        "not a trace of this program: the line {TRACER} is missing"
-    );
-    let value = |key: &str| -> anyhow::Result<&str> {
+/// Reads metadata that [`write`] wrote: a trace without streams, and the byte order.
+pub(super) fn read(text: &str) -> Result<(Trace, Endian), String> {
+    if !is_ours(text) {
+        return Err(format!(
+            "not a trace of this program: the line {TRACER} is missing"
+        ));
+    }
+    let value = |key: &str| -> Result<&str, String> {
         let mut values = text.lines().filter_map(|line| {
             line.trim()
                 .strip_prefix(key)?
                 .strip_prefix(" = ")?
                 .strip_suffix(';')
         });
-        values.next().with_context(|| format!("there is no {key}"))
+        values.next().ok_or_else(|| format!("there is no {key}"))
     };
-    let number = |key: &str| -> anyhow::Result<u64> {
+    let number = |key: &str| -> Result<u64, String> {
         let text = value(key)?;
         text.parse()
-            .ok()
-            .with_context(|| format!("found '{text}' for {key}, expected a number"))
+            .map_err(|_| format!("found '{text}' for {key}, expected a number"))
     };
     let order = value("byte_order")?;
     let Some(endian) = Endian::ALL
         .into_iter()
         .find(|endian| endian.name() == order)
     else {
-        bail!("found '{order}' for byte_order, expected be or le")
+        return Err(format!("found '{order}' for byte_order, expected be or le"));
     };
     let guests = (0..).map_while(|number| value(&format!("guest_{number}")).ok());
-    let recording = Recording {
+    let trace = Trace {
         hz: number("freq")?,
         resolution: number("precision")?,
         began: number("began")?,
         missed: number("missed_events")?,
         guests: guests
-            .map(|name| unquoted(name).with_context(|| format!("found {name}, expected a text")))
+            .map(|name| unquoted(name).ok_or_else(|| format!("found {name}, expected a text")))
             .collect::<Result<_, _>>()?,
         streams: Vec::new(),
     };
-    ensure!(
-        recording.hz > 0,
-        "found 0 for freq, expected the rate of a clock"
-    );
+    if trace.hz == 0 {
+        return Err("found 0 for freq, expected the rate of a clock".to_owned());
+    }
     // All else is as this program writes it, or the streams cannot be understood.
-    let expected = write(&recording, endian);
+    let expected = write(&trace, endian);
     let mut lines = (1..).zip(text.lines().zip(expected.lines()));
     if let Some((line, (found, expected))) = lines.find(|(_, (found, expected))| found != expected)
     {
-        bail!(
-            "line {line}: found '{}', expected '{}'",
-            found.trim(),
-            expected.trim()
-        );
+        let (found, expected) = (found.trim(), expected.trim());
+        return Err(format!(
+            "line {line}: found '{found}', expected '{expected}'"
+        ));
     }
-    ensure!(
-        text.len() == expected.len(),
-        "found {} lines, expected {}",
-        text.lines().count(),
-        expected.lines().count()
-    );
-    Ok((recording, endian))
+    if text.len() != expected.len() {
+        let (found, expected) = (text.lines().count(), expected.lines().count());
+        return Err(format!("found {found} lines, expected {expected}"));
+    }
+    Ok((trace, endian))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::path::Path;
 use guest_abi::StrandId;
 
 pub use bytes::Endian;
-pub use reader::read;
+pub use reader::{ReadError, read};
 pub use writer::write;
 
 /// What each packet begins with.

@@ -1,57 +1,85 @@
 //! Reading a trace that this program wrote.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
-use anyhow::{Context, bail, ensure};
 use guest_abi::StrandId;
 use hv_core::trace::put;
 
 use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
-use crate::events::{Entry, Event, Recorded, Recording, Stream};
+use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
+
+/// Why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is no directory.
+    #[error("{0}: is no directory, expected one with a trace")]
+    NoDirectory(String),
+    /// A file cannot be read.
+    #[error("{file}: cannot be read")]
+    Unreadable {
+        /// The file, or the directory.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not what this program writes.
+    #[error("{file}: {problem}")]
+    Wrong {
+        /// The file.
+        file: String,
+        /// Where in it, what was found, and what was expected.
+        problem: String,
+    },
+}
 
 /// Reads a trace.
 ///
 /// # Errors
 /// The directory is no trace of this program, or it is broken. The message has the file and the packet.
-pub fn read(directory: &Path) -> anyhow::Result<Recording> {
-    let name = directory.display();
-    ensure!(
-        directory.is_dir(),
-        "{name}: is no directory, expected one with a trace"
-    );
+pub fn read(directory: &Path) -> Result<Trace, ReadError> {
+    let name = |path: &Path| path.display().to_string();
+    let unreadable = |path: &Path, source| ReadError::Unreadable {
+        file: name(path),
+        source,
+    };
+    let wrong = |path: &Path, problem| ReadError::Wrong {
+        file: name(path),
+        problem,
+    };
+    if !directory.is_dir() {
+        return Err(ReadError::NoDirectory(name(directory)));
+    }
     let path = directory.join(METADATA);
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    let (mut recording, endian) =
-        metadata::read(&text).with_context(|| path.display().to_string())?;
-    let mut streams = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("{name}: cannot be read"))? {
-        let path = entry?.path();
-        let hidden = path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if hidden || path.file_name() == Some(METADATA.as_ref()) {
+    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+    let (mut trace, endian) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
+    let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    for file in files.map_err(|error| unreadable(directory, error))? {
+        let path = file.path();
+        if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
             continue;
         }
-        let bytes =
-            fs::read(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
-        let context = || path.display().to_string();
-        let stream = stream(&bytes, endian).with_context(context)?;
-        if let Some(stream) = stream {
-            let Stream { strand, .. } = stream;
-            ensure!(
-                path.file_name() == Some(file_name(strand).as_ref()),
-                "{}: holds the events of strand {strand}, expected them in the file {}",
-                path.display(),
-                file_name(strand)
+        let bytes = fs::read(&path).map_err(|error| unreadable(&path, error))?;
+        let Some(stream) = stream(&bytes, endian).map_err(|problem| wrong(&path, problem))? else {
+            continue;
+        };
+        let (strand, expected) = (stream.strand, file_name(stream.strand));
+        if file.file_name() != *expected {
+            let problem = format!(
+                "holds the events of strand {strand}, expected them in the file {expected}"
             );
-            streams.push(stream);
+            return Err(wrong(&path, problem));
         }
+        trace.streams.push(stream);
     }
-    streams.sort_by_key(|stream| stream.strand);
-    recording.streams = streams;
-    Ok(recording)
+    trace.streams.sort_by_key(|stream| stream.strand);
+    Ok(trace)
+}
+
+/// Fails with a problem unless something holds.
+fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(problem()) }
 }
 
 /// What a packet says of itself.
@@ -65,29 +93,29 @@ struct Header {
     strand: StrandId,
 }
 
-fn header(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Header> {
+fn header(bytes: &mut &[u8], endian: Endian) -> Result<Header, String> {
     let length = bytes.len();
     let mut take = |bits| {
-        endian.take(bytes, bits).with_context(|| {
-            format!("is cut off: {length} bytes, expected {PACKET_HEADER} at least")
-        })
+        endian
+            .take(bytes, bits)
+            .ok_or_else(|| format!("is cut off: {length} bytes, expected {PACKET_HEADER} at least"))
     };
     let (magic, stream) = (take(32)?, take(32)?);
-    ensure!(
-        magic == MAGIC,
-        "begins with {magic:#010x}, expected {MAGIC:#010x}"
-    );
-    ensure!(stream == 0, "is of stream class {stream}, expected 0");
+    check(magic == MAGIC, || {
+        format!("begins with {magic:#010x}, expected {MAGIC:#010x}")
+    })?;
+    check(stream == 0, || {
+        format!("is of stream class {stream}, expected 0")
+    })?;
     let (begin, end, content, size) = (take(64)?, take(64)?, take(64)?, take(64)?);
     let (number, lost, cpu_id) = (take(64)?, take(64)?, take(32)?);
-    ensure!(
-        content == size && size % 8 == 0 && size / 8 <= length as u64,
-        "has {size} bits, {content} of them used, but there are {} bytes",
-        length
-    );
+    let fits = content == size && size % 8 == 0 && size / 8 <= length as u64;
+    check(fits, || {
+        format!("has {size} bits, {content} of them used, but there are {length} bytes")
+    })?;
     let events = (size as usize / 8)
         .checked_sub(PACKET_HEADER)
-        .with_context(|| format!("has {size} bits, expected at least {}", 8 * PACKET_HEADER))?;
+        .ok_or_else(|| format!("has {size} bits, expected at least {}", 8 * PACKET_HEADER))?;
     let strand = usize::try_from(cpu_id).ok().and_then(StrandId::new);
     Ok(Header {
         begin,
@@ -95,17 +123,17 @@ fn header(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Header> {
         events,
         number,
         lost,
-        strand: strand.with_context(|| format!("there is no strand {cpu_id}"))?,
+        strand: strand.ok_or_else(|| format!("there is no strand {cpu_id}"))?,
     })
 }
 
 /// A whole stream; `None` if there is no packet.
-fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<Stream>> {
+fn stream(mut bytes: &[u8], endian: Endian) -> Result<Option<Stream>, String> {
     let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);
     while !bytes.is_empty() {
-        let context = || format!("packet {number}");
-        let header = header(&mut bytes, endian).with_context(context)?;
+        let within = |problem| format!("packet {number}: {problem}");
+        let header = header(&mut bytes, endian).map_err(within)?;
         let stream = read.get_or_insert(Stream {
             strand: header.strand,
             entries: Vec::new(),
@@ -131,13 +159,13 @@ fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<Stream>> {
             None
         };
         if let Some(problem) = problem {
-            bail!("packet {number}: {problem}");
+            return Err(within(problem));
         }
         if header.lost > lost {
             stream.entries.push(Entry::Lost(header.lost - lost));
         }
         let (events, rest) = bytes.split_at(header.events);
-        let read = events_of(events, &header, endian).with_context(context)?;
+        let read = events_of(events, &header, endian).map_err(within)?;
         stream.entries.extend(read.into_iter().map(Entry::Event));
         bytes = rest;
         (number, lost, now) = (number + 1, header.lost, header.end);
@@ -145,38 +173,40 @@ fn stream(mut bytes: &[u8], endian: Endian) -> anyhow::Result<Option<Stream>> {
     Ok(read)
 }
 
-fn events_of(mut bytes: &[u8], header: &Header, endian: Endian) -> anyhow::Result<Vec<Recorded>> {
+fn events_of(
+    mut bytes: &[u8],
+    header: &Header,
+    endian: Endian,
+) -> Result<Vec<TracedEvent>, String> {
     let mut events = Vec::new();
     let mut now = header.begin;
     while !bytes.is_empty() {
-        let context = || format!("event {}", events.len());
-        let event = event(&mut bytes, endian).with_context(context)?;
-        ensure!(
-            (now..=header.end).contains(&event.time),
-            "event {} is at {}, expected {now} to {}",
-            events.len(),
-            event.time,
-            header.end
-        );
+        let number = events.len();
+        let event =
+            event(&mut bytes, endian).map_err(|problem| format!("event {number}: {problem}"))?;
+        check((now..=header.end).contains(&event.time), || {
+            let (time, end) = (event.time, header.end);
+            format!("event {number} is at {time}, expected {now} to {end}")
+        })?;
         now = event.time;
         events.push(event);
     }
     Ok(events)
 }
 
-fn event(bytes: &mut &[u8], endian: Endian) -> anyhow::Result<Recorded> {
+fn event(bytes: &mut &[u8], endian: Endian) -> Result<TracedEvent, String> {
     let cut = || format!("is cut off: expected {EVENT_HEADER} bytes and its fields");
-    let id = endian.take(bytes, 16).with_context(cut)? as u16;
-    let time = endian.take(bytes, 64).with_context(cut)?;
-    let class = Event::class(id).with_context(|| format!("is of the unknown kind {id}"))?;
+    let id = endian.take(bytes, 16).ok_or_else(cut)? as u16;
+    let time = endian.take(bytes, 64).ok_or_else(cut)?;
+    let class = Event::class(id).ok_or_else(|| format!("is of the unknown kind {id}"))?;
     let mut payload = vec![0; class.words()];
     let mut at = 0;
     for field in class.fields {
-        let value = endian.take(bytes, field.bits).with_context(cut)?;
+        let value = endian.take(bytes, field.bits).ok_or_else(cut)?;
         put(&mut payload, at, field.bits, value);
         at += field.bits;
     }
-    Ok(Recorded {
+    Ok(TracedEvent {
         time,
         id,
         payload: payload.into(),

@@ -3,7 +3,7 @@
 use hv_core::trace::take;
 
 use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
-use crate::events::{Entry, Event, Recorded, Recording, Stream};
+use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
 
 /// A packet ends when it has so many bytes.
 const LARGE: usize = 1 << 16;
@@ -13,13 +13,13 @@ const LARGE: usize = 1 << 16;
 /// # Errors
 /// What `put` fails with.
 pub fn write<E>(
-    recording: &Recording,
+    trace: &Trace,
     endian: Endian,
     mut put: impl FnMut(&str, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    put(METADATA, metadata::write(recording, endian).as_bytes())?;
-    for stream in &recording.streams {
-        let bytes = packets(stream, recording.began, endian);
+    put(METADATA, metadata::write(trace, endian).as_bytes())?;
+    for stream in &trace.streams {
+        let bytes = packets(stream, trace.began, endian);
         put(&file_name(stream.strand), &bytes)?;
     }
     Ok(())
@@ -106,8 +106,8 @@ impl File {
     }
 }
 
-fn put_event(bytes: &mut Vec<u8>, event: &Recorded, endian: Endian) {
-    let Recorded { time, id, payload } = event;
+fn put_event(bytes: &mut Vec<u8>, event: &TracedEvent, endian: Endian) {
+    let TracedEvent { time, id, payload } = event;
     bytes.reserve(EVENT_HEADER + 4 * payload.len());
     endian.put(bytes, 16, (*id).into());
     endian.put(bytes, 64, *time);

@@ -15,6 +15,7 @@ mod caches;
 use platform::models::R10000;
 use platform::models::r10000::{Cycle, Operation, R10000Event, R10000Mode};
 
+use super::error::ProfileError;
 use super::guest::{Guest, TICK};
 use super::run::Processor;
 use crate::recording::{Kind, Reference};
@@ -233,7 +234,7 @@ impl Processor for Core {
     }
 
     /// One handler finds out whether the counters or the timer asked.
-    fn interrupt(&mut self, guest: &mut Guest<R10000>, next: u64) -> anyhow::Result<()> {
+    fn interrupt(&mut self, guest: &mut Guest<R10000>, next: u64) -> Result<(), ProfileError> {
         if self.now >= self.next_tick {
             self.next_tick = self.now + TICK;
             self.unit.match_compare();

@@ -3,7 +3,7 @@
 use perfctr_service::Unit;
 use serde::Serialize;
 
-use crate::events::Recording;
+use crate::events::Trace;
 use crate::machine::board::Board;
 use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls};
 
@@ -34,7 +34,7 @@ pub struct ScenarioOutcome {
     pub truth_matches: bool,
     /// The hypervisor's events, if the [setup](crate::simulation::Setup::tracing) asks for them.
     #[serde(skip)]
-    pub trace: Option<Recording>,
+    pub trace: Option<Trace>,
 }
 
 /// A step.

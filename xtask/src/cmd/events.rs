@@ -1,4 +1,4 @@
-//! `trace`: what the events of a run show.
+//! `events`: what the events of a simulation show.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ use simulator::events::summary::Summary;
 /// babeltrace2 and Trace Compass show the events one by one.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  cargo xtask sim --trace-out events && cargo xtask trace events\n  \
-                  cargo xtask trace events --json summary.json\n  \
+    after_help = "Examples:\n  cargo xtask sim --trace-out events && cargo xtask events events\n  \
+                  cargo xtask events events --json summary.json\n  \
                   babeltrace2 events"
 )]
 pub struct Args {
