@@ -1,4 +1,4 @@
-//! `sim --trace-out` and `--trace-chrome`, and `trace`.
+//! `sim --trace-out` and `--trace-chrome`, and `events`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
