@@ -1,19 +1,22 @@
 //! A simple board under the service: registers that keep what is written to them, and a log of every access.
 //!
-//! It speaks the reference model's types, so that both sides of a comparison can be laid side by side, and shares no
-//! state with it. A hub checks by itself that there is never a second access in flight.
+//! It uses the types of the reference model, so that a test can compare the two, and shares no state with it. Each hub
+//! asserts that no access begins while another is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use guest_abi::{Node, StrandId};
-use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
+use guest_abi::{Mcu, Node, StrandId};
+use platform::{AccessError, Bus, Model, PhysicalAddress, StrandRegisters};
 
 use crate::oracle::{Access, Action, Answer, Cell, Fault, HubCondition, Machine, Target, Unit};
 
 /// An access, and the strand that made it.
 pub type Logged = (StrandId, Access);
+
+/// A function that a test runs when something happens to a strand.
+type Hook = OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,12 +27,13 @@ struct State {
     cross_calls: BTreeSet<u16>,
     hubs: [HubCondition; 4],
     busy_once: [bool; 4],
+    busy: BTreeSet<Cell>,
     faults: BTreeMap<Cell, Fault>,
     log: Vec<Logged>,
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// A place in a call where a strand stops until it is told to go on.
+/// An access before which a strand waits until the test lets it go on.
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
@@ -37,31 +41,30 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Waits until a strand is there.
+    /// Waits until a strand is about to make the access.
     pub fn reached(&self) {
         self.reached.wait();
     }
 
-    /// Lets it go on.
+    /// Lets the strand go on.
     pub fn go_on(&self) {
         self.go_on.wait();
     }
 }
 
 /// The devices and strands of a machine.
-#[derive(Debug)]
 pub struct Board {
-    machine: Machine,
-    nodes: usize,
+    machine: platform::Machine,
     cells_by_address: Vec<BTreeMap<u64, Cell>>,
     in_flight: [AtomicU32; 4],
     spin: u32,
+    pcr_written: Hook,
+    cross_called: Hook,
     state: Mutex<State>,
 }
 
 impl Board {
-    /// A board of `nodes` nodes with every register 0. A memory channel that the machine description disables answers
-    /// nobody, so it is not on the board.
+    /// Returns a board of `nodes` nodes with every register 0. It does not have the disabled memory channels (node, MCU).
     pub fn new(machine: Machine, nodes: usize, disabled_channels: &[(usize, usize)]) -> Self {
         let banks = |node| (0..8).map(move |bank| Cell::L2 { node, bank });
         let present = |cell: &Cell| match Unit::of(*cell) {
@@ -86,40 +89,71 @@ impl Board {
                 cells
             })
             .collect();
+        let model = match machine {
+            Machine::Maramba => Model::Maramba,
+            Machine::Batoka => Model::Batoka,
+        };
+        let all =
+            platform::Machine::new(model, nodes).expect("a number of nodes that the model has");
+        let without = |machine: platform::Machine, (node, mcu): &(usize, usize)| {
+            machine.without_channel(Node::ALL[*node], Mcu::ALL[*mcu])
+        };
         Self {
-            machine,
-            nodes,
+            machine: disabled_channels.iter().fold(all, without),
             cells_by_address,
             in_flight: Default::default(),
             spin: 0,
+            pcr_written: Hook::new(),
+            cross_called: Hook::new(),
             state: Mutex::default(),
         }
     }
 
-    /// The board with hub accesses that last so many turns of an empty loop.
+    /// Makes each access to a hub last `spin` turns of an empty loop.
     #[must_use]
     pub fn with_slow_hubs(mut self, spin: u32) -> Self {
         self.spin = spin;
         self
     }
 
-    /// Which machine it is in, and how many nodes it has.
-    pub fn machine(&self) -> (Machine, usize) {
-        (self.machine, self.nodes)
+    /// Returns the machine of the board, as the service is told of it.
+    pub fn machine(&self) -> platform::Machine {
+        self.machine
+    }
+
+    /// Runs `hook` after each write to a PCR, on the thread that writes.
+    ///
+    /// # Panics
+    /// If there is such a hook already.
+    pub fn after_pcr_writes(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
+        assert!(self.pcr_written.set(Box::new(hook)).is_ok());
+    }
+
+    /// Runs `hook` before each cross-call, on the thread that sends it, with the strand that it is for.
+    ///
+    /// # Panics
+    /// If there is such a hook already.
+    pub fn before_cross_calls(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
+        assert!(self.cross_called.set(Box::new(hook)).is_ok());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets how a hub answers from now on.
+    /// Sets how a hub answers.
     pub fn set_hub(&self, hub: usize, condition: HubCondition) {
         self.state().hubs[hub] = condition;
     }
 
-    /// The hub answers its next access with "busy", and no other.
+    /// Makes a hub answer its next access with "busy".
     pub fn make_busy_once(&self, hub: usize) {
         self.state().busy_once[hub] = true;
+    }
+
+    /// Makes a cell answer every access with "busy".
+    pub fn make_busy(&self, cell: Cell) {
+        self.state().busy.insert(cell);
     }
 
     /// Breaks a cell.
@@ -127,15 +161,15 @@ impl Board {
         self.state().faults.insert(cell, fault);
     }
 
-    /// Mends every broken cell and sets every hub free.
+    /// Repairs every broken cell and sets every hub free.
     pub fn mend(&self) {
         let mut state = self.state();
         state.faults.clear();
         state.hubs = Default::default();
     }
 
-    /// The next access to a cell stops before it takes place. Whoever waits for that is told by [`Stop::reached`]; if
-    /// [`Stop::go_on`] is never called, the strand has died there.
+    /// Stops the strand that makes the next access to a cell, before the access. If the test never calls
+    /// [`Stop::go_on`], the strand has died there.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
         let stop = Stop {
@@ -146,7 +180,7 @@ impl Board {
         stop
     }
 
-    /// What a cell holds.
+    /// Returns what a cell holds.
     pub fn holds(&self, cell: Cell) -> u64 {
         self.state().cells.get(&cell).copied().unwrap_or(0)
     }
@@ -161,12 +195,12 @@ impl Board {
         self.state().pcr.insert(strand, value);
     }
 
-    /// What the cells hold that were ever written.
+    /// Returns the contents of the cells that were ever written.
     pub fn cells(&self) -> BTreeMap<Cell, u64> {
         self.state().cells.clone()
     }
 
-    /// What the PCRs hold that were ever written.
+    /// Returns the contents of the PCRs that were ever written.
     pub fn pcrs(&self) -> BTreeMap<u16, u64> {
         self.state().pcr.clone()
     }
@@ -176,7 +210,7 @@ impl Board {
         self.state().pic.insert(strand, value);
     }
 
-    /// What the PICs hold that were ever written.
+    /// Returns the contents of the PICs that were ever written.
     pub fn pics(&self) -> BTreeMap<u16, u64> {
         self.state().pic.clone()
     }
@@ -186,17 +220,17 @@ impl Board {
         self.state().ticks.insert(strand, ticks);
     }
 
-    /// The strands for which a cross-call waits.
+    /// Returns the strands for which a cross-call waits.
     pub fn cross_calls(&self) -> BTreeSet<u16> {
         self.state().cross_calls.clone()
     }
 
-    /// Takes the cross-call that waits for a strand, if there is one.
+    /// Takes the cross-call that waits for a strand. Returns `false` if there is none.
     pub fn take_cross_call(&self, strand: u16) -> bool {
         self.state().cross_calls.remove(&strand)
     }
 
-    /// The accesses since the log was last taken, in order.
+    /// Returns the accesses since the last call, in order.
     pub fn take_log(&self) -> Vec<Logged> {
         std::mem::take(&mut self.state().log)
     }
@@ -213,7 +247,7 @@ impl Board {
             .get(node)
             .and_then(|cells| cells.get(&address.0));
         let Some(&cell) = cell else {
-            panic!("strand {strand} accesses {address}, where nothing is");
+            panic!("strand {strand} accesses {address}, where there is no register");
         };
         let stop = self.state().stops.remove(&cell);
         if let Some(stop) = stop {
@@ -251,14 +285,12 @@ impl State {
     ) -> Result<u64, AccessError> {
         let answer = self.answer(cell, action);
         let target = Target::Address(address.0);
-        self.log.push((
-            strand,
-            Access {
-                target,
-                action,
-                answer,
-            },
-        ));
+        let access = Access {
+            target,
+            action,
+            answer,
+        };
+        self.log.push((strand, access));
         match (answer, action) {
             (Answer::Busy, _) => Err(AccessError::Busy),
             (Answer::Fault, _) => Err(AccessError::Fault),
@@ -271,6 +303,9 @@ impl State {
     }
 
     fn answer(&mut self, cell: Cell, action: Action) -> Answer {
+        if self.busy.contains(&cell) {
+            return Answer::Busy;
+        }
         if let Unit::Hub(hub) = Unit::of(cell) {
             if std::mem::take(&mut self.busy_once[hub]) {
                 return Answer::Busy;
@@ -292,12 +327,7 @@ impl State {
     }
 
     fn pcr_access(&mut self, strand: StrandId, action: Action) {
-        let access = Access {
-            target: Target::Pcr,
-            action,
-            answer: Answer::Done,
-        };
-        self.log.push((strand, access));
+        self.log.push((strand, Access::done(Target::Pcr, action)));
     }
 }
 
@@ -325,30 +355,34 @@ impl StrandRegisters for Board {
     fn pcr(&self, strand: StrandId) -> u64 {
         let mut state = self.state();
         state.pcr_access(strand, Action::Read);
-        state
-            .pcr
-            .get(&(strand.index() as u16))
-            .copied()
-            .unwrap_or(0)
+        let pcr = state.pcr.get(&strand.number().into());
+        pcr.copied().unwrap_or(0)
     }
 
     fn set_pcr(&self, strand: StrandId, value: u64) {
         let mut state = self.state();
         state.pcr_access(strand, Action::Write(value));
-        state.pcr.insert(strand.index() as u16, value);
+        state.pcr.insert(strand.number().into(), value);
+        drop(state);
+        if let Some(hook) = self.pcr_written.get() {
+            hook(strand);
+        }
     }
 
     fn set_pic(&self, strand: StrandId, value: u64) {
-        self.put_pic(strand.index() as u16, value);
+        self.put_pic(strand.number().into(), value);
     }
 
     fn ticks(&self, strand: StrandId) -> u64 {
         let state = self.state();
-        let ticks = state.ticks.get(&(strand.index() as u16));
+        let ticks = state.ticks.get(&strand.number().into());
         ticks.copied().unwrap_or(0)
     }
 
     fn cross_call(&self, strand: StrandId) {
-        self.state().cross_calls.insert(strand.index() as u16);
+        if let Some(hook) = self.cross_called.get() {
+            hook(strand);
+        }
+        self.state().cross_calls.insert(strand.number().into());
     }
 }

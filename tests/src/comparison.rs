@@ -1,5 +1,5 @@
-//! The reference model and the machine under test side by side: what is done to one is done to the other, and after
-//! every call everything that a guest or the hardware can see must be equal.
+//! The reference model and the machine under test side by side: every step is made on both, and after every call all that
+//! a guest or the hardware can see must be equal.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::oracle::{
     Access, Answer, Cell, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
 
-/// Both sides, and how many calls have been compared.
+/// The reference model, the machine under test, and the number of calls that were compared.
 pub struct Comparison<'a> {
     /// The reference model.
     pub world: World,
@@ -22,7 +22,7 @@ pub struct Comparison<'a> {
     pub cases: u64,
 }
 
-/// A unit as the service knows it.
+/// Returns a unit as the service knows it.
 pub fn unit(unit: Unit) -> perfctr_service::Unit {
     match unit {
         Unit::L2 { node } => perfctr_service::Unit::L2(Node::ALL[node]),
@@ -31,7 +31,7 @@ pub fn unit(unit: Unit) -> perfctr_service::Unit {
     }
 }
 
-/// Every unit that the largest machine has.
+/// Returns every unit that the largest machine has.
 pub fn all_units() -> impl Iterator<Item = Unit> {
     let nodes = (0..4).map(|node| Unit::L2 { node });
     let channels = (0..8).map(|number| Unit::Mcu {
@@ -41,19 +41,16 @@ pub fn all_units() -> impl Iterator<Item = Unit> {
     nodes.chain(channels).chain((0..4).map(Unit::Hub))
 }
 
-/// A board for a world. They must start alike.
+/// Returns a board for a world that has just been switched on.
 pub fn board(world: &World) -> Board {
-    Board::new(world.machine, world.nodes, &channels(world))
-}
-
-fn channels(world: &World) -> Vec<(usize, usize)> {
-    world.disabled_channels.iter().copied().collect()
+    let channels: Vec<_> = world.disabled_channels.iter().copied().collect();
+    Board::new(world.machine, world.nodes, &channels)
 }
 
 impl<'a> Comparison<'a> {
-    /// A world and a board that have just been switched on.
+    /// Compares a world and a board that have just been switched on.
     pub fn new(world: World, board: &'a Board) -> Self {
-        let machine = MachineUnderTest::new(board, &channels(&world), &world.guests);
+        let machine = MachineUnderTest::new(board, &world.guests);
         Self {
             world,
             machine,
@@ -61,7 +58,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Makes a call on both sides and compares what came of it; returns the model's outcome.
+    /// Makes a call on both sides and compares the results. Returns the model's outcome.
     ///
     /// # Panics
     /// At any difference in registers, exit, console or accesses.
@@ -69,61 +66,50 @@ impl<'a> Comparison<'a> {
         let expected = self.world.call(strand, trap, registers);
         let (regs, exited) = self.machine.trap(strand, trap, registers);
         let log = self.machine.board().take_log();
-        let told = || {
-            format!(
-                "call {:#x?} of {trap:?} by strand {strand} of {:?}, {} nodes, guests {:?}",
-                registers, self.world.machine, self.world.nodes, self.world.guests
-            )
-        };
-        assert_eq!(
-            (regs, exited),
-            (expected.regs, expected.exited),
-            "{}",
-            told()
+        let World {
+            machine,
+            nodes,
+            guests,
+            ..
+        } = &self.world;
+        let told = format_args!(
+            "{trap:?} {registers:#x?} by {strand} on {machine:?}, {nodes}, {guests:?}"
         );
-        assert!(
-            log.iter()
-                .all(|(who, _)| who.index() == usize::from(strand)),
-            "an access by another strand: {log:?}, {}",
-            told()
-        );
+        let own = log
+            .iter()
+            .all(|(who, _)| who.index() == usize::from(strand));
+        assert!(own, "an access by another strand: {log:?}, {told}");
+        assert_eq!((regs, exited), (expected.regs, expected.exited), "{told}");
         let accesses: Vec<Access> = log.into_iter().map(|(_, access)| access).collect();
         if is_l2(&expected.accesses) {
             if expected.accesses.iter().any(|a| a.answer == Answer::Fault) {
-                // How far an interrupted set gets before it is undone is not fixed, only what it leaves.
+                // The contract does not say how far a set gets before it is undone, only what is in the registers then.
                 self.check_state();
             } else {
                 let observed = Outcome {
                     accesses,
                     ..expected.clone()
                 };
-                assert_eq!(observed.by_target(), expected.by_target(), "{}", told());
+                assert_eq!(observed.by_target(), expected.by_target(), "{told}");
             }
         } else {
-            assert_eq!(accesses, expected.accesses, "{}", told());
+            assert_eq!(accesses, expected.accesses, "{told}");
         }
         if trap == Trap::Core {
             let console: Vec<u8> = (self.machine.take_console().iter())
                 .map(|(_, byte)| *byte)
                 .collect();
             let expected: Vec<u8> = expected.console.into_iter().collect();
-            assert_eq!(console, expected, "{}", told());
+            assert_eq!(console, expected, "{told}");
         }
         self.cases += 1;
         expected
     }
 
-    /// Reads a register, with distinct values in all registers that have no business here.
+    /// Reads a register, with distinct values in the registers that are no argument.
     pub fn get(&mut self, strand: u16, id: u64) -> Outcome {
-        let registers = [
-            id,
-            0x1111_0bad,
-            0x2222_0bad,
-            0x3333_0bad,
-            0x4444_0bad,
-            0x106,
-        ];
-        self.call(strand, Trap::Fast, registers)
+        let [o1, o2, o3, o4] = [0x1111_0bad, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad];
+        self.call(strand, Trap::Fast, [id, o1, o2, o3, o4, 0x106])
     }
 
     /// Writes a register.
@@ -138,49 +124,46 @@ impl<'a> Comparison<'a> {
         self.call(strand, Trap::Core, registers);
     }
 
-    /// Resets a guest, and lets every strand answer.
+    /// Resets a guest; every strand acknowledges.
     pub fn reset_guest(&mut self, guest: usize) {
         self.begin_reset(guest);
-        self.all_answer();
+        self.all_acknowledge();
     }
 
-    /// Resets a guest. Its strands have still to answer.
+    /// Resets a guest. Its strands have not acknowledged yet.
     pub fn begin_reset(&mut self, guest: usize) {
         self.world.reset_guest(guest);
         self.machine.begin_reset(guest);
         self.catch_up();
     }
 
-    /// Grants the guests this. Strands have still to answer.
+    /// Gives each guest its grant. Strands have not acknowledged yet.
     ///
     /// # Panics
     /// If only one side rejects it.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
-        assert_eq!(
-            observed.is_ok(),
-            expected.is_ok(),
-            "{expected:?}, {observed:?}"
-        );
+        let both = (expected.is_ok(), observed.is_ok());
+        assert_eq!(both.0, both.1, "{expected:?}, {observed:?}");
         self.catch_up();
     }
 
-    /// A strand is between two calls, and takes its cross-call if there is one.
-    pub fn answer(&mut self, strand: u16) {
+    /// Lets a strand, between two of its calls, take its cross-call if there is one.
+    pub fn acknowledge(&mut self, strand: u16) {
         self.world.cross_called(strand);
-        self.machine.answer(strand);
+        self.machine.acknowledge(strand);
         self.catch_up();
     }
 
-    /// Every strand that can answers.
-    pub fn all_answer(&mut self) {
-        while let Some((&strand, _)) = self.world.changes.awaited.first_key_value() {
-            self.answer(strand);
+    /// Lets every strand acknowledge that is waited for.
+    pub fn all_acknowledge(&mut self) {
+        while let Some((&strand, _)) = self.world.transfer.awaited.first_key_value() {
+            self.acknowledge(strand);
         }
     }
 
-    /// A strand dies between two calls.
+    /// Reports a strand that has died between two of its calls.
     pub fn strand_died(&mut self, strand: u16) {
         self.world.strand_died(strand);
         self.machine
@@ -189,56 +172,55 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// A strand of `node` returns a unit to service.
+    /// Returns a unit to service from a strand of `node`.
     ///
     /// # Panics
     /// If it succeeds on one side only.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
-        let on = crate::machine::strand(64 * node as u16);
-        let observed = self.machine.service().return_to_service(on, unit(one));
+        let observed = self.machine.return_to_service(64 * node as u16, unit(one));
         assert_eq!(observed.is_ok(), expected, "{one:?}: {observed:?}");
         self.catch_up();
     }
 
-    /// The service may need more cross-calls than the model knows of: strands that are not awaited there take theirs.
+    /// Lets the strands that the model does not wait for take their cross-calls: the service may need more of them.
     fn catch_up(&mut self) {
-        let changes = &self.world.changes;
+        let transfer = &self.world.transfer;
         for _ in 0..10_000 {
             let more = self.machine.board().cross_calls();
             let mut more = more.iter().filter(|strand| {
-                !changes.awaited.contains_key(strand) && !changes.dead.contains_key(strand)
+                !transfer.awaited.contains_key(strand) && !transfer.dead.contains_key(strand)
             });
             let Some(next) = more.next() else {
-                // What strands do in cross-calls is seen in what it leaves.
+                // The accesses in cross-calls are not compared, only the state that they leave.
                 self.machine.board().take_log();
                 return;
             };
-            self.machine.answer(*next);
+            self.machine.acknowledge(*next);
         }
         panic!("cross-calls without end");
     }
 
-    /// Sets how a hub answers.
+    /// Sets how a hub answers, on both sides.
     pub fn set_hub(&mut self, hub: usize, condition: HubCondition) {
         self.world.hubs[hub] = condition;
         self.machine.board().set_hub(hub, condition);
     }
 
-    /// Breaks a cell.
+    /// Breaks a cell on both sides.
     pub fn break_cell(&mut self, cell: Cell, fault: Fault) {
         self.world.faults.insert(cell, fault);
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Mends all hardware.
+    /// Repairs all hardware.
     pub fn mend_hardware(&mut self) {
         self.world.faults.clear();
         self.world.hubs = Default::default();
         self.machine.board().mend();
     }
 
-    /// Mends all hardware, and returns to service what was out of it.
+    /// Repairs all hardware, and returns every unit to service.
     pub fn mend(&mut self) {
         self.mend_hardware();
         for out in self.world.out_of_service.clone() {
@@ -252,7 +234,7 @@ impl<'a> Comparison<'a> {
         self.machine.board().put(cell, value);
     }
 
-    /// Compares what all registers hold, what is known of all units, and who holds what.
+    /// Compares the contents of all registers, the state of all units, and the rights that the guests hold.
     ///
     /// # Panics
     /// At any difference.
@@ -260,8 +242,8 @@ impl<'a> Comparison<'a> {
         let Self { world, machine, .. } = self;
         let clean = |cells: &BTreeMap<Cell, u64>| {
             let mut cells = cells.clone();
-            // How far the clearing of a unit gets that fails is not fixed.
-            cells.retain(|cell, _| !world.changes.unclean.contains(&Unit::of(*cell)));
+            // The contract does not say how far scrubbing gets in a unit that fails.
+            cells.retain(|cell, _| !world.transfer.unclean.contains(&Unit::of(*cell)));
             not_zero(&cells)
         };
         assert_eq!(clean(&machine.board().cells()), clean(&world.devices));
@@ -271,7 +253,7 @@ impl<'a> Comparison<'a> {
             let state = machine.service().unit(unit(one));
             let expected = UnitState {
                 in_service: !world.out_of_service.contains(&one),
-                clean: !world.changes.unclean.contains(&one),
+                clean: !world.transfer.unclean.contains(&one),
                 faults: world.fault_counts.get(&one).copied().unwrap_or(0),
                 stuck: 0,
             };
@@ -281,12 +263,13 @@ impl<'a> Comparison<'a> {
             let held = machine.service().held(guest_id(number));
             assert_eq!(held, grant(guest.grant), "guest {number}");
         }
-        let awaited = (world.is_pending()).then(|| world.changes.awaited.keys().copied().collect());
+        let awaited =
+            (world.is_pending()).then(|| world.transfer.awaited.keys().copied().collect());
         assert_eq!(machine.awaited(), awaited);
     }
 }
 
-/// What a register holds that was never written is 0.
+/// Leaves out the zeros, because a register that was never written has no entry.
 fn not_zero<K: Copy + Ord>(map: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
     let entries = map.iter().filter(|(_, value)| **value != 0);
     entries.map(|(key, value)| (*key, *value)).collect()
@@ -298,7 +281,7 @@ fn is_l2(accesses: &[Access]) -> bool {
     )
 }
 
-/// The node of a strand that can return a unit to service.
+/// Returns the node of a strand that can return the unit to service.
 pub fn node_of(unit: Unit) -> usize {
     match unit {
         Unit::L2 { node } => node,

@@ -10,10 +10,15 @@ pub mod swept;
 use std::fmt;
 use std::io::{self, Write};
 
-/// Prints what a test went through. Unlike `println!`, also when the test passes.
+/// Prints a line about a test, whether the test passes or fails (`println!` shows its line only if it fails).
 pub fn tell(what: fmt::Arguments<'_>) {
-    // Nothing is lost if nobody reads it.
+    // A test does not fail because standard output is closed.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
+}
+
+/// Returns a value that outlives the test, because a strand that dies in a call keeps its thread for ever.
+pub fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }
 
 /// The programs of README.md.

@@ -1,17 +1,17 @@
-//! The machine under test: the hypervisor and the service as a hypervisor engineer puts them together, on a [`Board`].
+//! The machine under test: a hypervisor with the service, as a hypervisor engineer builds them, on a [`Board`].
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use guest_abi::{HvError, Mcu, Node, Registers, StrandId};
+use guest_abi::{HvError, Registers, StrandId};
+use hv_core::trace::{Off, Trace};
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor};
-use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight};
-use platform::Model;
+use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight, Unit};
 
 use crate::board::Board;
 use crate::oracle::{self, Trap};
 
-/// A console that keeps what the guests write: the number of the guest, and the byte.
+/// A console that keeps the bytes that the guests write, each with the number of the guest.
 #[derive(Debug, Default)]
 pub struct Console(Mutex<Vec<(usize, u8)>>);
 
@@ -23,35 +23,17 @@ impl Embedder for Console {
 }
 
 /// The service on a board.
-pub type Service<'a> = PerfCounterService<&'a Board, &'a Board>;
+pub type Service<'a, T = Off> = PerfCounterService<&'a Board, &'a Board, T>;
 
-/// Hypervisor, service and guests.
-pub struct MachineUnderTest<'a> {
-    hypervisor: Box<Hypervisor<(Service<'a>,), Console>>,
+/// A hypervisor with the service and its guests.
+pub struct MachineUnderTest<'a, T: Trace = Off> {
+    hypervisor: Box<Hypervisor<(Service<'a, T>,), Console, T>>,
     board: &'a Board,
     guest_of: Vec<Option<GuestId>>,
     operator: StrandId,
 }
 
-/// A machine as the service is told of it.
-pub fn machine(
-    machine: oracle::Machine,
-    nodes: usize,
-    disabled_channels: impl IntoIterator<Item = (usize, usize)>,
-) -> platform::Machine {
-    let model = match machine {
-        oracle::Machine::Maramba => Model::Maramba,
-        oracle::Machine::Batoka => Model::Batoka,
-    };
-    let all = platform::Machine::new(model, nodes).expect("a number of nodes that the model has");
-    disabled_channels
-        .into_iter()
-        .fold(all, |machine, (node, mcu)| {
-            machine.without_channel(Node::ALL[node], Mcu::ALL[mcu])
-        })
-}
-
-/// A grant as the service is told of it.
+/// Returns a grant as the service is told of it.
 pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     perfctr_service::Grant {
         strand: match grant.strand {
@@ -63,7 +45,7 @@ pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     }
 }
 
-/// A guest as the service is told of it.
+/// Returns a guest as the service is told of it.
 pub fn guest(guest: &oracle::Guest) -> GuestConfig {
     GuestConfig {
         strands: guest.strands.iter().map(|number| strand(*number)).collect(),
@@ -72,28 +54,37 @@ pub fn guest(guest: &oracle::Guest) -> GuestConfig {
     }
 }
 
-/// The guest of that number.
+/// Returns the guest of this number, which is below 256.
 pub fn guest_id(number: usize) -> GuestId {
     GuestId::new(number).expect("a guest number up to 255")
 }
 
-/// The strand of that number.
+/// Returns the strand of this number, which is below 256.
 pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
 
 impl<'a> MachineUnderTest<'a> {
-    /// The machine with these guests, which have negotiated nothing.
-    pub fn new(
-        board: &'a Board,
-        disabled_channels: &[(usize, usize)],
-        guests: &[oracle::Guest],
-    ) -> Self {
-        let (model, nodes) = board.machine();
-        let machine = machine(model, nodes, disabled_channels.iter().copied());
+    /// Returns a machine whose guests have negotiated nothing.
+    pub fn new(board: &'a Board, guests: &[oracle::Guest]) -> Self {
+        Self::with_trace(board, guests, Off)
+    }
+
+    /// Returns a machine whose guests have all negotiated version 1.1.
+    pub fn ready(board: &'a Board, guests: &[oracle::Guest]) -> Self {
+        let machine = Self::new(board, guests);
+        machine.all_negotiate(guests);
+        machine
+    }
+}
+
+impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
+    /// Returns a machine that records its events in `trace`, and whose guests have negotiated nothing.
+    pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
         let service =
-            PerfCounterService::new(machine, board, board, &configs).expect("guests that fit");
+            PerfCounterService::with_trace(board.machine(), board, board, &configs, trace);
+        let services = (service.expect("guests that fit"),);
         let mut guest_of = vec![None; StrandId::COUNT];
         for (number, guest) in guests.iter().enumerate() {
             for strand in &guest.strands {
@@ -101,87 +92,114 @@ impl<'a> MachineUnderTest<'a> {
             }
         }
         Self {
-            hypervisor: Box::new(Hypervisor::new((service,), Console::default())),
+            hypervisor: Box::new(Hypervisor::with_trace(services, Console::default(), trace)),
             board,
             guest_of,
             operator: strand(0),
         }
     }
 
-    /// The machine whose operator's steps are executed on this strand, not on strand 0.
+    /// Executes the operator's steps on this strand instead of strand 0.
     #[must_use]
     pub fn with_operator(mut self, number: u16) -> Self {
         self.operator = strand(number);
         self
     }
 
-    /// The board.
+    /// Returns the board.
     pub fn board(&self) -> &'a Board {
         self.board
     }
 
-    /// The service.
-    pub fn service(&self) -> &Service<'a> {
+    /// Returns the service.
+    pub fn service(&self) -> &Service<'a, T> {
         &self.hypervisor.services().0
     }
 
-    /// Makes a call with %o0 to %o5 in `registers`; %o0 to %o5 afterwards, and whether the guest has ended itself.
+    /// Makes a call with %o0 to %o5 in `registers`. Returns %o0 to %o5 afterwards, and `true` if the guest has exited.
     pub fn trap(&self, number: u16, trap: Trap, registers: [u64; 6]) -> ([u64; 6], bool) {
         let caller = Caller {
             guest: self.guest_of[usize::from(number)].expect("a strand of a guest"),
             strand: strand(number),
         };
         let mut registers = Registers::from(registers);
+        let strand = self.hypervisor.strand(caller);
         let exited = match trap {
             Trap::Fast => {
-                self.hypervisor.strand(caller).fast_trap(&mut registers);
+                strand.fast_trap(&mut registers);
                 false
             }
-            Trap::Core => self.hypervisor.strand(caller).core_trap(&mut registers) != After::Resume,
+            Trap::Core => strand.core_trap(&mut registers) != After::Resume,
         };
         (registers.to_array(), exited)
     }
 
-    /// Reads a register: the status, and %o1, which held 0x0bad.
+    /// Reads a register. Returns the status and %o1, which held 0x0bad.
     pub fn get(&self, strand: u16, id: u64) -> (u64, u64) {
         let (registers, _) = self.trap(strand, Trap::Fast, [id, 0x0bad, 2, 3, 4, 0x106]);
         (registers[0], registers[1])
     }
 
-    /// Writes a register: the status.
+    /// Writes a register. Returns the status.
     pub fn set(&self, strand: u16, id: u64, value: u64) -> u64 {
         self.trap(strand, Trap::Fast, [id, value, 2, 3, 4, 0x107]).0[0]
     }
 
-    /// Negotiates version `major.minor` of group 0x205: the status.
+    /// Negotiates version `major.minor` of group 0x205. Returns the status.
     pub fn negotiate(&self, strand: u16, major: u64, minor: u64) -> u64 {
-        self.trap(strand, Trap::Core, [0x205, major, minor, 3, 4, 0])
-            .0[0]
+        let call = [0x205, major, minor, 3, 4, 0];
+        self.trap(strand, Trap::Core, call).0[0]
     }
 
-    /// Resets a guest, and lets every strand answer.
+    /// Negotiates version 1.1 on the first strand of each guest.
+    pub fn all_negotiate(&self, guests: &[oracle::Guest]) {
+        for guest in guests {
+            assert_eq!(self.negotiate(guest.strands[0], 1, 1), 0);
+        }
+    }
+
+    /// Resets a guest; every strand acknowledges.
     pub fn reset_guest(&self, number: usize) {
         self.begin_reset(number);
-        self.all_answer();
+        self.all_acknowledge();
     }
 
-    /// Resets a guest. Its strands have still to answer.
+    /// Resets a guest. Its strands have not acknowledged yet.
     pub fn begin_reset(&self, number: usize) {
-        self.hypervisor.reset_guest(guest_id(number), self.operator);
+        self.begin_reset_on(self.operator, number);
     }
 
-    /// Grants the guests this, if it is a valid configuration. Strands have still to answer.
+    /// Resets a guest on this strand of the operator's. The guest's strands have not acknowledged yet.
+    pub fn begin_reset_on(&self, on: StrandId, number: usize) {
+        self.hypervisor.reset_guest(guest_id(number), on);
+    }
+
+    /// Gives each guest its grant, if the configuration is valid. Strands have not acknowledged yet.
     pub fn reconfigure(&self, grants: &[oracle::Grant]) -> Result<(), ChangeError> {
+        self.reconfigure_on(self.operator, grants)
+    }
+
+    /// Does what [`reconfigure`](Self::reconfigure) does, on this strand of the operator's.
+    pub fn reconfigure_on(
+        &self,
+        on: StrandId,
+        grants: &[oracle::Grant],
+    ) -> Result<(), ChangeError> {
         let mut all = Grants::none(grants.len());
         for (number, given) in grants.iter().enumerate() {
-            all.set(guest_id(number), grant(*given))
-                .expect("so many guests");
+            let set = all.set(guest_id(number), grant(*given));
+            set.expect("a guest of the list");
         }
-        self.service().reconfigure(self.operator, &all).map(|_| ())
+        self.service().reconfigure(on, &all).map(|_| ())
     }
 
-    /// A strand takes the cross-call that waits for it, if there is one; whether there was.
-    pub fn answer(&self, number: u16) -> bool {
+    /// Returns a unit to service from strand `on`.
+    pub fn return_to_service(&self, on: u16, unit: Unit) -> Result<(), ChangeError> {
+        self.service().return_to_service(strand(on), unit)
+    }
+
+    /// Lets a strand take the cross-call that waits for it. Returns `false` if there is none.
+    pub fn acknowledge(&self, number: u16) -> bool {
         let waits = self.board.take_cross_call(number);
         if waits {
             self.service().cross_called(strand(number));
@@ -189,27 +207,27 @@ impl<'a> MachineUnderTest<'a> {
         waits
     }
 
-    /// Every strand takes its cross-calls, until there are none.
+    /// Lets every strand take its cross-calls until there are none.
     ///
     /// # Panics
-    /// If they do not end.
-    pub fn all_answer(&self) {
+    /// If there is no end of cross-calls.
+    pub fn all_acknowledge(&self) {
         for _ in 0..10_000 {
             let Some(&next) = self.board.cross_calls().first() else {
                 return;
             };
-            self.answer(next);
+            self.acknowledge(next);
         }
-        panic!("cross-calls without end");
+        panic!("no end of cross-calls");
     }
 
-    /// The strands that a change waits for; none if it is complete.
+    /// Returns the strands that a pending transfer waits for; `None` if no transfer is pending.
     pub fn awaited(&self) -> Option<BTreeSet<u16>> {
         let strands = self.service().pending()?;
-        Some(strands.iter().map(|one| one.index() as u16).collect())
+        Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// What the guests have written since this was last asked: the number of the guest, and the byte.
+    /// Returns what the guests have written since the last call: the number of the guest, and the byte.
     pub fn take_console(&self) -> Vec<(usize, u8)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

@@ -1,16 +1,17 @@
-//! The sweep, with the reference model and the machine under test side by side.
+//! The sweep on the reference model and the machine under test side by side.
 
 use guest_abi::{StrandId, Trap};
-use perfctr_service::{StrandRight, Unit};
+use perfctr_service::Unit;
 use platform::Model;
 use sweep::digest::{Digest, Watched};
 use sweep::{Cell, Change, Configuration, Part, System, modelled, state};
 
 use crate::comparison::{self, Comparison};
-use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, StrandGrant, World};
+use crate::machine;
+use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, World};
 
-/// Makes all calls of a part, and compares each; returns how many that were. The models of the devices must come to the
-/// same.
+/// Makes all calls of a part on both sides, and compares each. The service on the models of the devices must give the same
+/// digest. Returns the number of calls.
 ///
 /// # Panics
 /// At any difference.
@@ -48,9 +49,9 @@ fn digest(
     digest
 }
 
-/// A configuration as the reference model is told of it.
+/// Returns a configuration as the reference model is told of it.
 pub fn world(configuration: &Configuration) -> World {
-    let machine = match configuration.machine.model() {
+    let model = match configuration.machine.model() {
         Model::Maramba => Machine::Maramba,
         Model::Batoka => Machine::Batoka,
     };
@@ -63,35 +64,25 @@ pub fn world(configuration: &Configuration) -> World {
         })
         .collect::<Vec<_>>();
     let guests = configuration.guests.iter().map(|guest| {
-        let grant = Grant {
-            strand: match guest.grant.strand {
-                StrandRight::None => StrandGrant::None,
-                StrandRight::Strand => StrandGrant::Strand,
-                StrandRight::HtStrand => StrandGrant::HtStrand,
-            },
-            global: guest.grant.global,
-        };
+        let mut grants = Grant::ALL.into_iter();
+        let grant = grants.find(|grant| machine::grant(*grant) == guest.grant);
+        let strands = guest.strands.iter().map(number_of);
         Guest {
             compat: guest.compatible,
-            ..Guest::new(guest.strands.iter().map(number_of), grant)
+            ..Guest::new(strands, grant.expect("a combination of rights"))
         }
     });
-    World::new(machine, nodes, &disabled, guests.collect()).expect("guests that fit")
+    World::new(model, nodes, &disabled, guests.collect()).expect("guests that fit")
 }
 
 fn number_of(strand: StrandId) -> u16 {
-    strand.index() as u16
+    strand.number().into()
 }
 
 fn unit_of(unit: Unit) -> oracle::Unit {
-    match unit {
-        Unit::Mcu(node, mcu) => oracle::Unit::Mcu {
-            node: node.index(),
-            mcu: mcu.index(),
-        },
-        Unit::Hub(hub) => oracle::Unit::Hub(hub.index()),
-        Unit::L2(node) => oracle::Unit::L2 { node: node.index() },
-    }
+    let mut all = comparison::all_units();
+    let found = all.find(|one| comparison::unit(*one) == unit);
+    found.expect("a unit of the largest machine")
 }
 
 fn cell_of(cell: Cell) -> oracle::Cell {
@@ -138,7 +129,7 @@ impl System for Comparison<'_> {
         }
     }
 
-    /// As the reference model has it. The machine under test must be in the same state.
+    /// Returns the digest of the reference model's state, which the machine under test must be in too.
     fn state(&mut self) -> u64 {
         self.check_state();
         let world = &self.world;

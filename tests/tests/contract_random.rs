@@ -122,8 +122,8 @@ fn random_grants(random: &mut Random, world: &World) -> Vec<Grant> {
 /// The operator, or a strand that answers or dies: a step of a change of rights.
 fn random_step(random: &mut Random, comparison: &mut Comparison) {
     let strands = |comparison: &Comparison| -> Vec<u16> {
-        let changes = &comparison.world.changes;
-        (changes.awaited.keys().chain(changes.dead.keys()).copied()).collect()
+        let transfer = &comparison.world.transfer;
+        (transfer.awaited.keys().chain(transfer.dead.keys()).copied()).collect()
     };
     match random.below(16) {
         0..=3 => {
@@ -135,13 +135,11 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
             comparison.begin_reset(guest);
         }
         5 => {
-            let all: Vec<u16> = (comparison.world.guests.iter())
-                .flat_map(|guest| guest.strands.clone())
-                .collect();
+            let all = comparison.world.strands();
             let strand = random.one_of(&all);
             comparison.strand_died(strand);
         }
-        6 => comparison.all_answer(),
+        6 => comparison.all_acknowledge(),
         7 => {
             let out: Vec<Unit> = comparison.world.out_of_service.iter().copied().collect();
             if !out.is_empty() {
@@ -159,7 +157,7 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
         _ => {
             let waiting = strands(comparison);
             if !waiting.is_empty() {
-                comparison.answer(random.one_of(&waiting));
+                comparison.acknowledge(random.one_of(&waiting));
             }
         }
     }
@@ -251,9 +249,7 @@ fn random_sequences() {
         let world = random_world(&mut random);
         let board = board(&world);
         let mut comparison = Comparison::new(world, &board);
-        let strands: Vec<u16> = (comparison.world.guests.iter())
-            .flat_map(|guest| guest.strands.clone())
-            .collect();
+        let strands = comparison.world.strands();
         for guest in comparison.world.guests.clone() {
             comparison.negotiate(guest.strands[0], 1, 1);
         }
@@ -263,7 +259,7 @@ fn random_sequences() {
                 0 | 1 => random_event(&mut random, &mut comparison),
                 4..=7 => random_step(&mut random, &mut comparison),
                 // The dead make no calls.
-                _ if comparison.world.changes.dead.contains_key(&strand) => {}
+                _ if comparison.world.transfer.dead.contains_key(&strand) => {}
                 2 | 3 if comparison.world.machine == Machine::Batoka => {
                     busy_hub(&mut random, &mut comparison, strand);
                 }

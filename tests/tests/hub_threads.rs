@@ -35,7 +35,7 @@ fn hammer(threads: u16, rounds: u64) {
         .map(|number| number % 4 * 64 + number / 4)
         .collect();
     let guest = Guest::new(strands.clone(), Grant::GLOBAL);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     let started: Vec<AtomicU64> = strands.iter().map(|_| AtomicU64::new(0)).collect();
     let barrier = Barrier::new(threads.into());
@@ -127,7 +127,7 @@ fn sixteen_threads() {
 #[test]
 fn each_hub_for_itself() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     thread::scope(|scope| {
         for strand in 0..4 {
@@ -147,7 +147,7 @@ fn each_hub_for_itself() {
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..6, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     thread::scope(|scope| {
         for strand in 0..6 {
@@ -173,7 +173,7 @@ fn a_chip_that_is_busy_now_and_then() {
 #[test]
 fn a_hub_that_breaks_under_load() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..6, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     let accesses = AtomicU64::new(0);
     thread::scope(|scope| {

@@ -70,7 +70,7 @@ fn a_set_is_one_step() {
         }
     }
     let strands = [0, 1, 2, 3, 64, 65];
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(strands, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(strands, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 0), 0);
     let (mut sets, mut gets) = (0, 0);
     thread::scope(|scope| {

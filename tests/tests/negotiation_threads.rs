@@ -38,7 +38,7 @@ fn while_negotiating(negotiator: impl FnOnce() + Send, caller: impl Fn(u16) + Sy
 fn a_version_is_never_a_mixture() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let guest = Guest::new(0..4, Grant::GLOBAL_HTSTRAND);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     while_negotiating(
         || {
             for round in 0..ROUNDS {
@@ -66,7 +66,7 @@ fn a_version_is_never_a_mixture() {
 #[test]
 fn ht_does_not_depend_on_the_version() {
     let board = Board::new(Machine::Maramba, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::HTSTRAND)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::HTSTRAND)]);
     let calls = AtomicU64::new(0);
     while_negotiating(
         || {
@@ -88,7 +88,7 @@ fn ht_does_not_depend_on_the_version() {
 #[test]
 fn no_call_is_served_beyond_the_version_in_force() {
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
     // Odd while 1.0 is in force for certain, even otherwise.
     let epoch = AtomicU64::new(0);
     let compared = AtomicU64::new(0);
@@ -125,7 +125,7 @@ fn no_call_is_served_beyond_the_version_in_force() {
 #[test]
 fn two_strands_negotiate() {
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..2, Grant::NONE)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..2, Grant::NONE)]);
     thread::scope(|scope| {
         for minor in 0..2 {
             let machine = &machine;

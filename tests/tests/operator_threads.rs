@@ -1,4 +1,4 @@
-//! The operator mends one unit while another is out of service and strands call: that one stays closed throughout.
+//! The operator returns one unit to service while strands call for another that is out of service and must stay so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -6,10 +6,10 @@ use std::thread;
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-/// Runs `operator` some hundred times while strands 0 to 2 ask for these registers and must get ENOTSUPPORTED.
+/// Runs `operator` some hundred times while strands 0 to 2 read and write these registers, and must get ENOTSUPPORTED.
 fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -30,10 +30,9 @@ fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) 
     assert!(machine.board().take_log().is_empty());
 }
 
-/// A machine on which register `id` has faulted.
+/// Returns a machine on which register `id` has faulted.
 fn with_a_fault<'a>(board: &'a Board, id: u64) -> MachineUnderTest<'a> {
-    let machine = MachineUnderTest::new(board, &[], &[Guest::new(0..3, Grant::GLOBAL)]);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let machine = MachineUnderTest::ready(board, &[Guest::new(0..3, Grant::GLOBAL)]);
     board.break_cell(Cell::Register(id), Fault::Always);
     assert_eq!(machine.get(0, id).0, 13);
     board.mend();
@@ -47,15 +46,11 @@ fn another_unit_is_mended() {
     let machine = with_a_fault(&board, 2);
     stays_closed(&machine, [2, 3, 2], || {
         machine
-            .service()
-            .return_to_service(strand(9), Unit::Mcu(Node::Node0, Mcu::Mcu1))
+            .return_to_service(9, Unit::Mcu(Node::Node0, Mcu::Mcu1))
             .unwrap();
     });
     let machine = with_a_fault(&board, 18);
     stays_closed(&machine, [18, 35, 20], || {
-        machine
-            .service()
-            .return_to_service(strand(9), Unit::Hub(Hub::Zam1))
-            .unwrap();
+        machine.return_to_service(9, Unit::Hub(Hub::Zam1)).unwrap();
     });
 }

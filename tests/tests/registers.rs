@@ -6,7 +6,7 @@ use platform::address;
 use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::registers::REGISTERS;
-use tests::oracle::{Access, Action, Answer, Grant, Guest, Machine, Target};
+use tests::oracle::{Access, Action, Grant, Guest, Machine, Target};
 
 #[test]
 fn names_addresses_and_masks() {
@@ -63,7 +63,7 @@ fn home(id: u64) -> Option<usize> {
 fn addresses_on_the_bus_from_each_node() {
     let board = Board::new(Machine::Batoka, 4, &[]);
     let guest = Guest::new([0, 64, 128, 192], Grant::GLOBAL);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     for (node, strand) in [0, 64, 128, 192].into_iter().enumerate() {
         for line in &REGISTERS[2..] {
@@ -72,11 +72,7 @@ fn addresses_on_the_bus_from_each_node() {
             } else {
                 line.global
             };
-            let access = |action| Access {
-                target: Target::Address(expected.unwrap()),
-                action,
-                answer: Answer::Done,
-            };
+            let access = |action| Access::done(Target::Address(expected.unwrap()), action);
             let pattern = 0xfedc_ba98_7654_3210;
             assert_eq!(machine.set(strand, line.id, pattern), 0, "{}", line.name);
             let kept = pattern & line.write_mask;

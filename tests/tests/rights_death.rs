@@ -1,4 +1,4 @@
-//! Strands that die: between two calls, or inside one, where they held something.
+//! Strands that die: between two calls, or inside one, while they hold a hub, a lock or the next turn.
 
 use std::sync::mpsc;
 use std::thread;
@@ -7,38 +7,36 @@ use guest_abi::{Hub, Node};
 use perfctr_service::{ChangeError, Unit};
 use platform::AccessError;
 use tests::board::Board;
+use tests::leak;
 use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// A Batoka with two nodes that outlives the test, as a strand that has died in a call keeps it for ever.
+/// Returns a Batoka with two nodes that outlives the test, because a strand that dies in a call keeps it for ever.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
-    let board = Box::leak(Box::new(Board::new(Machine::Batoka, 2, &[])));
+    let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [
-        Guest::new([0, 3, 64], grants[0]),
-        Guest::new([1, 65], grants[1]),
+        ([0, 3, 64].to_vec(), grants[0]),
+        ([1, 65].to_vec(), grants[1]),
     ];
-    let machine = Box::leak(Box::new(MachineUnderTest::new(board, &[], &guests)));
-    for strand in [0, 1] {
-        assert_eq!(machine.negotiate(strand, 1, 1), 0);
-    }
-    machine
+    let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
+    leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// A strand makes a call and dies in it, right before it accesses the cell.
+/// Makes a call whose strand dies right before it accesses the cell.
 fn dies(
     machine: &'static MachineUnderTest<'static>,
     cell: Cell,
     call: impl Fn(&MachineUnderTest) + Send + 'static,
 ) {
     let stop = machine.board().stop_at(cell);
-    // Nobody tells it to go on.
     thread::spawn(move || call(machine));
     stop.reached();
 }
 
+/// Reports that a strand has died.
 fn died(machine: &MachineUnderTest, number: u16) {
     machine.service().strand_died(strand(65), strand(number));
 }
@@ -46,7 +44,7 @@ fn died(machine: &MachineUnderTest, number: u16) {
 #[test]
 fn a_dead_strand_holds_no_hub() {
     let machine = machine([GLOBAL, NONE]);
-    // In the common case, and when it had been refused before.
+    // On the fast path, and when the strand was refused before.
     for refused_before in [false, true] {
         if refused_before {
             machine.board().make_busy_once(1);
@@ -65,12 +63,12 @@ fn a_dead_strand_holds_no_hub() {
         }
         assert!(machine.service().unit(Unit::Hub(Hub::Zam1)).in_service);
         assert_eq!(machine.awaited(), None);
-        // It comes back.
-        assert!(machine.answer(0));
+        // The strand comes back.
+        assert!(machine.acknowledge(0));
     }
 }
 
-/// Its turn is forgotten: nobody is refused on its behalf.
+/// The turn of a dead strand is forgotten: no other strand is refused on its behalf.
 #[test]
 fn a_dead_strand_has_no_turn() {
     for dead in [0, 64] {
@@ -79,13 +77,13 @@ fn a_dead_strand_has_no_turn() {
         assert_eq!(machine.set(dead, 18, 5), 9);
         died(machine, dead);
         let answers: Vec<u64> = (0..8).map(|_| machine.get(3, 18).0).collect();
-        // The turn was its own already, which costs r = 2w refusals, once; strand 3 alone is remembered.
+        // The turn was the dead strand's already, which costs r = 2w refusals, once (w = 1: strand 3 alone is remembered).
         assert_eq!(answers, [9, 9, 0, 0, 0, 0, 0, 0], "strand {dead}");
     }
 }
 
 #[test]
-fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
+fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
     for bank in 0..8 {
         let machine = machine([GLOBAL, NONE]);
         for bank in 0..8 {
@@ -108,19 +106,19 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
         reading.go_on();
         writing.reached();
 
-        assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is not to be had");
+        assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is taken");
         let unit = Unit::L2(Node::Node0);
         assert_eq!(
-            machine.service().return_to_service(strand(1), unit),
+            machine.return_to_service(1, unit),
             Err(ChangeError::NotClean(unit, AccessError::Busy)),
-            "it is not known yet how this ends"
+            "the set may still end"
         );
         died(machine, 3);
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
         assert_eq!(machine.get(0, 1), (13, 0x0bad));
-        assert_eq!(machine.get(64, 1), (0, 0), "the other node's works on");
-        assert_eq!(machine.service().return_to_service(strand(1), unit), Ok(()));
+        assert_eq!(machine.get(64, 1), (0, 0), "the other node works on");
+        assert_eq!(machine.return_to_service(1, unit), Ok(()));
         assert_eq!(machine.get(0, 1), (0, 0));
         for bank in 0..8 {
             let cell = Cell::L2 { node: 0, bank };
@@ -129,9 +127,9 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_cleared() {
     }
 }
 
-/// A strand is at work on L2 control, and another of its node dies.
+/// A strand accesses L2 control while another strand of its node dies.
 #[test]
-fn who_lives_keeps_l2_control() {
+fn a_strand_that_lives_keeps_l2_control() {
     let machine = machine([GLOBAL, NONE]);
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::scope(|scope| {
@@ -143,13 +141,13 @@ fn who_lives_keeps_l2_control() {
         stop.go_on();
         assert_eq!(call.join().unwrap(), 0);
         assert!(in_service);
-        assert_eq!(meanwhile, (9, 0x0bad), "it is at work still");
+        assert_eq!(meanwhile, (9, 0x0bad), "the strand is still in its call");
     });
     assert_eq!(machine.get(0, 1), (0, 2));
 }
 
 #[test]
-fn a_change_does_not_wait_for_the_dead() {
+fn a_transfer_does_not_wait_for_dead_strands() {
     let machine = machine([Grant::GLOBAL_STRAND, NONE]);
     for strand in [0, 3, 64] {
         assert_eq!(machine.set(strand, 0, 0x11), 0);
@@ -157,25 +155,25 @@ fn a_change_does_not_wait_for_the_dead() {
     }
     assert_eq!(machine.set(0, 18, 0x55), 0);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
-    assert!(machine.answer(0) && machine.answer(64));
+    assert!(machine.acknowledge(0) && machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([3].into()));
     assert_eq!(machine.get(1, 18).0, 10);
     died(machine, 3);
-    machine.answer(65);
-    // The operator's strand is on node 1: one of node 0 is asked for L2 control.
+    machine.acknowledge(65);
+    // The operator's strand is on node 1, so a strand of node 0 is asked to scrub L2 control.
     assert_eq!(machine.awaited(), Some([0].into()));
-    assert!(machine.answer(0));
+    assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.get(1, 18), (0, 0));
 
-    // Later changes do not wait for it either.
+    // Later transfers do not wait for the dead strand either.
     assert_eq!(machine.reconfigure(&[GLOBAL, NONE]), Ok(()));
-    assert!(machine.answer(1) && machine.answer(65) && machine.answer(1));
+    assert!(machine.acknowledge(1) && machine.acknowledge(65) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
 
-    // If it comes back, it clears itself before anything else.
+    // If the strand comes back, it clears its registers before anything else.
     assert_eq!(machine.board().pcrs()[&3], 0x11);
-    assert!(machine.answer(3));
+    assert!(machine.acknowledge(3));
     assert_eq!(machine.board().pcrs()[&3], 0);
     assert_eq!(machine.board().pics()[&3], 0);
     assert_eq!(machine.reconfigure(&[Grant::GLOBAL_STRAND, NONE]), Ok(()));
@@ -183,11 +181,11 @@ fn a_change_does_not_wait_for_the_dead() {
     assert_eq!(
         machine.awaited(),
         Some([0, 3, 64].into()),
-        "it counts again"
+        "strand 3 is waited for again"
     );
 }
 
-/// Nobody is left on a node who could clear its L2 control.
+/// No strand is left on a node that could scrub its L2 control.
 #[test]
 fn l2_control_without_a_strand_is_out_of_service() {
     let machine = machine([GLOBAL, NONE]);
@@ -195,34 +193,31 @@ fn l2_control_without_a_strand_is_out_of_service() {
     assert_eq!(machine.set(0, 1, 2), 0);
     died(machine, 64);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
-    machine.answer(0);
-    machine.answer(3);
+    machine.acknowledge(0);
+    machine.acknowledge(3);
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.get(65, 1), (13, 0x0bad));
     assert_eq!(machine.get(1, 1), (0, 0));
     let unit = Unit::L2(Node::Node1);
-    assert_eq!(
-        machine.service().return_to_service(strand(65), unit),
-        Ok(())
-    );
+    assert_eq!(machine.return_to_service(65, unit), Ok(()));
     assert_eq!(machine.get(65, 1), (0, 0));
 }
 
-/// The strand that makes a change dies in the middle of it, with its lock: the next one goes on.
+/// The strand that scrubs dies in the middle of the work and holds the lock of the transfer. The next strand goes on.
 #[test]
-fn the_strand_that_clears_dies() {
+fn the_strand_that_scrubs_dies() {
     let machine = machine([GLOBAL, NONE]);
     for id in (2..10).chain(18..90) {
         assert_eq!(machine.set(0, id, 7), 0);
     }
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
-    machine.answer(3);
-    machine.answer(64);
+    machine.acknowledge(3);
+    machine.acknowledge(64);
     let stop = machine.board().stop_at(Cell::Register(60));
-    thread::spawn(move || machine.answer(0));
+    thread::spawn(move || machine.acknowledge(0));
     stop.reached();
     assert_eq!(machine.board().holds(Cell::Register(59)), 0);
-    // It has answered, but not to the end.
+    // It has acknowledged, and has not scrubbed every unit.
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);
     assert_eq!(
@@ -235,7 +230,7 @@ fn the_strand_that_clears_dies() {
     machine.begin_reset(1);
     assert_eq!(machine.get(1, 2).0, 7);
     died(machine, 0);
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.negotiate(1, 1, 1), 0);
     for strand in [1, 65] {

@@ -1,38 +1,28 @@
-//! Strands that stop, or die, between two steps of a change, while others go on.
+//! Strands that stop, or die, between two steps of a transfer, while others go on.
 
 use std::collections::BTreeMap;
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
-use guest_abi::{HvError, Node, StrandId};
+use guest_abi::StrandId;
 use hv_core::trace::{Event, Trace};
-use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
-use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService, StrandRight};
-use platform::{Machine, Model, StrandRegisters};
 use tests::board::Board;
-use tests::machine::{guest_id, strand};
-use tests::oracle::{self, Cell};
+use tests::leak;
+use tests::machine::{MachineUnderTest, grant, guest_id, strand};
+use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The second version of the group.
-const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
 const NONE: Grant = Grant::NONE;
-const GLOBAL: Grant = Grant {
-    strand: StrandRight::None,
-    global: true,
-};
-const STRAND: Grant = Grant {
-    strand: StrandRight::Strand,
-    global: false,
-};
+const GLOBAL: Grant = Grant::GLOBAL;
+const STRAND: Grant = Grant::STRAND;
 
 /// Where a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
-    /// It is about to record the event of this number.
+    /// Before it records the event of this number.
     Event(u16),
-    /// It is about to call this strand.
+    /// Before it sends a cross-call to this strand.
     CrossCall(u16),
 }
 
@@ -41,18 +31,18 @@ const HELD: At = At::Event(17);
 const CHANGE_PENDING: At = At::Event(18);
 const CHANGE_COMPLETE: At = At::Event(19);
 
-/// How a strand that stops tells, and is told to go on.
+/// The channel by which a strand says that it has stopped, and the one by which it is told to go on.
 type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 /// Stops strands, and keeps the numbers of the events that they record.
+#[derive(Default)]
 struct Stops {
-    board: &'static Board,
-    /// By the place, and by the strand if that is known there.
+    /// By where a strand stops, and by the strand if the caller knows it.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }
 
-/// The other side of a strand that stops.
+/// The test's side of a strand that stops.
 struct Stopped {
     reached: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,
@@ -60,14 +50,14 @@ struct Stopped {
 
 impl Stopped {
     fn reached(&self) {
-        self.reached.recv().expect("a strand that gets there");
+        self.reached.recv().expect("a strand that stops");
     }
 
     fn go_on(self) {
         self.go_on.send(()).expect("a strand that waits");
     }
 
-    /// It never goes on.
+    /// Waits until the strand stops, and leaves it there for ever.
     fn dies(self) {
         self.reached();
         std::mem::forget(self);
@@ -75,7 +65,7 @@ impl Stopped {
 }
 
 impl Stops {
-    /// The strand stops when it is next there.
+    /// Stops the strand when it is next there.
     fn stop(&self, at: At, on: Option<u16>) -> Stopped {
         let ((tell, reached), (go_on, told)) = (mpsc::channel(), mpsc::channel());
         self.wanted.lock().unwrap().insert((at, on), (tell, told));
@@ -86,8 +76,15 @@ impl Stops {
         let wanted = self.wanted.lock().unwrap().remove(&(at, on));
         if let Some((tell, told)) = wanted {
             tell.send(()).unwrap();
-            told.recv().expect("somebody who tells it to go on");
+            told.recv().expect("a test that lets the strand go on");
         }
+    }
+
+    /// Returns the events of these kinds, in order.
+    fn recorded(&self, kinds: &[At]) -> Vec<At> {
+        let recorded = self.recorded.lock().unwrap();
+        let of_these = recorded.iter().filter(|at| kinds.contains(at));
+        of_these.copied().collect()
     }
 }
 
@@ -102,242 +99,133 @@ impl Trace for &'static Stops {
 
     fn record<E: Event>(&self, on: StrandId, _: u64, _: E) {
         let at = At::Event(E::ID);
-        self.pass(at, Some(on.index() as u16));
+        self.pass(at, Some(on.number().into()));
         self.recorded.lock().unwrap().push(at);
     }
 }
 
-impl StrandRegisters for Stops {
-    fn node(&self, strand: StrandId) -> Node {
-        self.board.node(strand)
-    }
+type System = &'static MachineUnderTest<'static, &'static Stops>;
 
-    fn pcr(&self, strand: StrandId) -> u64 {
-        self.board.pcr(strand)
-    }
-
-    fn set_pcr(&self, strand: StrandId, value: u64) {
-        self.board.set_pcr(strand, value);
-    }
-
-    fn set_pic(&self, strand: StrandId, value: u64) {
-        self.board.set_pic(strand, value);
-    }
-
-    fn ticks(&self, strand: StrandId) -> u64 {
-        self.board.ticks(strand)
-    }
-
-    fn cross_call(&self, strand: StrandId) {
-        self.pass(At::CrossCall(strand.index() as u16), None);
-        self.board.cross_call(strand);
-    }
+/// Returns a Batoka with two nodes whose guests have negotiated version 1.1, and what stops its strands.
+fn system(guests: &[Guest]) -> (System, &'static Stops) {
+    let stops = leak(Stops::default());
+    let board = leak(Board::new(Machine::Batoka, 2, &[]));
+    board.before_cross_calls(|strand| stops.pass(At::CrossCall(strand.number().into()), None));
+    let system = leak(MachineUnderTest::with_trace(board, guests, stops));
+    system.all_negotiate(guests);
+    (system, stops)
 }
 
-/// A service on a Batoka with two nodes that outlives the test, as a strand that has died in it keeps it for ever.
-#[derive(Clone, Copy)]
-struct System {
-    board: &'static Board,
-    stops: &'static Stops,
-    service: &'static PerfCounterService<&'static Board, &'static Stops, &'static Stops>,
+/// Gives the guests these grants from strand 9, on a thread of its own.
+fn reconfigure(system: System, grants: [Grant; 2]) -> JoinHandle<()> {
+    thread::spawn(move || system.reconfigure_on(strand(9), &grants).unwrap())
 }
 
-fn config<const N: usize>(strands: [u16; N], grant: Grant) -> GuestConfig {
-    GuestConfig {
-        strands: strands.map(strand).into_iter().collect(),
-        grant,
-        compatible: false,
-    }
-}
-
-impl System {
-    fn new(guests: &[GuestConfig]) -> Self {
-        let board: &'static Board =
-            Box::leak(Box::new(Board::new(oracle::Machine::Batoka, 2, &[])));
-        let stops: &'static Stops = Box::leak(Box::new(Stops {
-            board,
-            wanted: Mutex::default(),
-            recorded: Mutex::default(),
-        }));
-        let machine = Machine::new(Model::Batoka, 2).unwrap();
-        let service = PerfCounterService::with_trace(machine, board, stops, guests, stops).unwrap();
-        let system = Self {
-            board,
-            stops,
-            service: Box::leak(Box::new(service)),
-        };
-        for guest in 0..guests.len() {
-            system.negotiates(guest);
-        }
-        system
-    }
-
-    fn negotiates(self, guest: usize) {
-        self.service
-            .version_changed(guest_id(guest), &Negotiated::new(V1_1));
-    }
-
-    fn get(self, guest: usize, number: u16, id: u64) -> Result<u64, HvError> {
-        let (guest, strand) = (guest_id(guest), strand(number));
-        let version = Negotiated::new(V1_1);
-        let context = self.service.context(Caller { guest, strand }, &version);
-        context.get(id, V1_1)
-    }
-
-    fn set(self, guest: usize, number: u16, id: u64, value: u64) -> Result<(), HvError> {
-        let (guest, strand) = (guest_id(guest), strand(number));
-        let version = Negotiated::new(V1_1);
-        let context = self.service.context(Caller { guest, strand }, &version);
-        context.set(id, value, V1_1)
-    }
-
-    /// The operator, on a strand, grants a guest this, and the others what they have or, if it is `global`, not that.
-    fn grants(self, on: u16, guest: usize, grant: Grant) {
-        let mut all = self.service.grants();
-        for other in 0..all.guests() {
-            let has = all.get(guest_id(other));
-            let global = has.global && !grant.global;
-            all.set(guest_id(other), Grant { global, ..has }).unwrap();
-        }
-        all.set(guest_id(guest), grant).unwrap();
-        self.service.reconfigure(strand(on), &all).unwrap();
-    }
-
-    /// Another strand does something.
-    fn beside(self, does: impl FnOnce(Self) + Send + 'static) -> thread::JoinHandle<()> {
-        thread::spawn(move || does(self))
-    }
-
-    fn answers(self, number: u16) -> bool {
-        let waits = self.board.take_cross_call(number);
-        if waits {
-            self.service.cross_called(strand(number));
-        }
-        waits
-    }
-
-    /// Events of these kinds, in order.
-    fn recorded(self, kinds: &[At]) -> Vec<At> {
-        let recorded = self.stops.recorded.lock().unwrap();
-        let of_these = recorded.iter().filter(|at| kinds.contains(at));
-        of_these.copied().collect()
-    }
-
-    fn all_answer(self) {
-        for _ in 0..100 {
-            if let Some(&next) = self.board.cross_calls().first() {
-                self.answers(next);
-            }
-        }
-        assert_eq!(self.service.pending(), None);
-    }
-}
-
-/// A strand gives guests what they are granted, and has not come to guest 1 yet, when that is reset by another.
+/// Strand 9 gives guests their rights. Before it comes to guest 1, strand 10 resets that guest.
 #[test]
-fn who_is_reset_is_not_given_its_rights_back_uncleared() {
-    let system = System::new(&[config([0], NONE), config([1], GLOBAL)]);
-    assert_eq!(system.set(1, 1, 2, 0x21), Ok(()));
-    let at_guest_0 = system.stops.stop(HELD, Some(9));
-    let operator = system.beside(|system| system.grants(9, 0, STRAND));
+fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
+    let (system, stops) = system(&[Guest::new([0], NONE), Guest::new([1], GLOBAL)]);
+    assert_eq!(system.set(1, 2, 0x21), 0);
+    let at_guest_0 = stops.stop(HELD, Some(9));
+    let operator = reconfigure(system, [STRAND, GLOBAL]);
     at_guest_0.reached();
-    system.service.guest_reset(guest_id(1), strand(10));
-    assert_eq!(system.service.held(guest_id(1)), NONE);
+    system.begin_reset_on(strand(10), 1);
+    assert_eq!(system.service().held(guest_id(1)), grant(NONE));
     at_guest_0.go_on();
     operator.join().unwrap();
-    assert_eq!(system.recorded(&[HELD]).len(), 1, "guest 0 alone");
-    system.negotiates(1);
-    assert_eq!(system.get(1, 1, 2), Err(HvError::NoAccess));
-    system.all_answer();
-    assert_eq!(system.recorded(&[HELD]).len(), 2);
-    assert_eq!(system.get(1, 1, 2), Ok(0));
+    assert_eq!(stops.recorded(&[HELD]).len(), 1, "guest 0 alone");
+    assert_eq!(system.negotiate(1, 1, 1), 0);
+    assert_eq!(system.get(1, 2).0, 10);
+    system.all_acknowledge();
+    assert_eq!(system.awaited(), None);
+    assert_eq!(stops.recorded(&[HELD]).len(), 2);
+    assert_eq!(system.get(1, 2), (0, 0));
 }
 
 #[test]
-fn a_reset_that_its_strand_died_in_clears_all_the_same() {
-    let system = System::new(&[config([0], Grant::ALL)]);
-    assert_eq!(system.set(0, 0, 2, 0x21), Ok(()));
-    assert_eq!(system.set(0, 0, 0, 0xf), Ok(()));
-    system.board.put_pic(0, 77);
-    let in_reset = system.stops.stop(REVOKED, Some(9));
-    system.beside(|system| system.service.guest_reset(guest_id(0), strand(9)));
+fn a_reset_whose_strand_dies_scrubs_all_the_same() {
+    let (system, stops) = system(&[Guest::new([0], Grant::GLOBAL_HTSTRAND)]);
+    assert_eq!(system.set(0, 2, 0x21), 0);
+    assert_eq!(system.set(0, 0, 0xf), 0);
+    system.board().put_pic(0, 77);
+    let in_reset = stops.stop(REVOKED, Some(9));
+    thread::spawn(move || system.begin_reset_on(strand(9), 0));
     in_reset.dies();
-    system.service.strand_died(strand(10), strand(9));
-    assert!(system.answers(0));
-    system.all_answer();
-    system.negotiates(0);
-    assert_eq!(system.get(0, 0, 2), Ok(0));
-    assert_eq!((system.board.pcrs()[&0], system.board.pics()[&0]), (0, 0));
+    system.service().strand_died(strand(10), strand(9));
+    assert!(system.acknowledge(0));
+    system.all_acknowledge();
+    assert_eq!(system.awaited(), None);
+    assert_eq!(system.negotiate(0, 1, 1), 0);
+    assert_eq!(system.get(0, 2), (0, 0));
+    let board = system.board();
+    assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Strand 9 says that strand 0 has died, and dies itself before it has called it. Strand 0 comes back.
+/// Strand 9 reports that strand 0 has died, and dies itself before it sends strand 0 a cross-call. Then strand 0 comes back.
 #[test]
-fn who_comes_back_is_called_whoever_died_meanwhile() {
-    let system = System::new(&[config([0, 3], GLOBAL), config([1], NONE)]);
-    let about_to_call = system.stops.stop(At::CrossCall(0), None);
-    system.beside(|system| system.service.strand_died(strand(9), strand(0)));
+fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
+    let (system, stops) = system(&[Guest::new([0, 3], GLOBAL), Guest::new([1], NONE)]);
+    let about_to_call = stops.stop(At::CrossCall(0), None);
+    thread::spawn(|| system.service().strand_died(strand(9), strand(0)));
     about_to_call.dies();
-    system.service.strand_died(strand(10), strand(9));
-    assert!(system.answers(0));
-    // So the next change waits for it.
-    let access = system.board.stop_at(Cell::Register(2));
-    let call = system.beside(|system| assert_eq!(system.set(0, 0, 2, 0x33), Ok(())));
+    system.service().strand_died(strand(10), strand(9));
+    assert!(system.acknowledge(0));
+    // So the next transfer waits for strand 0.
+    let access = system.board().stop_at(Cell::Register(2));
+    let call = thread::spawn(|| assert_eq!(system.set(0, 2, 0x33), 0));
     access.reached();
-    system.grants(10, 1, GLOBAL);
-    assert!(system.answers(3));
-    assert!(system.service.pending().is_some());
-    assert_eq!(system.get(1, 1, 2), Err(HvError::NoAccess));
+    assert_eq!(system.reconfigure_on(strand(10), &[NONE, GLOBAL]), Ok(()));
+    assert!(system.acknowledge(3));
+    assert_eq!(system.awaited(), Some([0].into()));
+    assert_eq!(system.get(1, 2).0, 10);
     access.go_on();
     call.join().unwrap();
-    system.all_answer();
-    assert_eq!(system.get(1, 1, 2), Ok(0));
+    system.all_acknowledge();
+    assert_eq!(system.awaited(), None);
+    assert_eq!(system.get(1, 2), (0, 0));
 }
 
-/// Strand 9 takes `global` from guest 0, and dies before it has called anybody.
+/// Strand 9 revokes `global` of guest 0, and dies before it sends any cross-call.
 #[test]
-fn who_is_asked_is_called_whoever_died_meanwhile() {
-    let system = System::new(&[config([0, 64], GLOBAL), config([1], NONE)]);
-    assert_eq!(system.set(0, 0, 2, 0x21), Ok(()));
-    let about_to_call = system.stops.stop(At::CrossCall(0), None);
-    system.beside(|system| system.grants(9, 1, GLOBAL));
+fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
+    let (system, stops) = system(&[Guest::new([0, 64], GLOBAL), Guest::new([1], NONE)]);
+    assert_eq!(system.set(0, 2, 0x21), 0);
+    let about_to_call = stops.stop(At::CrossCall(0), None);
+    reconfigure(system, [NONE, GLOBAL]);
     about_to_call.dies();
-    assert!(system.board.cross_calls().is_empty() && system.service.pending().is_some());
-    system.service.strand_died(strand(10), strand(9));
-    assert!(system.answers(0) && system.answers(64));
-    system.all_answer();
-    assert_eq!(system.get(1, 1, 2), Ok(0));
+    assert!(system.board().cross_calls().is_empty() && system.awaited().is_some());
+    system.service().strand_died(strand(10), strand(9));
+    assert!(system.acknowledge(0) && system.acknowledge(64));
+    system.all_acknowledge();
+    assert_eq!(system.awaited(), None);
+    assert_eq!(system.get(1, 2), (0, 0));
 }
 
-/// The strands answer before the operator has recorded that it waits for them.
+/// The strands acknowledge before the operator's strand records that the transfer waits for them.
 #[test]
-fn the_end_of_a_change_is_recorded_last() {
-    let system = System::new(&[config([0], GLOBAL), config([1], NONE)]);
-    let pending = system.stops.stop(CHANGE_PENDING, Some(9));
-    let operator = system.beside(|system| system.grants(9, 1, GLOBAL));
+fn the_end_of_a_transfer_is_recorded_last() {
+    let (system, stops) = system(&[Guest::new([0], GLOBAL), Guest::new([1], NONE)]);
+    let pending = stops.stop(CHANGE_PENDING, Some(9));
+    let operator = reconfigure(system, [NONE, GLOBAL]);
     pending.reached();
-    system.all_answer();
+    system.all_acknowledge();
+    assert_eq!(system.awaited(), None);
     pending.go_on();
     operator.join().unwrap();
-    let of_change = [CHANGE_PENDING, CHANGE_COMPLETE];
-    assert_eq!(system.recorded(&of_change), of_change);
+    let of_transfer = [CHANGE_PENDING, CHANGE_COMPLETE];
+    assert_eq!(stops.recorded(&of_transfer), of_transfer);
 }
 
 const ROUNDS: usize = 20_000;
 
-/// One of strands 0 and 255 is asked and has not answered, at every moment.
+/// At every moment, strand 0 or strand 255 has yet to acknowledge.
 #[test]
 fn a_change_that_is_pending_all_the_time_is_seen_to_be() {
-    let board: &'static Board = Box::leak(Box::new(Board::new(oracle::Machine::Batoka, 4, &[])));
-    let machine = Machine::new(Model::Batoka, 4).unwrap();
-    let guests = [config([0], STRAND), config([255], STRAND)];
-    let service = PerfCounterService::new(machine, board, board, &guests).unwrap();
-    let to = |grants: [Grant; 2]| {
-        let mut all = Grants::none(2);
-        for (guest, grant) in grants.into_iter().enumerate() {
-            all.set(guest_id(guest), grant).unwrap();
-        }
-        service.reconfigure(strand(9), &all).unwrap();
-    };
+    let board = Board::new(Machine::Batoka, 4, &[]);
+    let guests = [Guest::new([0], STRAND), Guest::new([255], STRAND)];
+    let machine = MachineUnderTest::new(&board, &guests).with_operator(9);
+    let service = machine.service();
+    let to = |grants: [Grant; 2]| machine.reconfigure(&grants).unwrap();
     to([NONE, STRAND]);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -345,7 +233,7 @@ fn a_change_that_is_pending_all_the_time_is_seen_to_be() {
             while !done.load(Ordering::SeqCst) && service.pending().is_some() {
                 hint::spin_loop();
             }
-            assert!(done.load(Ordering::SeqCst), "there was a moment");
+            assert!(done.load(Ordering::SeqCst), "nothing was pending");
         });
         for _ in 0..ROUNDS {
             to([NONE, NONE]);

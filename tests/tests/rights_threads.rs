@@ -40,10 +40,10 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
     let mark = guest + 1;
     while !done.load(Ordering::SeqCst) {
         for (id, shift) in REGISTERS {
-            machine.answer(strand);
+            machine.acknowledge(strand);
             let status = machine.set(strand, id, mark << shift);
             assert!([0, 7, 9, 10].contains(&status), "set {id}: {status}");
-            machine.answer(strand);
+            machine.acknowledge(strand);
             let (status, value) = machine.get(strand, id);
             assert!([0, 7, 9, 10].contains(&status), "get {id}: {status}");
             if status == 0 {
@@ -54,11 +54,11 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
                 );
             }
         }
-        machine.answer(strand);
+        machine.acknowledge(strand);
         // Bit 3 is HT.
         let status = machine.set(strand, 0, mark << 4 | 8);
         assert!([0, 7, 10].contains(&status));
-        machine.answer(strand);
+        machine.acknowledge(strand);
         // The guest may have been reset.
         if machine.get(strand, 90).0 == 7 {
             assert_eq!(machine.negotiate(strand, 1, 1), 0);
@@ -73,7 +73,7 @@ fn nobody_reads_what_another_guest_has_written() {
         Guest::new([0, 64], rights(0, 1)[0]),
         Guest::new([1, 65], rights(0, 1)[1]),
     ];
-    let machine = MachineUnderTest::new(&board, &[], &guests).with_operator(OPERATOR);
+    let machine = MachineUnderTest::new(&board, &guests).with_operator(OPERATOR);
     let done = AtomicBool::new(false);
     let seen = [const { AtomicU64::new(0) }; 2];
     thread::scope(|scope| {
@@ -95,7 +95,7 @@ fn nobody_reads_what_another_guest_has_written() {
             let holder = round / 2 % 2;
             // A strand that is at work on a change may be a thread that does not run.
             wait_while(&|| {
-                machine.answer(OPERATOR);
+                machine.acknowledge(OPERATOR);
                 let result = machine.reconfigure(&rights(holder, round % 2));
                 assert!(matches!(result, Ok(()) | Err(ChangeError::Busy)));
                 result.is_err()
@@ -106,7 +106,7 @@ fn nobody_reads_what_another_guest_has_written() {
             // A change in three is overtaken by the next; the others come to their end.
             if round % 3 != 0 {
                 wait_while(&|| {
-                    machine.answer(OPERATOR);
+                    machine.acknowledge(OPERATOR);
                     machine.awaited().is_some()
                 });
                 let before = seen[holder].load(Ordering::Relaxed);
@@ -118,7 +118,7 @@ fn nobody_reads_what_another_guest_has_written() {
     machine
         .reconfigure(&[Grant::NONE; 2])
         .expect("nobody else is there");
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     for (cell, value) in board.cells() {
         assert_eq!(value, 0, "{cell:?}");

@@ -1,11 +1,11 @@
-//! Rights that change hands, step by step, written out.
+//! Transfers of rights from guest to guest, step by step.
 
 use std::collections::BTreeSet;
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::{ChangeError, Unit};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
 const EVERY_BIT: u64 = u64::MAX;
@@ -13,12 +13,12 @@ const EVERY_BIT: u64 = u64::MAX;
 /// What the L2 control registers hold beside PERF_CONFIG.
 const OTHER_BITS: u64 = 0x8000_0041_2345_678f & !(0b11 << 36);
 
-/// Registers that `global` covers for a guest with strands on nodes 0 and 1, but for register 1.
+/// Returns the registers that `global` covers for a guest with strands on nodes 0 and 1, without register 1.
 fn registers() -> impl Iterator<Item = u64> {
     (2..10).chain(18..90)
 }
 
-/// A Batoka with two nodes. Guest 0 has strands 0 and 64, guest 1 strands 1 and 65, guest 2 strand 2.
+/// Returns a Batoka with two nodes.
 fn board() -> Board {
     let board = Board::new(Machine::Batoka, 2, &[]);
     for node in 0..2 {
@@ -29,6 +29,7 @@ fn board() -> Board {
     board
 }
 
+/// Gives guest 0 strands 0 and 64, guest 1 strands 1 and 65, and guest 2 strand 2.
 fn machine<'a>(board: &'a Board, grants: [Grant; 3]) -> MachineUnderTest<'a> {
     let [first, second, third] = grants;
     let guests = [
@@ -36,11 +37,7 @@ fn machine<'a>(board: &'a Board, grants: [Grant; 3]) -> MachineUnderTest<'a> {
         Guest::new([1, 65], second),
         Guest::new([2], third),
     ];
-    let machine = MachineUnderTest::new(board, &[], &guests);
-    for strand in 0..3 {
-        assert_eq!(machine.negotiate(strand, 1, 1), 0);
-    }
-    machine
+    MachineUnderTest::ready(board, &guests)
 }
 
 /// Writes every register that `global` covers, and register 1 on both nodes.
@@ -53,7 +50,7 @@ fn use_global(machine: &MachineUnderTest, strands: [u16; 2]) {
     }
 }
 
-/// Every register that `global` covers is refused.
+/// Asserts that every register that `global` covers is refused.
 fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     for id in registers().chain([1]) {
         assert_eq!(machine.get(strand, id), (10, 0x0bad), "PerfReg {id}");
@@ -61,7 +58,7 @@ fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     }
 }
 
-/// Every register that `global` covers is there, and 0.
+/// Asserts that every register that `global` covers can be read, and is 0.
 fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
     for strand in strands {
         for id in registers().chain([1]) {
@@ -70,7 +67,8 @@ fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
     }
 }
 
-fn all_is_clear(board: &Board) {
+/// Asserts that the registers hold nothing of a guest's.
+fn all_is_scrubbed(board: &Board) {
     for (cell, value) in board.cells() {
         let expected = match cell {
             Cell::L2 { .. } => OTHER_BITS,
@@ -100,38 +98,38 @@ fn global_goes_from_one_guest_to_another() {
     for strand in [0, 64, 1, 65] {
         has_no_global(&machine, strand);
     }
-    assert_eq!(board.cells(), before, "cleared too early");
-    // What neither of them waits for is theirs.
+    assert_eq!(board.cells(), before, "scrubbed too early");
+    // Register 0 is not part of the transfer.
     assert_eq!(machine.get(64, 0), (0, 0xd));
     assert_eq!(machine.set(1, 0, 5), 0);
 
-    assert!(machine.answer(0));
+    assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), awaited([64]));
-    assert_eq!(board.cells(), before, "a call may still be in flight");
+    assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
-    // The last one clears all but the L2 control of the other node, which a strand there is asked for.
-    assert!(machine.answer(64));
+    // The last strand scrubs all but the L2 control of the other node, which a strand of that node is asked to scrub.
+    assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), awaited([0]));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
     assert_eq!(board.holds(Cell::L2 { node: 1, bank: 7 }), OTHER_BITS);
     has_no_global(&machine, 1);
-    assert!(machine.answer(0));
+    assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
     assert!(board.cross_calls().is_empty());
 
-    all_is_clear(&board);
+    all_is_scrubbed(&board);
     finds_zeros(&machine, [1, 65]);
     has_no_global(&machine, 0);
     has_no_global(&machine, 64);
-    // It did not lose `htstrand`.
+    // Guest 0 has kept `htstrand`.
     assert_eq!(machine.get(64, 0), (0, 0xd));
     assert_eq!(board.pics()[&64], 0x1234);
     use_global(&machine, [1, 65]);
 }
 
 #[test]
-fn a_strand_that_loses_its_right_clears_itself() {
+fn a_strand_that_loses_its_right_clears_its_registers() {
     let board = board();
     let machine = machine(&board, [Grant::HTSTRAND, Grant::HTSTRAND, Grant::NONE]);
     for (number, strand) in [0, 64, 1, 65].into_iter().enumerate() {
@@ -143,13 +141,17 @@ fn a_strand_that_loses_its_right_clears_itself() {
     assert_eq!(machine.awaited(), awaited([0, 64]));
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
-    assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can");
-    // It took nothing from anyone to grant the third guest its own strand.
+    assert_eq!(
+        board.pcrs()[&0],
+        0x1_000e,
+        "only the strand itself can clear it"
+    );
+    // The third guest's new right is at nobody's cost, so it has it at once.
     assert_eq!(machine.get(2, 0), (0, 0));
-    assert!(machine.answer(64));
+    assert!(machine.acknowledge(64));
     assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0x1_000e, 100));
-    assert!(machine.answer(0));
+    assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
     for strand in [1, 65] {
@@ -169,10 +171,10 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(machine.set(0, 2, 0x21), 0);
     let less = [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE];
     assert_eq!(machine.reconfigure(&less), Ok(()));
-    assert_eq!(machine.set(0, 0, 0x9), 10, "HT is lost at once");
-    assert_eq!(machine.set(0, 0, 0x5), 0, "the rest is not");
+    assert_eq!(machine.set(0, 0, 0x9), 10, "HT is revoked at once");
+    assert_eq!(machine.set(0, 0, 0x5), 0, "the rest of PCR is not");
     assert_eq!(machine.get(0, 2), (0, 0x21));
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     assert_eq!(board.pcrs()[&0], 0x5);
     assert_eq!(board.pcrs()[&64], 0xc000_0000_0000_0007);
@@ -185,7 +187,7 @@ fn htstrand_becomes_strand_and_back() {
 }
 
 #[test]
-fn what_is_rejected_changes_nothing() {
+fn a_rejected_configuration_changes_nothing() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL_HTSTRAND, Grant::STRAND, Grant::NONE]);
     use_global(&machine, [0, 64]);
@@ -210,39 +212,39 @@ fn what_is_rejected_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// The newest configuration counts. Who was to have the right and is not any more never had it.
+/// The newest configuration counts. A guest that only a replaced configuration gave the right to never had it.
 #[test]
-fn a_newer_change_takes_the_place_of_a_pending_one() {
+fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
     use_global(&machine, [0, 64]);
     let to_second = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
     let to_third = [Grant::NONE, Grant::NONE, Grant::GLOBAL];
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
-    assert!(machine.answer(64));
+    assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // Who only waited for the right is asked too, which costs nothing.
+    // The guest that only waited for the right is asked too, which does no harm.
     assert_eq!(machine.awaited(), awaited([0, 1, 65]));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
     }
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
-    all_is_clear(&board);
+    all_is_scrubbed(&board);
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
 
-    // Back to the one that had it: cleared all the same.
+    // The right returns to the guest that had it, whose registers are scrubbed all the same.
     assert_eq!(machine.set(2, 18, 0x1234), 0);
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
     assert_eq!(machine.get(2, 18).0, 10);
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.get(2, 18), (0, 0));
 }
 
 #[test]
-fn a_unit_that_cannot_be_cleared_is_out_of_service_until_it_is() {
+fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
     let grants = [Grant::GLOBAL, Grant::NONE, Grant::NONE];
     let after = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
     for (unit, cell, id) in [
@@ -255,38 +257,40 @@ fn a_unit_that_cannot_be_cleared_is_out_of_service_until_it_is() {
         use_global(&machine, [0, 64]);
         board.break_cell(cell, Fault::WritesAfter(0));
         assert_eq!(machine.reconfigure(&after), Ok(()));
-        machine.all_answer();
-        assert_eq!(machine.awaited(), None, "nobody waits for it");
+        machine.all_acknowledge();
+        assert_eq!(
+            machine.awaited(),
+            None,
+            "the transfer does not wait for the unit"
+        );
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
         assert_eq!(machine.get(65, id), (13, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
 
-        // It does not come back before it is clean.
-        let error = machine.service().return_to_service(strand(64), unit);
+        // The unit does not return to service before it is scrubbed.
+        let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.service().unit(unit).faults, 2);
         assert_eq!(machine.get(65, id), (13, 0x0bad));
         board.mend();
         if let Unit::L2(_) = unit {
-            let error = machine.service().return_to_service(strand(0), unit);
+            let error = machine.return_to_service(0, unit);
             assert_eq!(error, Err(ChangeError::OtherNode(unit)));
             assert_eq!(machine.get(65, id), (13, 0x0bad));
         }
-        assert_eq!(
-            machine.service().return_to_service(strand(64), unit),
-            Ok(())
-        );
-        assert!(machine.service().unit(unit).in_service && machine.service().unit(unit).clean);
+        assert_eq!(machine.return_to_service(64, unit), Ok(()));
+        let state = machine.service().unit(unit);
+        assert!(state.in_service && state.clean);
         finds_zeros(&machine, [1, 65]);
-        all_is_clear(&board);
+        all_is_scrubbed(&board);
     }
 }
 
-/// A unit that is out of service while its holder changes is not touched, and cleared when it returns: after the change, or
-/// while it is pending.
+/// A unit that is out of service during a transfer is not accessed. It is scrubbed when it returns, after the transfer or
+/// while that is pending.
 #[test]
-fn a_unit_that_was_out_of_service_is_cleared_when_it_returns() {
+fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
     for returns_while_pending in [false, true] {
         for (unit, id, on) in [
             (Unit::Mcu(Node::Node0, Mcu::Mcu1), 4, 0),
@@ -308,32 +312,25 @@ fn a_unit_that_was_out_of_service_is_cleared_when_it_returns() {
             assert_eq!(machine.reconfigure(&after), Ok(()));
             assert_eq!(machine.get(1, 2).0, 10);
             if returns_while_pending {
-                assert_eq!(
-                    machine.service().return_to_service(strand(on), unit),
-                    Ok(())
-                );
-                assert_eq!(machine.get(65, id).0, 10, "nobody has it");
-                assert_eq!(board.cells(), before, "a call may still be in flight");
+                assert_eq!(machine.return_to_service(on, unit), Ok(()));
+                assert_eq!(machine.get(65, id).0, 10, "no guest has the unit");
+                assert_eq!(board.cells(), before, "a call may be in flight");
             }
-            machine.all_answer();
+            machine.all_acknowledge();
             assert_eq!(machine.awaited(), None);
             if !returns_while_pending {
-                assert_eq!(board.holds(cell), before[&cell], "touched");
+                assert_eq!(board.holds(cell), before[&cell], "the unit was accessed");
                 assert_eq!(machine.get(65, id), (13, 0x0bad));
-                assert_eq!(
-                    machine.service().return_to_service(strand(on), unit),
-                    Ok(())
-                );
+                assert_eq!(machine.return_to_service(on, unit), Ok(()));
             }
             finds_zeros(&machine, [1, 65]);
-            all_is_clear(&board);
+            all_is_scrubbed(&board);
         }
     }
 }
 
-/// A unit that returns within the same hands is as it was.
 #[test]
-fn a_unit_that_returns_to_the_same_guest_keeps_what_is_in_it() {
+fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
     use_global(&machine, [0, 64]);
@@ -341,13 +338,13 @@ fn a_unit_that_returns_to_the_same_guest_keeps_what_is_in_it() {
     assert_eq!(machine.get(0, 3).0, 13);
     board.mend();
     let unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
-    assert_eq!(machine.service().return_to_service(strand(0), unit), Ok(()));
+    assert_eq!(machine.return_to_service(0, unit), Ok(()));
     assert_eq!(machine.get(0, 3), (0, 0x7fff_ffff_7fff_ffff));
 }
 
-/// Negotiation while a change is pending gives the version, and not what is on its way.
+/// A guest that negotiates while a transfer is pending gets the version, and not the right that it waits for.
 #[test]
-fn negotiation_gives_no_right_that_is_being_moved() {
+fn negotiation_gives_no_right_that_is_being_transferred() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE]);
     let after = [Grant::STRAND, Grant::GLOBAL, Grant::NONE];
@@ -360,7 +357,7 @@ fn negotiation_gives_no_right_that_is_being_moved() {
         }
         assert_eq!(machine.get(0, 0), (0, 0));
     }
-    machine.all_answer();
+    machine.all_acknowledge();
     has_no_global(&machine, 0);
     finds_zeros(&machine, [1, 65]);
 }

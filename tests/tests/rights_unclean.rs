@@ -1,58 +1,54 @@
-//! Devices that stay busy or fail while they are cleared for their next holder.
+//! Units that stay busy or fail while they are scrubbed for their next holder.
 
 use std::thread;
 
-use guest_abi::{Hub, HvError, StrandId};
-use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
-use perfctr_service::{
-    BUSY_LIMIT_TICKS, Grant, Grants, GuestConfig, PerfCounterService, StrandRight, Unit,
-};
-use platform::{AccessError, Bus, Machine, Model, PhysicalAddress};
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::{BUSY_LIMIT_TICKS, Unit};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, guest_id, strand};
-use tests::oracle::{self, Cell, HubCondition};
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
 
-/// A guest that leaves ZAM1 half cleared: 36 to 39 of 36 to 53, and then the chip does this. The next holder is on strand 2.
-fn half_cleared<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnderTest<'a> {
-    let guests = [
-        oracle::Guest::new([0], oracle::Grant::GLOBAL),
-        oracle::Guest::new([2], oracle::Grant::NONE),
-    ];
-    let machine = MachineUnderTest::new(board, &[], &guests).with_operator(9);
-    for strand in [0, 2] {
-        assert_eq!(machine.negotiate(strand, 1, 1), 0);
-    }
+const GLOBAL: Grant = Grant::GLOBAL;
+const NONE: Grant = Grant::NONE;
+const ZAM1: Unit = Unit::Hub(Hub::Zam1);
+
+fn board() -> Board {
+    Board::new(Machine::Batoka, 1, &[])
+}
+
+/// Takes `global` from the guest on strand 0 for the guest on strand 2. When ZAM1 (registers 36 to 53) is scrubbed up to
+/// register 38, `happens` changes the board.
+fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnderTest<'a> {
+    let guests = [Guest::new([0], GLOBAL), Guest::new([2], NONE)];
+    let machine = MachineUnderTest::ready(board, &guests).with_operator(9);
     for id in 36..90 {
         assert_eq!(machine.set(0, id, 0x77), 0, "PerfReg {id}");
     }
-    let to_guest_1 = [oracle::Grant::NONE, oracle::Grant::GLOBAL];
-    assert_eq!(machine.reconfigure(&to_guest_1), Ok(()));
+    assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     let stop = board.stop_at(Cell::Register(39));
     thread::scope(|scope| {
-        let clears = scope.spawn(|| machine.answer(0));
+        let scrubs = scope.spawn(|| machine.acknowledge(0));
         stop.reached();
         happens(board);
         stop.go_on();
-        assert!(clears.join().unwrap());
+        assert!(scrubs.join().unwrap());
     });
     assert_eq!(board.holds(Cell::Register(38)), 0);
     assert_ne!(board.holds(Cell::Register(40)), 0);
     machine
 }
 
-const ZAM1: Unit = Unit::Hub(Hub::Zam1);
-
 #[test]
-fn a_hub_that_was_busy_is_cleared_from_where_it_was() {
-    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
-    let machine = half_cleared(board, |board| board.set_hub(1, HubCondition::Busy));
-    // The others are clear already.
+fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
+    let board = &board();
+    let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
+    // The other hubs are scrubbed already.
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
-    assert_eq!(machine.get(2, 54).0, 10, "not all is clear");
+    assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
-    // Nobody writes it now: what is seen of this is that the first registers are left alone.
+    // No guest can write this register now. It keeps the value if scrubbing goes on behind it.
     board.put(Cell::Register(36), 0x1234);
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.get(2, 36), (0, 0x1234));
     for id in 37..90 {
@@ -60,16 +56,16 @@ fn a_hub_that_was_busy_is_cleared_from_where_it_was() {
     }
 }
 
-/// Whoever mends it leaves something in what was clear already.
-fn mended(board: &Board, machine: &MachineUnderTest<'_>) {
-    machine.all_answer();
+/// Repairs the hub, whose repair leaves a value in a register that was scrubbed already, and returns it to service.
+fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
+    machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     let state = machine.service().unit(ZAM1);
     assert!(!state.in_service && !state.clean);
-    assert_eq!(machine.get(2, 54), (0, 0), "others are in service");
+    assert_eq!(machine.get(2, 54), (0, 0), "the other hubs are in service");
     board.mend();
     board.put(Cell::Register(36), 0x1234);
-    assert_eq!(machine.service().return_to_service(strand(9), ZAM1), Ok(()));
+    assert_eq!(machine.return_to_service(9, ZAM1), Ok(()));
     assert!(machine.service().unit(ZAM1).clean);
     for id in 36..90 {
         assert_eq!(machine.get(2, id), (0, 0), "PerfReg {id}");
@@ -77,98 +73,50 @@ fn mended(board: &Board, machine: &MachineUnderTest<'_>) {
 }
 
 #[test]
-fn a_hub_that_stays_busy_is_cleared_from_the_beginning() {
-    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
-    let machine = half_cleared(board, |board| board.set_hub(1, HubCondition::Busy));
+fn a_hub_that_stays_busy_is_scrubbed_from_the_beginning() {
+    let board = &board();
+    let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
     for ticks in [1, 1 + BUSY_LIMIT_TICKS] {
         board.set_ticks(0, ticks);
-        assert!(machine.answer(0));
+        assert!(machine.acknowledge(0));
     }
     assert_eq!(machine.service().unit(ZAM1).stuck, 1);
-    mended(board, &machine);
+    repaired(board, &machine);
 }
 
 #[test]
-fn a_hub_that_faults_is_cleared_from_the_beginning() {
-    let board = &Board::new(oracle::Machine::Batoka, 1, &[]);
-    let machine = half_cleared(board, |board| {
-        board.break_cell(Cell::Register(40), oracle::Fault::Always);
+fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
+    let board = &board();
+    let machine = half_scrubbed(board, |board| {
+        board.break_cell(Cell::Register(40), Fault::Always);
     });
     assert_eq!(machine.service().unit(ZAM1).faults, 1);
-    mended(board, &machine);
+    repaired(board, &machine);
 }
 
-const GLOBAL: Grant = Grant {
-    strand: StrandRight::None,
-    global: true,
-};
-
-/// A device that says it is busy.
-struct Busy(&'static Board, PhysicalAddress);
-
-impl Bus for Busy {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        match address == self.1 {
-            true => Err(AccessError::Busy),
-            false => self.0.read(strand, address),
-        }
-    }
-
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        match address == self.1 {
-            true => Err(AccessError::Busy),
-            false => self.0.write(strand, address, value),
-        }
-    }
-}
-
-/// Only hubs are busy. A guest that waits for something else would wait for ever, and so would a change.
+/// Only hubs are ever busy. A guest that waited for another unit would wait for ever, and so would a transfer.
 #[test]
-fn what_is_no_hub_and_says_it_is_busy_is_faulty() {
+fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [
-        (Cell::Register(2), 2, "NODE0_MCU0"),
-        (Cell::L2 { node: 0, bank: 0 }, 1, "NODE0_L2"),
-        (Cell::L2 { node: 0, bank: 7 }, 1, "NODE0_L2"),
+        (Cell::Register(2), 2, Unit::Mcu(Node::Node0, Mcu::Mcu0)),
+        (Cell::L2 { node: 0, bank: 0 }, 1, Unit::L2(Node::Node0)),
+        (Cell::L2 { node: 0, bank: 7 }, 1, Unit::L2(Node::Node0)),
     ] {
         for by_a_call in [true, false] {
-            let board: &'static Board =
-                Box::leak(Box::new(Board::new(oracle::Machine::Batoka, 1, &[])));
-            let bus = Busy(board, PhysicalAddress(cell.address_from(0)));
-            let guests = [0, 1].map(|number| GuestConfig {
-                strands: [strand(number)].into_iter().collect(),
-                grant: if number == 0 { GLOBAL } else { Grant::NONE },
-                compatible: false,
-            });
-            let machine = Machine::new(Model::Batoka, 1).unwrap();
-            let service = PerfCounterService::new(machine, bus, board, &guests).unwrap();
+            let board = Board::new(Machine::Batoka, 1, &[]);
+            board.make_busy(cell);
+            let guests = [Guest::new([0], GLOBAL), Guest::new([1], NONE)];
+            let machine = MachineUnderTest::ready(&board, &guests).with_operator(9);
             if by_a_call {
-                let version = NegotiatedVersion::new(2);
-                let negotiated = Negotiated::new(version);
-                service.version_changed(guest_id(0), &negotiated);
-                let (guest, strand) = (guest_id(0), strand(0));
-                let context = service.context(Caller { guest, strand }, &negotiated);
-                assert_eq!(
-                    context.set(id, 1, version),
-                    Err(HvError::NotSupported),
-                    "{cell:?}"
-                );
+                assert_eq!(machine.set(0, id, 1), 13, "{cell:?}");
             } else {
-                let mut grants = Grants::none(2);
-                grants.set(guest_id(1), GLOBAL).unwrap();
-                assert!(service.reconfigure(strand(9), &grants).unwrap().is_some());
-                assert!(board.take_cross_call(0));
-                service.cross_called(strand(0));
-                assert_eq!(service.pending(), None, "{cell:?}");
+                assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
+                assert_eq!(machine.awaited(), Some([0].into()));
+                assert!(machine.acknowledge(0));
+                assert_eq!(machine.awaited(), None, "{cell:?}");
             }
-            let out: Vec<String> = Unit::all()
-                .filter(|unit| !service.unit(*unit).in_service)
-                .map(|unit| unit.to_string())
-                .collect();
+            let in_service = |unit: &Unit| machine.service().unit(*unit).in_service;
+            let out: Vec<Unit> = Unit::all().filter(|unit| !in_service(unit)).collect();
             assert_eq!(out, [unit], "{cell:?}, by a call: {by_a_call}");
         }
     }

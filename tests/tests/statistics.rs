@@ -38,7 +38,7 @@ fn every_call_is_counted_once_where_it_belongs() {
         Guest::new([1], Grant::STRAND),
         Guest::new([2], Grant::NONE),
     ];
-    let machine = MachineUnderTest::new(&board, &[], &guests);
+    let machine = MachineUnderTest::new(&board, &guests);
     assert_eq!(machine.get(0, 2).0, 7);
     assert_eq!(machine.set(0, 90, 0), 7);
     for strand in [0, 1] {
@@ -116,7 +116,7 @@ fn every_call_is_counted_once_where_it_belongs() {
 #[test]
 fn a_reset_keeps_the_counts() {
     let board = Board::new(Machine::Maramba, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new([0], Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new([0], Grant::GLOBAL)]);
     machine.negotiate(0, 1, 0);
     assert_eq!(machine.get(0, 2).0, 0);
     machine.reset_guest(0);
@@ -129,7 +129,7 @@ fn a_reset_keeps_the_counts() {
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..4, Grant::GLOBAL_STRAND)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL_STRAND)]);
     machine.negotiate(0, 1, 1);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

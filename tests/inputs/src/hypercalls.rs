@@ -104,14 +104,12 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     let world = world(input)?;
     let board = board(&world);
     let mut comparison = Comparison::new(world, &board);
-    let strands: Vec<u16> = (comparison.world.guests.iter())
-        .flat_map(|guest| guest.strands.clone())
-        .collect();
+    let strands = comparison.world.strands();
     while let Some(kind) = input.byte() {
         if let 0..=191 = kind {
             let strand = input.one_of(&strands)?;
             // The dead make no calls.
-            if !comparison.world.changes.dead.contains_key(&strand) {
+            if !comparison.world.transfer.dead.contains_key(&strand) {
                 call(kind, strand, input, &mut comparison, reached)?;
             }
         } else {
@@ -122,7 +120,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     comparison.check_state();
     // However it has ended: once every strand has answered, nothing is pending.
     comparison.mend_hardware();
-    comparison.all_answer();
+    comparison.all_acknowledge();
     comparison.check_state();
     assert_eq!(comparison.machine.awaited(), None);
     Some(())
@@ -193,8 +191,8 @@ fn step(
             comparison.begin_reset(input.below(guests)?);
             reached.changes += 1;
         }
-        210..=221 => comparison.answer(input.one_of(strands)?),
-        222..=225 => comparison.all_answer(),
+        210..=221 => comparison.acknowledge(input.one_of(strands)?),
+        222..=225 => comparison.all_acknowledge(),
         226..=228 => comparison.strand_died(input.one_of(strands)?),
         229..=231 => {
             let node = input.below(comparison.world.nodes)?;
@@ -268,7 +266,7 @@ fn busy_hub(
     let id = (18 + 18 * hub + input.below(18)?) as u64;
     let after = input.one_of(&[HubCondition::Free, HubCondition::Faulted])?;
     if comparison.world.hubs[hub] != HubCondition::Free
-        || comparison.world.changes.dead.contains_key(&strand)
+        || comparison.world.transfer.dead.contains_key(&strand)
     {
         return Some(());
     }

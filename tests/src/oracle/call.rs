@@ -1,4 +1,4 @@
-//! What one hypercall does.
+//! Hypercalls.
 
 use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit};
 use super::policy::StrandGrant;
@@ -23,22 +23,22 @@ pub enum Trap {
     Core,
 }
 
-/// What a call left.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// %o0 to %o5 afterwards.
     pub regs: [u64; 6],
-    /// The guest asked to be stopped; the call does not return, so `regs` are as passed.
+    /// The guest has called exit, which does not return, so `regs` are as passed.
     pub exited: bool,
-    /// What the guest wrote to its console.
+    /// The byte that the guest wrote to its console.
     pub console: Option<u8>,
     /// The accesses that the call made, in order.
     pub accesses: Vec<Access>,
 }
 
 impl Outcome {
-    /// The accesses to each target, in order. The contract fixes these sequences, but not how those
-    /// of different L2 banks interleave.
+    /// Returns the accesses to each target, in order. The contract says in which order a call accesses one L2 bank, but not
+    /// how its accesses to different banks interleave.
     pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
         let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
         for access in &self.accesses {
@@ -49,7 +49,7 @@ impl Outcome {
 }
 
 impl World {
-    /// Makes a call from `strand`, with %o0 to %o5 in `regs`.
+    /// Makes a call from `strand` with %o0 to %o5 in `regs`.
     ///
     /// # Panics
     /// If the strand is in no guest.
@@ -105,11 +105,7 @@ impl World {
         let node = World::node_of(strand);
         match id {
             0 => {
-                log.push(Access {
-                    target: Target::Pcr,
-                    action: Action::Read,
-                    answer: Answer::Done,
-                });
+                log.push(Access::done(Target::Pcr, Action::Read));
                 Ok(self.pcr_of(strand))
             }
             1 => {
@@ -129,12 +125,7 @@ impl World {
         let value = value & register(id).map_or(0, |register| register.write_mask);
         match id {
             0 => {
-                let action = Action::Write(value);
-                log.push(Access {
-                    target: Target::Pcr,
-                    action,
-                    answer: Answer::Done,
-                });
+                log.push(Access::done(Target::Pcr, Action::Write(value)));
                 self.pcr.insert(strand, value);
                 Ok(())
             }
@@ -145,7 +136,7 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node; at a fault, puts back what was written.
+    /// Writes PERF_CONFIG to every bank of the node. At a fault, restores the banks that were written.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -172,8 +163,8 @@ impl World {
         Ok(())
     }
 
-    /// The checks that come before any access, in the order of the contract. `set` is the value of a
-    /// set. Whether a hub is busy, the last of them, only the access itself can tell.
+    /// Makes the checks that come before any access, in the order of the contract. `set` is the value of a set. The last
+    /// check of the contract, for a busy hub, is the access itself.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {
@@ -204,7 +195,7 @@ impl World {
     }
 }
 
-/// Whether the guest's grant covers a unit; no unit means the strand's own PCR.
+/// Returns `true` if the guest's grant covers the unit; without a unit, the strand's own PCR.
 fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     match unit {
         None => match guest.grant.strand {
@@ -219,7 +210,7 @@ fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     }
 }
 
-/// The status of a call whose access got this answer.
+/// Returns the status of a call whose access got this answer.
 fn status_of(answer: Answer) -> u64 {
     match answer {
         Answer::Done => EOK,

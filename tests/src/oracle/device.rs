@@ -1,6 +1,6 @@
-//! The hardware: what there is, where it is, how it answers.
+//! The hardware: its registers, their addresses, and its answers to accesses.
 //!
-//! A register keeps what is written to it, after its mask, and nothing counts.
+//! A register keeps the bits of its mask of a value that is written, and nothing counts.
 
 use super::World;
 use super::registers::{REGISTERS, register};
@@ -27,9 +27,9 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The cell that a strand on `node` reaches at `address`, if there can be one.
+    /// Returns the cell that a strand on `node` accesses at `address`, whether the machine has it or not.
     ///
-    /// Hubs are reached by global address only. Whether the machine has the cell is not asked.
+    /// Hubs are accessed by global address only.
     pub fn at(node: usize, address: u64) -> Option<Cell> {
         for bank in 0..L2_BANKS {
             if address == L2_CONTROL + bank as u64 * L2_BANK_STRIDE {
@@ -45,8 +45,8 @@ impl Cell {
         None
     }
 
-    /// The address that the contract wants a strand on `node` to use: local addresses for its own
-    /// node's units, global ones for all others.
+    /// Returns the address by which the contract wants a strand on `node` to access the cell: the local one for units of
+    /// its own node, the global one for all others.
     ///
     /// # Panics
     /// For another node's L2, which has no address.
@@ -66,7 +66,7 @@ impl Cell {
     }
 }
 
-/// What a fault takes out of service.
+/// The cells that a fault takes out of service together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// The L2 control registers of a node, all banks.
@@ -86,7 +86,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit that a cell is part of.
+    /// Returns the unit that a cell is part of.
     ///
     /// # Panics
     /// For a PerfReg# that is not one of 2 to 89.
@@ -109,7 +109,7 @@ impl Unit {
         }
     }
 
-    /// Every cell of the unit.
+    /// Returns every cell of the unit.
     pub fn cells(self) -> Vec<Cell> {
         let banks = (0..4).flat_map(|node| (0..L2_BANKS).map(move |bank| Cell::L2 { node, bank }));
         let registers = (2..90).map(Cell::Register);
@@ -126,7 +126,7 @@ pub enum HubCondition {
     /// It serves every access.
     #[default]
     Free,
-    /// It answers every access with "busy", and does nothing.
+    /// It answers every access with "busy"; no access has an effect.
     Busy,
     /// Every access faults.
     Faulted,
@@ -137,11 +137,11 @@ pub enum HubCondition {
 pub enum Fault {
     /// Every access faults.
     Always,
-    /// Reads succeed; so do this many writes, then every write faults.
+    /// Every read succeeds. So do this many writes; then every write faults.
     WritesAfter(u32),
 }
 
-/// What an access was to.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// The calling strand's PCR.
@@ -150,7 +150,7 @@ pub enum Target {
     Address(u64),
 }
 
-/// What an access was.
+/// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A 64-bit read.
@@ -159,7 +159,7 @@ pub enum Action {
     Write(u64),
 }
 
-/// How the hardware answered.
+/// The answer of the hardware to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The access took place.
@@ -173,12 +173,24 @@ pub enum Answer {
 /// One access that a call made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where to.
+    /// The register.
     pub target: Target,
-    /// Read, or write of what.
+    /// The read or write.
     pub action: Action,
-    /// What came of it.
+    /// The answer of the hardware to an access.
     pub answer: Answer,
+}
+
+impl Access {
+    /// Returns an access that took place.
+    pub fn done(target: Target, action: Action) -> Access {
+        let answer = Answer::Done;
+        Access {
+            target,
+            action,
+            answer,
+        }
+    }
 }
 
 impl World {
@@ -204,7 +216,7 @@ impl World {
             .map(|_| ())
     }
 
-    /// One access; what the cell holds after it. A fault takes the unit out of service.
+    /// Makes an access. Returns the contents of the cell after it. A fault takes the unit out of service.
     fn access(
         &mut self,
         node: usize,

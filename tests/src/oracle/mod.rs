@@ -1,26 +1,26 @@
 //! A reference model of the whole contract, against which the real service is compared.
 //!
-//! It is slow and plain, written from the documents alone, and shares no code, table or type with
-//! the crates that it judges. It is sequential: one call at a time, each access finished within its
-//! call. Two things follow. EWOULDBLOCK appears only when the hardware of a hub answers "busy". And
-//! a service that has refused strand A may refuse strand B once on A's behalf, which this model
-//! does not do: after a busy hub, let the refused strand ask first, or begin with a new world.
+//! It is slow and plain, written from the documents alone, and shares no code, table or type with the crates under test.
+//! It is sequential: it makes one call at a time, and each access ends within its call. Two things follow. EWOULDBLOCK
+//! appears only when the hardware of a hub answers "busy". And the service may refuse strand B on behalf of strand A, which
+//! it refused before; this model does not. So a test lets the refused strand ask first after a busy hub, or begins with a
+//! new world.
 
 pub mod call;
-pub mod changes;
 pub mod device;
 pub mod negotiation;
 pub mod policy;
 pub mod registers;
 pub mod status;
+pub mod transfer;
 
 #[cfg(test)]
 mod tests;
 
 pub use call::{Outcome, Trap};
-pub use changes::{Changes, Owed};
 pub use device::{Access, Action, Answer, Cell, Fault, HubCondition, Target, Unit};
 pub use policy::{Grant, StrandGrant};
+pub use transfer::{Owed, Transfer};
 
 use negotiation::Versions;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// The most nodes that it can have.
+    /// Returns the largest number of nodes that it can have.
     pub fn most_nodes(self) -> usize {
         match self {
             Machine::Maramba => 2,
@@ -54,7 +54,7 @@ pub struct Guest {
     pub strands: Vec<u16>,
     /// The rights that it holds.
     pub grant: Grant,
-    /// The rights that the operator has granted it. It holds less while a change is under way.
+    /// The rights that the operator has granted it. It holds fewer while a transfer is pending.
     pub granted: Grant,
     /// Whether version 1.0 has the registers of 1.1.
     pub compat: bool,
@@ -65,7 +65,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest that has just been reset, without the compatibility switch.
+    /// Returns a guest that has just been reset, with the compatibility switch off.
     pub fn new(strands: impl IntoIterator<Item = u16>, grant: Grant) -> Guest {
         Guest {
             strands: strands.into_iter().collect(),
@@ -77,7 +77,7 @@ impl Guest {
         }
     }
 
-    /// The same with the compatibility switch on.
+    /// Turns the compatibility switch on.
     pub fn with_compat(self) -> Guest {
         Guest {
             compat: true,
@@ -91,35 +91,35 @@ impl Guest {
 pub enum Invalid {
     /// The machine cannot have this many nodes.
     Nodes,
-    /// A disabled channel that cannot exist on the machine.
+    /// A disabled channel is none of the machine's.
     Channel,
-    /// A strand on a node that is not there.
+    /// A strand is on a node that the machine does not have.
     Strand,
-    /// A strand that is in two guests, or twice in one.
+    /// A strand is in two guests, or twice in one.
     SharedStrand,
-    /// More than one holder of `global`.
+    /// More than one guest has `global`.
     TwoGlobal,
-    /// Not one grant for each guest.
+    /// There are more or fewer grants than guests.
     GrantCount,
 }
 
-/// A machine, its guests, and what its registers hold. Public state is there to be arranged by a
-/// test before a call, and looked at after it.
+/// A machine, its guests, and what its registers hold. A test sets up the public state before a call, and looks at it
+/// afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// Which machine.
+    /// The machine.
     pub machine: Machine,
-    /// Nodes 0 to this, exclusive, are present.
+    /// The number of nodes.
     pub nodes: usize,
     /// Memory channels (node, MCU) that the machine description disables.
     pub disabled_channels: BTreeSet<(usize, usize)>,
     /// The guests.
     pub guests: Vec<Guest>,
-    /// What the device registers hold; 0 where nothing is said.
+    /// The contents of the device registers; without an entry, 0.
     pub devices: BTreeMap<Cell, u64>,
-    /// PCR of each strand; 0 where nothing is said.
+    /// PCR of each strand; without an entry, 0.
     pub pcr: BTreeMap<u16, u64>,
-    /// PIC of each strand; 0 where nothing is said.
+    /// PIC of each strand; without an entry, 0.
     pub pic: BTreeMap<u16, u64>,
     /// How each hub answers.
     pub hubs: [HubCondition; 4],
@@ -129,12 +129,12 @@ pub struct World {
     pub out_of_service: BTreeSet<Unit>,
     /// How often a call, or the clearing of a unit, met a fault.
     pub fault_counts: BTreeMap<Unit, u32>,
-    /// Rights that are changing hands.
-    pub changes: Changes,
+    /// The transfer of rights that is pending.
+    pub transfer: Transfer,
 }
 
 impl World {
-    /// A machine that has just been powered on: every register 0, every hub free, nothing broken.
+    /// Returns a machine that has just been switched on: every register is 0, every hub is free, nothing is broken.
     ///
     /// # Errors
     /// The first reason found to reject the configuration.
@@ -177,7 +177,7 @@ impl World {
             faults: BTreeMap::new(),
             out_of_service: BTreeSet::new(),
             fault_counts: BTreeMap::new(),
-            changes: Changes::default(),
+            transfer: Transfer::default(),
         })
     }
 
@@ -188,22 +188,22 @@ impl World {
         }
     }
 
-    /// What a device register holds.
+    /// Returns the contents of a device register.
     pub fn holds(&self, cell: Cell) -> u64 {
         self.devices.get(&cell).copied().unwrap_or(0)
     }
 
-    /// What a strand's PCR holds.
+    /// Returns the contents of a strand's PCR.
     pub fn pcr_of(&self, strand: u16) -> u64 {
         self.pcr.get(&strand).copied().unwrap_or(0)
     }
 
-    /// The node that a strand is on.
+    /// Returns the node that a strand is on.
     pub fn node_of(strand: u16) -> usize {
         usize::from(strand / STRANDS_PER_NODE)
     }
 
-    /// Whether the machine, as described, has the unit.
+    /// Returns `true` if the machine, as described, has the unit.
     pub fn has_unit(&self, unit: Unit) -> bool {
         match unit {
             Unit::L2 { node } => node < self.nodes,
@@ -214,12 +214,16 @@ impl World {
         }
     }
 
-    /// Which guest a strand is in.
+    /// Returns all strands of all guests.
+    pub fn strands(&self) -> Vec<u16> {
+        let strands = self.guests.iter().flat_map(|guest| &guest.strands);
+        strands.copied().collect()
+    }
+
+    /// Returns the guest that a strand is in.
     fn guest_of(&self, strand: u16) -> usize {
-        let index = self
-            .guests
-            .iter()
-            .position(|guest| guest.strands.contains(&strand));
+        let mut guests = self.guests.iter();
+        let index = guests.position(|guest| guest.strands.contains(&strand));
         index.unwrap_or_else(|| panic!("strand {strand} is in no guest"))
     }
 }

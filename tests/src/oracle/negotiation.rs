@@ -1,4 +1,4 @@
-//! Which versions of the API groups a guest has negotiated.
+//! Negotiation of the versions of API groups.
 
 use super::status::{EINVAL, ENOTSUPPORTED};
 use std::collections::BTreeMap;
@@ -10,16 +10,15 @@ pub const CORE: u64 = 1;
 /// Group number of the performance counters, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// A guest's negotiated version of each group; all start at 0.0, which means none.
+/// The version of each group that a guest has negotiated: at first 0.0, which means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// api_set_version: the minor version that the guest gets.
+    /// Negotiates a version (api_set_version). Returns the minor version that the guest gets.
     ///
     /// # Errors
-    /// EINVAL for an unknown group, ENOTSUPPORTED for an unknown major version of a known one. The
-    /// old version stays.
+    /// EINVAL for an unknown group, ENOTSUPPORTED for an unknown major version of a known group. The old version stays.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,
@@ -35,7 +34,7 @@ impl Versions {
         Ok(agreed.1)
     }
 
-    /// api_get_version: major and minor version, 0.0 if none is negotiated.
+    /// Returns the major and minor version (api_get_version), 0.0 if none is negotiated.
     ///
     /// # Errors
     /// EINVAL for an unknown group.
@@ -46,7 +45,7 @@ impl Versions {
         }
     }
 
-    /// The minor version of the performance counters, if the group is negotiated at all.
+    /// Returns the minor version of the performance counters; `None` if the group is not negotiated.
     pub fn perf_minor(&self) -> Option<u64> {
         match self.0.get(&PERF) {
             Some(&(1, minor)) => Some(minor),
@@ -71,16 +70,8 @@ mod tests {
     #[test]
     fn unknown_groups_are_invalid_even_for_major_0() {
         let mut versions = Versions::default();
-        for group in [
-            2,
-            0x202,
-            0x209,
-            0x20c,
-            0x300,
-            0x1_0000_0205,
-            1 << 63,
-            u64::MAX,
-        ] {
+        let beyond = [0x1_0000_0205, 1 << 63, u64::MAX];
+        for group in [2, 0x202, 0x209, 0x20c, 0x300].into_iter().chain(beyond) {
             for major in [0, 1, 2] {
                 assert_eq!(versions.set(group, major, 0), Err(6), "group {group:#x}");
             }
@@ -103,12 +94,9 @@ mod tests {
             (0x205, u64::MAX, 1),
         ] {
             let mut versions = Versions::default();
-            assert_eq!(
-                versions.set(group, 1, minor),
-                Ok(agreed),
-                "{group:#x} 1.{minor}"
-            );
-            assert_eq!(versions.get(group), Ok((1, agreed)));
+            let case = format!("{group:#x} 1.{minor}");
+            assert_eq!(versions.set(group, 1, minor), Ok(agreed), "{case}");
+            assert_eq!(versions.get(group), Ok((1, agreed)), "{case}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Who may use what.
+//! The rights that a guest can have.
 
 /// The right to the calling strand's PCR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,38 +21,24 @@ pub struct Grant {
     pub global: bool,
 }
 
+const fn grant(strand: StrandGrant, global: bool) -> Grant {
+    Grant { strand, global }
+}
+
 impl Grant {
     /// The empty property.
-    pub const NONE: Grant = Grant {
-        strand: StrandGrant::None,
-        global: false,
-    };
+    pub const NONE: Grant = grant(StrandGrant::None, false);
     /// `strand`.
-    pub const STRAND: Grant = Grant {
-        strand: StrandGrant::Strand,
-        global: false,
-    };
+    pub const STRAND: Grant = grant(StrandGrant::Strand, false);
     /// `htstrand`.
-    pub const HTSTRAND: Grant = Grant {
-        strand: StrandGrant::HtStrand,
-        global: false,
-    };
+    pub const HTSTRAND: Grant = grant(StrandGrant::HtStrand, false);
     /// `global`.
-    pub const GLOBAL: Grant = Grant {
-        strand: StrandGrant::None,
-        global: true,
-    };
+    pub const GLOBAL: Grant = grant(StrandGrant::None, true);
     /// `global,strand`.
-    pub const GLOBAL_STRAND: Grant = Grant {
-        strand: StrandGrant::Strand,
-        global: true,
-    };
+    pub const GLOBAL_STRAND: Grant = grant(StrandGrant::Strand, true);
     /// `global,htstrand`.
-    pub const GLOBAL_HTSTRAND: Grant = Grant {
-        strand: StrandGrant::HtStrand,
-        global: true,
-    };
-    /// Every combination there is.
+    pub const GLOBAL_HTSTRAND: Grant = grant(StrandGrant::HtStrand, true);
+    /// All combinations of rights.
     pub const ALL: [Grant; 6] = [
         Grant::NONE,
         Grant::STRAND,

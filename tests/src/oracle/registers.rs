@@ -1,39 +1,40 @@
 //! The 90 performance registers, written out line by line from FWARC/2007/529 section 3.1.
 //!
-//! Nothing here is computed. The write masks come from the register layouts: the bits that a set
-//! keeps, all others are dropped.
+//! Nothing here is computed. The write masks come from the register layouts: a set keeps these bits and drops all others.
 
-/// One line of the table.
+/// A line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
     /// PerfReg#, 0 to 89.
     pub id: u64,
     /// The name in the specification; `SPARC_PCR` and `L2_PERF_CONFIG` for 0 and 1.
     pub name: &'static str,
-    /// The physical address as its own node sees it; none for 0 and 1.
+    /// The physical address on its own node; none for registers 0 and 1.
     pub local: Option<u64>,
-    /// The physical address as every node sees it; none for 0 and 1.
+    /// The physical address on every node; none for registers 0 and 1.
     pub global: Option<u64>,
     /// The bits of a guest's value that a set keeps.
     pub write_mask: u64,
 }
 
 const fn bare(id: u64, name: &'static str, write_mask: u64) -> Register {
+    let (local, global) = (None, None);
     Register {
         id,
         name,
-        local: None,
-        global: None,
+        local,
+        global,
         write_mask,
     }
 }
 
 const fn at(id: u64, name: &'static str, local: u64, global: u64, write_mask: u64) -> Register {
+    let (local, global) = (Some(local), Some(global));
     Register {
         id,
         name,
-        local: Some(local),
-        global: Some(global),
+        local,
+        global,
         write_mask,
     }
 }
@@ -141,7 +142,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// The table's line for a register number, if it is one of 0 to 89 (all 64 bits count).
+/// Returns the line of a register number; `None` if it is not 0 to 89 (all 64 bits are compared).
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(globals.len(), 88);
     }
 
-    /// The address fields of sections 2.2 to 2.6, a second way to the same table.
+    /// The addresses follow from the address fields of sections 2.2 to 2.6.
     #[test]
     fn addresses_follow_the_address_fields() {
         for node in 0..4u64 {

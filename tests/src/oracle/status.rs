@@ -1,4 +1,4 @@
-//! The statuses that these calls return in %o0.
+//! The statuses that hypercalls return in %o0.
 
 /// Success.
 pub const EOK: u64 = 0;
@@ -6,9 +6,9 @@ pub const EOK: u64 = 0;
 pub const EINVAL: u64 = 6;
 /// No such function for this guest.
 pub const EBADTRAP: u64 = 7;
-/// The unit is taken at this moment.
+/// The unit is in use at this moment.
 pub const EWOULDBLOCK: u64 = 9;
 /// The guest's grant does not cover the register.
 pub const ENOACCESS: u64 = 10;
-/// The register, or the version, is not there.
+/// There is no such register, or no such version.
 pub const ENOTSUPPORTED: u64 = 13;

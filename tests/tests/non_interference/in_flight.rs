@@ -39,7 +39,7 @@ fn while_calls_of_the_other_are_in_flight() {
             Guest::new([2, 66], Grant::GLOBAL_HTSTRAND),
         ];
         let board = Board::new(Machine::Batoka, 2, &[]);
-        let alone = sweep(&MachineUnderTest::new(&board, &[], &guests));
+        let alone = sweep(&MachineUnderTest::new(&board, &guests));
         for (strand, id, cell) in [
             (2, 1, Cell::L2 { node: 0, bank: 0 }),
             (66, 1, Cell::L2 { node: 1, bank: 0 }),
@@ -50,7 +50,7 @@ fn while_calls_of_the_other_are_in_flight() {
         ] {
             for function in [0x106, 0x107] {
                 let board = Board::new(Machine::Batoka, 2, &[]);
-                let machine = MachineUnderTest::new(&board, &[], &guests);
+                let machine = MachineUnderTest::new(&board, &guests);
                 assert_eq!(machine.negotiate(2, 1, 1), 0);
                 let stop = board.stop_at(cell);
                 thread::scope(|scope| {

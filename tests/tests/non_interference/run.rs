@@ -52,11 +52,10 @@ struct Run<'a> {
 
 pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
     let board = board(&script.world);
-    let channels: Vec<(usize, usize)> = script.world.disabled_channels.iter().copied().collect();
     let mut run = Run {
         script,
         board: &board,
-        machine: MachineUnderTest::new(&board, &channels, &script.world.guests),
+        machine: MachineUnderTest::new(&board, &script.world.guests),
         ticks: 0,
         broken: Vec::new(),
         hubs: Default::default(),
@@ -104,11 +103,11 @@ impl Run<'_> {
             Step::Pic(strand, value) => self.board.put_pic(strand, value),
             Step::Reset => machine.begin_reset(A),
             Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
-            Step::Answer(strand) => drop(machine.answer(strand)),
+            Step::Answer(strand) => drop(machine.acknowledge(strand)),
             Step::AllAnswer => {
                 // A change that has to clear a busy hub is not at its end before that is free.
                 if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
-                    machine.all_answer();
+                    machine.all_acknowledge();
                 }
             }
             Step::Time(ticks) => {

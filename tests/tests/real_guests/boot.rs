@@ -20,7 +20,7 @@ const PROBE: [u64; 32] = [
 /// Boots illumos and returns the answer to each of the 32 probes, as a word of statuses.
 fn boot(machine: Machine, nodes: usize, guest: Guest) -> String {
     let board = Board::new(machine, nodes, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     play(
         &machine,
         0,
@@ -95,7 +95,7 @@ fn illumos_boots_on_maramba() {
 #[rustfmt::skip]
 fn newer_groups_first() {
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..64, Grant::GLOBAL)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..64, Grant::GLOBAL)]);
     play(
         &machine,
         0,
@@ -122,7 +122,7 @@ fn newer_groups_first() {
 #[rustfmt::skip]
 fn linux() {
     let board = Board::new(Machine::Maramba, 2, &[]);
-    let machine = MachineUnderTest::new(&board, &[], &[Guest::new(0..128, Grant::GLOBAL_HTSTRAND)]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new(0..128, Grant::GLOBAL_HTSTRAND)]);
     play(
         &machine,
         0,

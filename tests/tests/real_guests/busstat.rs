@@ -13,7 +13,7 @@ use super::{GETPERF, P, SET_VERSION, SETPERF, X, play};
 fn busstat_on_dram() {
     let board = Board::new(Machine::Maramba, 2, &[]);
     let guest = Guest::new(0..128, Grant::GLOBAL);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     play(
         &machine,
         70,
@@ -50,7 +50,7 @@ fn busstat_on_dram() {
 fn busstat_on_a_hub() {
     let board = Board::new(Machine::Batoka, 4, &[]);
     let guest = Guest::new(0..256, Grant::GLOBAL).with_compat();
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     play(
         &machine,
         130,
@@ -96,7 +96,7 @@ fn busstat_on_a_hub() {
 fn busstat_twice() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let guest = Guest::new([4, 5], Grant::GLOBAL);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     assert_eq!(machine.negotiate(4, 1, 1), 0);
     let get = |strand, expected| {
         let line = (Fast, GETPERF, [19, X, X, X, P], expected);

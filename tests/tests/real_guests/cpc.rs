@@ -13,7 +13,7 @@ use super::{GETPERF, P, SET_VERSION, SETPERF, X, play};
 fn cpc_with_every_right() {
     let board = Board::new(Machine::Maramba, 1, &[]);
     let guest = Guest::new(0..64, Grant::GLOBAL_HTSTRAND);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     play(
         &machine,
         7,
@@ -50,7 +50,7 @@ fn cpc_with_every_right() {
 fn cpc_without_ht() {
     let board = Board::new(Machine::Maramba, 1, &[]);
     let guest = Guest::new(0..64, Grant::STRAND);
-    let machine = MachineUnderTest::new(&board, &[], &[guest]);
+    let machine = MachineUnderTest::new(&board, &[guest]);
     play(
         &machine,
         7,
@@ -73,7 +73,7 @@ fn cpc_without_ht() {
 fn a_revoked_right_is_seen_as_ht_0() {
     let board = Board::new(Machine::Maramba, 1, &[]);
     let before = [Guest::new(0..64, Grant::HTSTRAND)];
-    let machine = MachineUnderTest::new(&board, &[], &before);
+    let machine = MachineUnderTest::new(&board, &before);
     play(
         &machine,
         7,
@@ -85,7 +85,7 @@ fn a_revoked_right_is_seen_as_ht_0() {
     // The strand clears its HT as the right is lost.
     board.put_pcr(7, 0x0000_0000_17e8_c827);
     let after = [Guest::new(0..64, Grant::STRAND)];
-    let machine = MachineUnderTest::new(&board, &[], &after);
+    let machine = MachineUnderTest::new(&board, &after);
     play(
         &machine,
         7,

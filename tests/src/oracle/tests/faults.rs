@@ -92,7 +92,7 @@ fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
     assert_eq!(get(&mut world, 0, 89), (13, 0x1111));
     assert_eq!(get(&mut world, 0, 18), (0, 0));
     world.reset_guest(0);
-    world.all_answer();
+    world.all_acknowledge();
     refused_untouched(&mut world, 0, 2, 7);
     negotiate(&mut world, 0, 1);
     for id in 18..90 {
@@ -103,7 +103,7 @@ fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
     world.out_of_service.clear();
     refused_untouched(&mut world, 0, 18, 13);
     world.reset_guest(0);
-    world.all_answer();
+    world.all_acknowledge();
     negotiate(&mut world, 0, 1);
     assert_eq!(get(&mut world, 0, 89), (0, 0));
 }

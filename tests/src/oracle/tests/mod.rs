@@ -50,9 +50,5 @@ fn batoka(strands: impl IntoIterator<Item = u16>, grant: Grant) -> World {
 
 /// A read or write that took place.
 fn done(address: u64, action: Action) -> Access {
-    Access {
-        target: Target::Address(address),
-        action,
-        answer: Answer::Done,
-    }
+    Access::done(Target::Address(address), action)
 }

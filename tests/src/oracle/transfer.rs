@@ -1,8 +1,9 @@
-//! Rights that change hands: what is promised, not how it is done.
+//! Transfers of rights: what the contract promises, not how it is done.
 //!
-//! Whoever loses a right has lost it at once. Each of its strands is asked to clear itself, and answers at some time between
-//! two of its calls, unless it is dead. When all have answered, what the guest could have programmed in devices is cleared,
-//! and those that were granted more get it. What cannot be cleared is out of service until it can.
+//! A guest whose right is revoked has lost it at once. Each of its strands is asked to clear its registers, and acknowledges
+//! between two of its calls, unless it is dead. When all have acknowledged, the units that the guest could have programmed
+//! are scrubbed, and the guests that were granted more rights get them. A unit that cannot be scrubbed is out of service
+//! until it can be.
 
 use super::call::{PCR_HT, PERF_CONFIG};
 use super::device::{Answer, Cell, L2_BANKS, Unit};
@@ -10,10 +11,10 @@ use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node on which the operator does its work.
+/// The node of the operator's strand.
 pub const OPERATOR: usize = 0;
 
-/// What a strand clears when it is next between two calls.
+/// What a strand clears before it acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// PCR and PIC.
@@ -22,22 +23,22 @@ pub struct Owed {
     pub ht: bool,
 }
 
-/// What is under way.
+/// The state of the transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Strands that are asked and have not answered.
+pub struct Transfer {
+    /// Strands that have not acknowledged yet.
     pub awaited: BTreeMap<u16, Owed>,
-    /// Strands that are dead, and what they owe if they come back.
+    /// Dead strands, and what they owe if they come back.
     pub dead: BTreeMap<u16, Owed>,
-    /// The guest that has lost `global` and whose settings are not cleared yet.
-    pub leaving: Option<usize>,
-    /// Guests that start again and do not have their rights back.
+    /// The guest that has lost `global`, until its units are scrubbed.
+    pub revoked: Option<usize>,
+    /// Guests that were reset and do not have their rights back yet.
     pub starting: BTreeSet<usize>,
-    /// Units that hold, or may hold, what a guest has left behind.
+    /// Units that may hold values of a guest that has lost its right.
     pub unclean: BTreeSet<Unit>,
 }
 
-/// The rights that are in both.
+/// Returns the rights that are in both grants.
 fn both(a: Grant, b: Grant) -> Grant {
     let strand = match (a.strand, b.strand) {
         (StrandGrant::None, _) | (_, StrandGrant::None) => StrandGrant::None,
@@ -51,10 +52,10 @@ fn both(a: Grant, b: Grant) -> Grant {
 }
 
 impl World {
-    /// Grants each guest what stands at its place.
+    /// Gives each guest its grant of the list.
     ///
     /// # Errors
-    /// A list of the wrong length, or two holders of `global`: nothing is changed.
+    /// The list has the wrong length, or two holders of `global`. Then nothing changes.
     pub fn reconfigure(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         if grants.len() != self.guests.len() {
             return Err(Invalid::GrantCount);
@@ -71,39 +72,35 @@ impl World {
             let held = self.guests[index].grant;
             self.guests[index].grant = both(held, grant);
             if held.global && !grant.global {
-                self.leave(index);
+                self.revoke_global(index);
             }
-            self.ask(
-                index,
-                Owed {
-                    all: old.strand != StrandGrant::None && grant.strand == StrandGrant::None,
-                    ht: old.strand == StrandGrant::HtStrand && grant.strand == StrandGrant::Strand,
-                },
-            );
+            let all = old.strand != StrandGrant::None && grant.strand == StrandGrant::None;
+            let ht = old.strand == StrandGrant::HtStrand && grant.strand == StrandGrant::Strand;
+            self.ask(index, Owed { all, ht });
         }
         self.settle(OPERATOR);
         Ok(())
     }
 
-    /// Grants each guest what stands at its place, and lets every strand answer.
+    /// Gives each guest its grant of the list; every strand acknowledges.
     ///
     /// # Errors
     /// As for [`reconfigure`](Self::reconfigure).
     pub fn regrant(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         self.reconfigure(grants)?;
-        self.all_answer();
+        self.all_acknowledge();
         Ok(())
     }
 
-    /// Every strand that is asked answers.
-    pub fn all_answer(&mut self) {
-        while let Some((&strand, _)) = self.changes.awaited.first_key_value() {
+    /// Lets every strand acknowledge that is waited for.
+    pub fn all_acknowledge(&mut self) {
+        while let Some((&strand, _)) = self.transfer.awaited.first_key_value() {
             self.cross_called(strand);
         }
     }
 
     /// Resets a guest: it has negotiated nothing, and whether it sees the hubs is decided anew. It has its rights back when
-    /// everything that it could have programmed is cleared.
+    /// everything that it could have programmed is scrubbed.
     ///
     /// # Panics
     /// If there is no such guest.
@@ -113,24 +110,19 @@ impl World {
         state.versions = Default::default();
         state.zambezi_hidden = broken_hub;
         let held = std::mem::replace(&mut state.grant, Grant::NONE);
-        self.changes.starting.insert(guest);
+        self.transfer.starting.insert(guest);
         if held.global {
-            self.leave(guest);
+            self.revoke_global(guest);
         }
-        self.ask(
-            guest,
-            Owed {
-                all: true,
-                ht: false,
-            },
-        );
+        let (all, ht) = (true, false);
+        self.ask(guest, Owed { all, ht });
         self.settle(OPERATOR);
     }
 
-    /// A strand is between two calls, or comes back from the dead: it does what it is asked for.
+    /// A strand, between two of its calls or come back from the dead, clears what it owes and acknowledges.
     pub fn cross_called(&mut self, strand: u16) {
-        let awaited = self.changes.awaited.remove(&strand);
-        let dead = self.changes.dead.remove(&strand);
+        let awaited = self.transfer.awaited.remove(&strand);
+        let dead = self.transfer.dead.remove(&strand);
         for owed in awaited.into_iter().chain(dead) {
             if owed.all {
                 self.pcr.insert(strand, 0);
@@ -142,48 +134,47 @@ impl World {
         self.settle(World::node_of(strand));
     }
 
-    /// A strand has died between two calls.
+    /// A strand has died between two of its calls.
     pub fn strand_died(&mut self, strand: u16) {
-        let owed = self.changes.awaited.remove(&strand).unwrap_or_default();
-        self.changes.dead.entry(strand).or_insert(owed);
+        let owed = self.transfer.awaited.remove(&strand).unwrap_or_default();
+        self.transfer.dead.entry(strand).or_insert(owed);
         self.settle(OPERATOR);
     }
 
-    /// A unit is mended, and returned to service by a strand on `node`. Whether that succeeded.
+    /// Returns a unit to service from a strand on `node`. Returns `false` if the unit cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
-        if self.changes.unclean.contains(&unit) && self.changes.leaving.is_none() {
+        if self.transfer.unclean.contains(&unit) && self.transfer.revoked.is_none() {
             let reached = !matches!(unit, Unit::L2 { node: other } if other != node);
-            if !reached || !self.clear(unit) {
+            if !reached || !self.scrub(unit) {
                 return false;
             }
-            self.changes.unclean.remove(&unit);
+            self.transfer.unclean.remove(&unit);
         }
         self.out_of_service.remove(&unit);
         self.settle(node);
         true
     }
 
-    /// Whether a change is under way.
+    /// Returns `true` while a transfer is pending.
     pub fn is_pending(&self) -> bool {
-        !self.changes.awaited.is_empty()
-            || self.changes.leaving.is_some()
+        !self.transfer.awaited.is_empty()
+            || self.transfer.revoked.is_some()
             || self.guests.iter().any(|guest| guest.grant != guest.granted)
     }
 
     fn a_hub_is_out(&self) -> bool {
-        self.out_of_service
-            .iter()
-            .any(|unit| matches!(unit, Unit::Hub(_)))
+        let mut out = self.out_of_service.iter();
+        out.any(|unit| matches!(unit, Unit::Hub(_)))
     }
 
-    /// A guest has lost `global`.
-    fn leave(&mut self, guest: usize) {
-        self.changes.leaving = Some(guest);
+    /// Notes that a guest has lost `global`.
+    fn revoke_global(&mut self, guest: usize) {
+        self.transfer.revoked = Some(guest);
         let units = self.units_of(guest);
-        self.changes.unclean.extend(units);
+        self.transfer.unclean.extend(units);
     }
 
-    /// What `global` covers for a guest.
+    /// Returns the units that `global` covers for a guest.
     fn units_of(&self, guest: usize) -> Vec<Unit> {
         let nodes: BTreeSet<usize> = (self.guests[guest].strands.iter())
             .map(|&strand| World::node_of(strand))
@@ -203,10 +194,10 @@ impl World {
 
     fn ask(&mut self, guest: usize, owed: Owed) {
         for &strand in &self.guests[guest].strands {
-            let list = if self.changes.dead.contains_key(&strand) {
-                &mut self.changes.dead
+            let list = if self.transfer.dead.contains_key(&strand) {
+                &mut self.transfer.dead
             } else {
-                &mut self.changes.awaited
+                &mut self.transfer.awaited
             };
             let before = list.entry(strand).or_default();
             before.all |= owed.all;
@@ -216,15 +207,15 @@ impl World {
 
     fn is_awaited(&self, guest: usize) -> bool {
         let mut strands = self.guests[guest].strands.iter();
-        strands.any(|strand| self.changes.awaited.contains_key(strand))
+        strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// What follows from what has happened on a node.
+    /// Goes on with the transfer after a step on a node.
     fn settle(&mut self, on: usize) {
-        if let Some(guest) = self.changes.leaving
+        if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)
         {
-            self.clear_up(guest, on);
+            self.scrub_all(guest, on);
         }
         for index in 0..self.guests.len() {
             if self.is_awaited(index) {
@@ -232,39 +223,39 @@ impl World {
             }
             let guest = &mut self.guests[index];
             guest.grant.strand = guest.granted.strand;
-            guest.grant.global = guest.granted.global && self.changes.leaving.is_none();
-            if guest.grant == guest.granted && self.changes.starting.remove(&index) {
+            guest.grant.global = guest.granted.global && self.transfer.revoked.is_none();
+            if guest.grant == guest.granted && self.transfer.starting.remove(&index) {
                 self.guests[index].zambezi_hidden |= self.a_hub_is_out();
             }
         }
     }
 
-    fn clear_up(&mut self, guest: usize, on: usize) {
-        let units: Vec<Unit> = (self.changes.unclean.iter().copied())
+    fn scrub_all(&mut self, guest: usize, on: usize) {
+        let units: Vec<Unit> = (self.transfer.unclean.iter().copied())
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
-            // L2 control is reached on its own node only.
+            // L2 control can be accessed on its own node only.
             let reached = match unit {
                 Unit::L2 { node } => {
                     let there = |strand: &u16| {
-                        World::node_of(*strand) == node && !self.changes.dead.contains_key(strand)
+                        World::node_of(*strand) == node && !self.transfer.dead.contains_key(strand)
                     };
                     node == on || self.guests[guest].strands.iter().any(there)
                 }
                 Unit::Mcu { .. } | Unit::Hub(_) => true,
             };
-            if reached && self.clear(unit) {
-                self.changes.unclean.remove(&unit);
+            if reached && self.scrub(unit) {
+                self.transfer.unclean.remove(&unit);
             } else {
                 self.out_of_service.insert(unit);
             }
         }
-        self.changes.leaving = None;
+        self.transfer.revoked = None;
     }
 
-    /// Clears a unit; whether that succeeded. No hub may be busy.
-    fn clear(&mut self, unit: Unit) -> bool {
+    /// Scrubs a unit, which is no busy hub. Returns `false` if it faults.
+    fn scrub(&mut self, unit: Unit) -> bool {
         let done = match unit {
             Unit::L2 { node } => self.set_perf_config(node, 0, &mut Vec::new()),
             Unit::Mcu { .. } | Unit::Hub(_) => unit
@@ -278,7 +269,7 @@ impl World {
         done.is_ok()
     }
 
-    /// Whether PERF_CONFIG is 0 in every bank of a node.
+    /// Returns `true` if PERF_CONFIG is 0 in every bank of a node.
     pub fn perf_config_is_clear(&self, node: usize) -> bool {
         (0..L2_BANKS).all(|bank| self.holds(Cell::L2 { node, bank }) & PERF_CONFIG == 0)
     }
