@@ -81,7 +81,7 @@ impl TrapHandler for Handler {
     }
 }
 
-/// Keeps a value for ever. The lock is never released: it only makes sure that this happens once.
+/// Stores a value that is never dropped. The lock is never released, so that a place is used once.
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

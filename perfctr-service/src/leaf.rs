@@ -1,6 +1,6 @@
-//! The fast paths once more, for a veneer that calls them without a stack.
+//! The fast path for functions without a stack, which the veneers of SPARC V9 call.
 //!
-//! Device accesses are those [that may trap](Bus::read_or_trap), and register 0 is left to the veneer.
+//! Device accesses are those [that may trap](Bus::read_or_trap). The veneer itself accesses register 0.
 
 use guest_abi::HvError;
 use guest_abi::layout::SparcPcr;
@@ -45,7 +45,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         self.hub_or_release(id, Operation::Set, |index| self.write_or_trap(index, value))
     }
 
-    /// An access that fails without a trap leaves the hub as it was: the call is then served as if none had been made.
+    /// Releases the hub if the access fails without a trap: the call is served next as if it had not been tried.
     #[inline(always)]
     fn hub_or_release<V>(
         &self,
@@ -74,14 +74,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
             .write_or_trap(self.strand, address, value & mask)
     }
 
-    /// Whether the strand reads %pcr now, which is register 0. If so the call is counted. Otherwise nothing was done.
+    /// Returns whether the guest may read register 0, which is %pcr, and counts the call if it may. The veneer then reads %pcr.
     #[inline(always)]
     pub fn leaf_get_pcr(&self) -> bool {
         self.may_use_pcr(Operation::Get, false)
     }
 
-    /// What the strand writes to %pcr now, for a guest that sets register 0. If there is something the call is counted.
-    /// Otherwise nothing was done.
+    /// Returns what the veneer writes to %pcr for a guest that sets register 0, and counts the call. `None`: nothing was done.
     #[inline(always)]
     pub fn leaf_set_pcr(&self, value: u64) -> Option<u64> {
         // From the table, because processors with small instructions take longer to make up a number of 64 bits.

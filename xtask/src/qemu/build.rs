@@ -38,7 +38,7 @@ impl Devices {
 
 pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
 
-/// Where images are built, and what they need to boot is put.
+/// Returns the directory in which images are built and the files for booting them are written.
 #[must_use]
 pub fn directory() -> PathBuf {
     root().join("target/images")
@@ -75,7 +75,7 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
-/// What makes cargo build for SPARC V9 without an operating system.
+/// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
 pub(super) fn bare_metal() -> [OsString; 7] {
     let target = root().join("tests/images").join(format!("{TARGET}.json"));
     [

@@ -1,4 +1,4 @@
-//! What is checked: guests on every build of the hypervisor, the shipped image, the sweep, sampling, and ends that are not good.
+//! The checks: guests on every build of the hypervisor, the images themselves, the sweep, sampling, and guests that must fail.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use super::report::Report;
 use super::toolchain::Toolchain;
 use super::{c_guest, image, purpose, sweep as swept};
 
-/// What the guests are asked to do: the numbers that they know.
+/// The numbers of what the guests can be asked to do.
 mod task {
     /// All checks of a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
@@ -25,14 +25,14 @@ mod task {
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
-    /// From bit 32 on how much is told.
+    /// Bits 63:32 say how much the guest reports.
     pub(super) const SWEEP: u64 = 4;
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;
     pub(super) const SAMPLING: u64 = 7;
 }
 
-/// Guests, hypervisors and what came of them so far.
+/// What the checks need, and their results so far.
 struct Checks<'a> {
     toolchain: &'a Toolchain,
     machine: Machine,
@@ -42,7 +42,7 @@ struct Checks<'a> {
     ends: Vec<End>,
 }
 
-/// Checks everything, and shows it; how each guest ended, but for those that must end badly.
+/// Checks everything and prints the results. Returns them, and how each guest ended, except for those that must fail.
 ///
 /// # Errors
 /// Something is missing, cannot be built, run or written.
@@ -69,7 +69,7 @@ pub fn run(
 }
 
 impl Checks<'_> {
-    /// Both guests, on each build that is for them.
+    /// Both guests, on each build that they can check.
     fn guests(&mut self) -> anyhow::Result<()> {
         let guests = [self.guest.clone(), c_guest::guest(self.toolchain)?];
         for (devices, task) in [
@@ -88,8 +88,8 @@ impl Checks<'_> {
         self.say(&(self.report.budgets() + &purpose))
     }
 
-    /// The shipped image and the example in the documentation, without running them. That test control would be seen is
-    /// seen of the image that has it.
+    /// The shipped image and the example in the documentation, without running them. The image with test control shows that
+    /// the check for it works.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::hypervisor(self.toolchain, Devices::Mmio)?;
         let example = build::example(self.toolchain)?;
@@ -158,7 +158,7 @@ impl Checks<'_> {
         ))
     }
 
-    /// Guests that the hypervisor must end, and say why.
+    /// Guests that the hypervisor must end with a message.
     fn bad_ends(&mut self) -> anyhow::Result<()> {
         for (name, devices, task, begins, ends) in [
             (
@@ -191,7 +191,7 @@ impl Checks<'_> {
         Ok(())
     }
 
-    /// This program with `--guest`, for guests of a few instructions: what it says, and its exit status.
+    /// Runs this program with `--guest` for guests of a few instructions, and checks its messages and exit status.
     fn guests_of_others(&mut self) -> anyhow::Result<()> {
         // ba,a,pt to itself.
         const ENDLESS: [u32; 1] = [0x3080_0000];
@@ -253,7 +253,7 @@ impl Checks<'_> {
         [(MACHINE, machine), (TASK, task | machine << 16)]
     }
 
-    /// Shows lines of this program's own, and keeps them with those of the guests.
+    /// Prints lines of this program itself, and adds them to the report as if a guest had written them.
     fn say(&mut self, lines: &str) -> anyhow::Result<()> {
         io::stdout().write_all(lines.as_bytes())?;
         self.report.add(lines);

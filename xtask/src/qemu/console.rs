@@ -1,9 +1,9 @@
-//! What comes out of the machine's UART: the guest's bytes, and the hypervisor's word that all is over.
+//! The output of the machine's UART: the guest's bytes, and the hypervisor's message that the guest has ended.
 
-/// The escape. The hypervisor doubles it where the guest writes it.
+/// The escape byte. The hypervisor doubles it if the guest writes it.
 const DLE: u8 = 0x10;
 
-/// Takes the stream apart.
+/// Separates the two.
 #[derive(Debug, Default)]
 pub struct Console {
     text: Vec<u8>,
@@ -20,7 +20,7 @@ enum State {
 }
 
 impl Console {
-    /// Takes the next bytes, and says which of the text is new.
+    /// Adds the next bytes of the UART. Returns the text among them.
     pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
         let old = self.text.len();
         for byte in bytes {
@@ -40,13 +40,13 @@ impl Console {
         &self.text[old..]
     }
 
-    /// What the guest, and the hypervisor in plain text, have written.
+    /// Returns all text that the guest and the hypervisor have written.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The code that it ended with, once it has.
+    /// Returns the code that the guest ended with, if it has ended.
     #[must_use]
     pub fn ended(&self) -> Option<u64> {
         match self.state {

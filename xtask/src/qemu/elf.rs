@@ -7,7 +7,7 @@ use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
 use object::{BigEndian, Object, ObjectSection};
 
-/// A file that has been checked to be one.
+/// An ELF file for SPARC V9: see [`parse`].
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
 /// Reads the headers.
@@ -24,10 +24,10 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     Elf::parse(file).context("expected a whole ELF file")
 }
 
-/// Where execution begins, if this is a program whose every part is loaded into `memory`.
+/// Returns the address at which execution begins, if all parts of the program are loaded into `memory`.
 ///
 /// # Errors
-/// It is not, or a part of it is not in the file.
+/// They are not, the entry is outside of them, or the file ends before a part does.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let parts = parts(elf).context("expected a whole ELF file")?;
     let (first, last) = (memory.start, memory.end - 1);
@@ -50,7 +50,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// What is loaded to where. `None` if the file ends before.
+/// Returns the addresses that the parts are loaded to; `None` if the file ends before a part does.
 fn parts(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut parts = Vec::new();
     for header in elf.elf_program_headers() {
@@ -67,14 +67,14 @@ fn parts(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(parts)
 }
 
-/// How many bytes a section has.
+/// Returns the size of a section in bytes; 0 if there is none of this name.
 #[must_use]
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name)
         .map_or(0, |section| section.size())
 }
 
-/// All instructions: address and code.
+/// Returns the address and the code of each instruction.
 ///
 /// # Errors
 /// The file is broken.
@@ -91,7 +91,7 @@ pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     Ok(all)
 }
 
-/// An ELF file of a program that is nothing but instructions, loaded and entered at an address.
+/// Returns the ELF file of a program that consists of instructions alone. It is loaded and entered at `address`.
 #[must_use]
 pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;

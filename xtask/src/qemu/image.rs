@@ -1,11 +1,11 @@
-//! What is true of the hypervisor's image as it is shipped.
+//! Checks of a linked hypervisor image.
 
 use anyhow::Context;
 use object::{Object, ObjectSymbol};
 
 use super::elf::{Elf, instructions};
 
-/// A check of the image, and what is wrong, if something is.
+/// The name of a check, and the reason why it failed, if it did.
 pub type Finding = (&'static str, Option<String>);
 
 /// The name of a symbol, as the linker has it, and its address.
@@ -18,7 +18,7 @@ fn symbols<'a>(elf: &Elf<'a>) -> anyhow::Result<Vec<Symbol<'a>>> {
         .collect::<object::Result<_>>()?)
 }
 
-/// What Rust's panics, and its allocator, are made of.
+/// Parts of the names of functions that panic or allocate.
 const UNWANTED: [&str; 6] = [
     "panicking",
     "panic_fmt",
@@ -28,7 +28,7 @@ const UNWANTED: [&str; 6] = [
     "__rust_alloc",
 ];
 
-/// Leaf functions that give %o2 and %o3 back by not touching them, too, if their device access traps.
+/// Leaf functions that must not write %o2 and %o3: nothing restores these registers after them, even if a device access traps.
 const KEEPERS: [&str; 5] = ["get", "set", "get_hub", "get_pcr", "set_pcr"];
 
 /// Checks an image.
@@ -97,8 +97,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Where an image lets its guest control the machine, which only one that is built for tests does: by its names, and by
-/// the function number of the call.
+/// Returns whether an image lets its guest control the machine, as only an image for tests does. Symbols and the function
+/// number of the call show it.
 ///
 /// # Errors
 /// The file is broken.

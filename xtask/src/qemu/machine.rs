@@ -16,19 +16,19 @@ use super::console::Console;
 use crate::interrupt::{self, Interrupted};
 use crate::tools::QEMU_SUN4V;
 
-/// Where the hypervisor looks for its machine: see [`word`].
+/// The address at which the hypervisor reads its machine: see [`word`].
 pub const MACHINE: u64 = 0x3ff_fff8;
 
-/// Where the hypervisor looks for the guest's entry.
+/// The address at which the hypervisor reads the guest's entry.
 pub const ENTRY: u64 = 0x3ff_fff0;
 
-/// Where the guests that check look for what they are to do.
+/// The address at which the guests that check read what they are to do.
 pub const TASK: u64 = 0x87ff_fff8;
 
-/// The code that the hypervisor ends a guest with, or itself, at a trap that nobody serves.
+/// The code with which the hypervisor ends a guest, or itself, after a trap that nothing serves.
 pub const TRAPPED: u64 = (1 << 32) + 1;
 
-/// A machine as the hypervisor is told of it.
+/// Returns the word that describes a machine to the hypervisor.
 #[must_use]
 pub fn word(machine: Machine) -> u64 {
     let family = match machine.model() {
@@ -38,7 +38,7 @@ pub fn word(machine: Machine) -> u64 {
     machine.nodes() as u64 | family
 }
 
-/// What is loaded, and how.
+/// The parts of a run.
 #[derive(Debug)]
 pub struct Boot<'a> {
     /// The hypervisor's ELF file.
@@ -51,21 +51,21 @@ pub struct Boot<'a> {
     pub timeout: Duration,
 }
 
-/// How it ended.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The guest ended with this code; from 2^32 on it is the hypervisor's.
     Code(u64),
-    /// Time was up.
+    /// The guest did not end in time.
     TimeOut,
-    /// QEMU itself ended; what it said.
+    /// QEMU itself ended, with this message.
     Qemu(String),
 }
 
 /// The partition's memory, in MB.
 const MEGABYTES: u64 = 128;
 
-/// The partition's memory: where guests are.
+/// The partition's memory, which guests are loaded to.
 pub const MEMORY: Range<u64> = 0x8000_0000..0x8000_0000 + (MEGABYTES << 20);
 
 /// Reset is at 0x20 of this file: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
@@ -83,7 +83,7 @@ const RESET: [u32; 11] = [
     0x0100_0000,
 ];
 
-/// ROM files that the machine wants, and this one does not use.
+/// ROM files that QEMU needs and the images do not use.
 const EMPTY: [&str; 5] = [
     "nvram1",
     "1up-md.bin",
@@ -92,7 +92,7 @@ const EMPTY: [&str; 5] = [
     "openboot.bin",
 ];
 
-/// QEMU, which is ended when this is dropped.
+/// A QEMU process, which is killed when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -103,7 +103,7 @@ impl Drop for Running {
     }
 }
 
-/// Boots, hands what the guest writes to `show`, and ends QEMU.
+/// Boots, copies what the guest writes to `show`, and ends QEMU. Returns what the guest wrote, and how the run ended.
 ///
 /// # Errors
 /// QEMU is missing and cannot be installed, a file cannot be written, or [`Interrupted`].
@@ -143,7 +143,7 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     Ok((console.text().into(), end))
 }
 
-/// Until the end; `None` if QEMU has ended before.
+/// Reads the console until the guest ends; `None` if QEMU ends first.
 fn watch(
     bytes: &Receiver<Vec<u8>>,
     timeout: Duration,
@@ -171,7 +171,7 @@ fn watch(
     }
 }
 
-/// What a pipe brings, until it is closed.
+/// Returns what comes out of a pipe, until it is closed.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -186,7 +186,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// An option of QEMU with a path, in which commas are doubled.
+/// Returns an option of QEMU with a path, in which commas are doubled.
 fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
@@ -194,7 +194,7 @@ fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
     Ok(format!("loader,{key}={}", text.replace(',', ",,")))
 }
 
-/// The directory with the machine's ROM files.
+/// Writes the machine's ROM files, and returns their directory.
 fn roms() -> anyhow::Result<PathBuf> {
     let directory = super::build::directory().join("roms");
     let write = |name: &str, bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! What each instruction of a call on the leaf path is for.
+//! The purpose of each instruction of a call on the leaf path.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ const CALLS: [&str; 6] = [
     "set_zambezi",
 ];
 
-/// The version of LLVM that compiled what the table is about. Another makes other code of the same Rust.
+/// The version of LLVM that the table holds for. Another version compiles the same Rust to other instructions.
 const LLVM: &str = "22";
 
-/// What is done, and with how many instructions in each of [`CALLS`].
+/// Purposes, and the number of instructions for each of them in each of [`CALLS`].
 const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
     ("PSTATE and GL of the hypervisor", [2, 2, 2, 2, 2, 2]),
     (
@@ -44,7 +44,7 @@ const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
     ("the verdict, and done", [3, 3, 2, 2, 4, 4]),
 ];
 
-/// The table, and a check that it adds up to what was counted; of code that another LLVM has compiled, a line that says so.
+/// Returns the table and a check that its sums are what was counted; or, for code of another LLVM, a line that says so.
 #[must_use]
 pub fn lines(counted: &BTreeMap<String, u64>, llvm: &str) -> String {
     let mut header = vec![("instructions", Align::Left)];

@@ -1,10 +1,10 @@
-//! What a guest says of itself, line by line.
+//! The results that a guest writes to its console, one a line.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a call may cost: instructions from the trap to `done`.
+/// The budget of each kind of call, in instructions from the trap to `done`.
 pub const BUDGETS: [(&str, u64); 4] = [
     ("get_dram", 45),
     ("set_dram", 47),
@@ -48,7 +48,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// The line of a check that is made here, as a guest would write it. `wrong` says what is, if something is.
+    /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason why it failed.
     #[must_use]
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
@@ -57,7 +57,7 @@ impl Report {
         }
     }
 
-    /// A check for each kind of call that was counted and has a budget.
+    /// Returns a check for each kind of call that was counted and has a budget.
     #[must_use]
     pub fn budgets(&self) -> String {
         let counted = BUDGETS

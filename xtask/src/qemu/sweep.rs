@@ -1,4 +1,4 @@
-//! The sweep on the host, and where a guest's answers differ from it.
+//! The sweep on the host, and the first call for which a guest's answer differs.
 
 use sweep::tell::{Detail, Machines, tell};
 use sweep::{Configuration, System, modelled, parts};
@@ -14,7 +14,7 @@ impl Machines for Host {
     }
 }
 
-/// What the guest must tell.
+/// Returns the lines that the guest must write.
 #[must_use]
 pub fn expected(detail: Detail) -> Vec<String> {
     let mut lines = Vec::new();
@@ -22,8 +22,8 @@ pub fn expected(detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has told of the parts with the host: a line for each part, and one for its number of calls.
-/// Where a part differs, `ask` has the guest tell more.
+/// Compares what a guest has written of each part with the host. Returns a check for each part and a line with its number of
+/// calls. If a part differs, `ask` boots the guest again to report more of it.
 ///
 /// # Errors
 /// Those of `ask`.
@@ -45,7 +45,7 @@ pub fn compare(
     Ok(lines)
 }
 
-/// The number of calls in the line of a part.
+/// Returns the number of calls in the line of a part.
 fn calls(line: &str) -> u64 {
     let number = line
         .rsplit_once(": ")
@@ -53,7 +53,7 @@ fn calls(line: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The first call of a part that is answered differently.
+/// Returns the first call of a part that is answered differently.
 fn locate(
     part: usize,
     ask: &mut impl FnMut(Detail) -> anyhow::Result<String>,
@@ -73,7 +73,7 @@ fn locate(
     ))
 }
 
-/// The first line that is not as expected: its number, and what is there.
+/// Returns the first line that is not as expected: its number, and both lines.
 fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
     let mut lines = console.lines();
     expected.iter().enumerate().find_map(|(number, expected)| {

@@ -25,7 +25,7 @@ const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 const DEBIAN: &str = "/usr";
 
 impl Toolchain {
-    /// One of rustup's that has the component rust-src, newest name first; else Debian's, which is installed if need be.
+    /// Returns a toolchain of rustup that has the component rust-src, the newest name first; else Debian's, which is installed if necessary.
     ///
     /// # Errors
     /// None is there and none can be installed; says what to type.
@@ -57,7 +57,7 @@ impl Toolchain {
         }
     }
 
-    /// The first of rustup's that will do: names in reverse order, which has nightly before numbers.
+    /// Returns the first suitable toolchain of rustup. Names are in reverse order, which puts nightly before numbers.
     fn of_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
         let mut places = entries
@@ -72,7 +72,7 @@ impl Toolchain {
             .find(Self::is_new_enough)
     }
 
-    /// Its cargo, which uses its rustc, and all of the unstable features that it takes to build a library of its own.
+    /// Returns a call of its cargo with its rustc, and with unstable features, which building the standard library needs.
     #[must_use]
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(&self.cargo);
@@ -91,10 +91,10 @@ impl Toolchain {
         command
     }
 
-    /// The version of LLVM that it compiles with.
+    /// Returns the version of LLVM that it compiles with.
     ///
     /// # Errors
-    /// Its rustc cannot be run, or does not say.
+    /// Its rustc cannot be run, or does not report the version.
     pub fn llvm(&self) -> anyhow::Result<String> {
         let output = Command::new(&self.rustc).arg("-vV").output();
         let output = output.with_context(|| format!("{} cannot be run", self.rustc.display()))?;

@@ -1,4 +1,4 @@
-//! What the service reaches: the devices, or models of them.
+//! The bus and the strand's registers of the service: real devices, or models of them.
 
 use platform::Machine;
 
@@ -37,7 +37,7 @@ mod faults {
     use platform::sparc64::{Mmio, StrandRegs};
     use platform::{AccessError, Bus, PhysicalAddress};
 
-    /// Devices. Channel 1 of node 0 and hub 3 are reached at addresses that are not aligned, which traps everywhere.
+    /// Real devices, but the addresses of channel 1 of node 0 and of hub 3 are changed to ones that are not aligned, and trap.
     pub struct Board(Mmio);
 
     pub type Registers = StrandRegs;

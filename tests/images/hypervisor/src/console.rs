@@ -1,14 +1,14 @@
-//! The console: a 16550, shared with whoever runs the machine.
+//! The console: a 16550, which the guest shares with the program that runs the machine.
 //!
-//! What the guest writes is passed on, but for the byte DLE (0x10), which is doubled. The hypervisor says that all is
-//! over by DLE, `X`, a decimal number and LF, which no guest can.
+//! The bytes of the guest are passed on. Only the byte DLE (0x10) is doubled, so that the guest cannot write the message with
+//! which the hypervisor ends a run: DLE, `X`, a decimal number and LF.
 
 use core::fmt::{self, Write};
 
 use guest_abi::HvError;
 use hv_core::{Caller, Embedder};
 
-/// Codes that no guest ends with: the hypervisor's own, above all of 32 bits.
+/// Codes of the hypervisor itself, which are larger than any code of a guest (32 bits).
 pub const NOT_STARTED: u64 = 1 << 32;
 pub const TRAPPED: u64 = NOT_STARTED + 1;
 pub const PANICKED: u64 = NOT_STARTED + 2;
@@ -19,12 +19,12 @@ const DATA: *mut u8 = 0x1f_1000_0000 as *mut u8;
 const LINE_STATUS: *const u8 = 0x1f_1000_0005 as *const u8;
 const READY: u8 = 0x20;
 
-/// How often the device is asked whether it takes a byte.
+/// How often the hypervisor asks the device whether it accepts a byte.
 const TRIES: usize = 100_000;
 
-/// Tells whoever runs the machine that the guest has ended.
+/// Reports to the program that runs the machine that the guest has ended.
 pub fn end(code: u64) {
-    // Nobody reads a console that does not work.
+    // There is no other place to report to.
     let _ = write!(Console, "\x10X{code}\n");
 }
 
@@ -51,7 +51,7 @@ impl Write for Console {
     }
 }
 
-/// What the guest gets of it.
+/// The console of the guest.
 pub struct Escaped;
 
 impl Embedder for Escaped {

@@ -21,7 +21,7 @@ use sweep::{Configuration, System};
 use crate::Handler;
 use crate::console::Escaped;
 
-/// Room for a value that is replaced while the image runs.
+/// A place for a value that is replaced while the image runs.
 struct Room<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.
@@ -32,7 +32,7 @@ impl<T> Room<T> {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 
-    /// Puts a value in place of the one before, which is not dropped.
+    /// Replaces the value. The one before is not dropped.
     ///
     /// # Safety
     /// Nobody uses what an earlier call returned any more.
@@ -50,7 +50,7 @@ struct Running {
     busy: [bool; Hub::ALL.len()],
 }
 
-/// What is kept from trap to trap.
+/// A value that is kept from trap to trap.
 struct Kept<T>(Cell<Option<T>>);
 
 // SAFETY: the image runs on one strand.
@@ -81,8 +81,8 @@ impl TrapHandler for Controlled {
         &()
     }
 
-    /// Serves changes of the machine, and every trap once the guest has switched one on and said who it is. The rest is for
-    /// the strand that the image began with.
+    /// Serves changes of the machine, and all traps once the guest has switched a machine on and said which strand it is. The
+    /// strand that the image began with serves all other traps.
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         if trap == Trap::Fast && registers.o5 == FUNCTION {
             if let Some(control) = Control::from_registers(registers) {
@@ -111,7 +111,7 @@ impl TrapHandler for Controlled {
     }
 }
 
-/// What the call returns in %o1, if anything.
+/// Serves a control call. Returns its value in %o1, if it has one.
 fn apply(control: Control) -> Option<u64> {
     match control {
         Control::PowerOn(configuration) => power_on(configuration),

@@ -1,6 +1,6 @@
 //! A sun4v hypervisor: one strand, one guest, the performance counter service. For QEMU's niagara machine.
 //!
-//! Two words at the end of its memory, each 0 if not given, name its machine and the guest's entry: see [`parameters`].
+//! Two words at the end of its memory say which machine it runs on and where the guest begins: see [`parameters`].
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -60,7 +60,7 @@ impl TrapHandler for Handler {
         let service = match service {
             Ok(service) => service,
             Err(error) => {
-                // Nobody reads a console that does not work.
+                // There is no other place to report to.
                 let _ = writeln!(Console, "hypervisor: {error}");
                 ended(console::NOT_STARTED)
             }
@@ -92,7 +92,7 @@ impl TrapHandler for Handler {
     }
 
     fn ended(end: End) -> ! {
-        // Nobody reads a console that does not work.
+        // If the console does not work, there is no other place to report to.
         let code = match end {
             End::Exit(code) => code,
             End::Trap(trap) => {
@@ -119,13 +119,13 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     panicked::<Handler>(info)
 }
 
-/// Keeps a value for ever. The lock is never released: it only makes sure that this happens once. (`spin::Once` can panic, and
-/// this image has no panic machinery.)
+/// Stores a value that is never dropped. The lock is never released, so that a place is used once. (`spin::Once` can panic,
+/// and this image has no panic machinery.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }
 
-/// Tells whoever runs the machine that all is over, and waits.
+/// Reports to the program that runs the machine that the guest has ended, and waits.
 fn ended(code: u64) -> ! {
     console::end(code);
     loop {

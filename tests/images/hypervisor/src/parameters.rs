@@ -1,11 +1,11 @@
-//! What whoever starts the machine says: words in the last bytes of the hypervisor's memory.
+//! Parameters of the image: words in the last bytes of the hypervisor's memory, which the program that starts the machine writes.
 
 use platform::{Machine, Model};
 
 /// The machine: 0 for a Batoka with four nodes; else the number of nodes in bits 7:0, and bit 8 for a Maramba.
 const MACHINE: *const u64 = 0x3ff_fff8 as *const u64;
 
-/// Where the guest begins: 0 for the first byte of the partition's memory.
+/// The address at which the guest begins: 0 for the first byte of the partition's memory.
 const ENTRY: *const u64 = 0x3ff_fff0 as *const u64;
 
 const PARTITION: u64 = 0x8000_0000;
@@ -35,7 +35,7 @@ pub fn read() -> Parameters {
     }
 }
 
-/// Whether the hypervisor's memory is at this address.
+/// Returns whether an address is in the hypervisor's memory.
 pub fn is_ours(address: u64) -> bool {
     address < 0x400_0000
 }

@@ -1,4 +1,4 @@
-//! A tracer, as any hypervisor may have one: the image must be what it is with one that is off.
+//! A tracer that is off. With it, the checks of the image hold for hypervisors that trace.
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};
@@ -19,13 +19,13 @@ impl Clock for Stick {
     }
 }
 
-/// What the hypervisor and the service record to.
+/// The tracer of the hypervisor and of the service.
 pub type Recorder = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
 
-/// The tracer, which is off.
+/// Returns the tracer, which is off.
 pub fn new() -> Recorder {
     // SAFETY: this is a hypervisor with one strand.
     let registers = unsafe { StrandRegs::new(|_| {}) };
