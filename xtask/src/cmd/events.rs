@@ -10,13 +10,13 @@ use crate::report::events::Text;
 use simulator::events::ctf;
 use simulator::events::summary::Summary;
 
-/// Summarise the events that sim wrote with --trace-out
+/// Summarise the events that sim wrote with --events-out
 ///
 /// Calls by guest, register and status, how long they took, conflicts about hubs by time, and what was lost.
 /// babeltrace2 and Trace Compass show the events one by one.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  cargo xtask sim --trace-out events && cargo xtask events events\n  \
+    after_help = "Examples:\n  cargo xtask sim --events-out events && cargo xtask events events\n  \
                   cargo xtask events events --json summary.json\n  \
                   babeltrace2 events"
 )]

@@ -7,6 +7,7 @@ pub mod call;
 pub mod clocks;
 pub mod coverage;
 pub mod events;
+pub mod events_out;
 pub mod fuzz;
 pub mod header;
 pub mod machine;
@@ -19,7 +20,6 @@ pub mod record;
 pub mod regs;
 pub mod sim;
 pub mod test;
-pub mod trace_out;
 
 /// A command did its work, and what it found is wrong: exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

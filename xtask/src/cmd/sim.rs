@@ -19,9 +19,9 @@ use simulator::simulation::{Outcome, Progress, Selection, Setup, Simulation};
 use simulator::strands;
 
 use crate::cmd::Mismatch;
+use crate::cmd::events_out::{EventArgs, Outputs};
 use crate::cmd::machine::MachineArgs;
 use crate::cmd::md::describe;
-use crate::cmd::trace_out::{EventArgs, Outputs};
 use crate::output::OutputFile;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
@@ -40,7 +40,7 @@ use crate::report::sim::{self as report, Samples};
                   cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \
                   cargo xtask sim --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt -e lpu:cycles_HIT_M\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
-                  cargo xtask sim --trace-out events && babeltrace2 events\n  \
+                  cargo xtask sim --events-out events && babeltrace2 events\n  \
                   zcat recording.gz | cargo xtask sim --json results.json -\n  \
                   cargo xtask sim --scenario simulator/scenarios/transfer.toml\n\n\
                   A scenario is a list of steps in the order of time:\n\n  \

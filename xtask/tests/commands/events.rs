@@ -1,4 +1,4 @@
-//! `sim --trace-out` and `--trace-chrome`, and `events`.
+//! `sim --events-out` and `--events-chrome`, and `events`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -69,9 +69,9 @@ fn the_default_run_records_every_call_and_loses_none() {
         let [directory, results] = ["events", "results.json"].map(|name| path(&place, name));
         let arguments = [
             "sim",
-            "--trace-out",
+            "--events-out",
             &directory,
-            "--trace-endian",
+            "--events-endian",
             endian,
             "--force",
             "--json",
@@ -117,7 +117,7 @@ fn the_default_run_records_every_call_and_loses_none() {
 fn what_events_prints() {
     let place = Place::new("events-prints");
     let directory = path(&place, "events");
-    small(&place, &["--trace-out", &directory]);
+    small(&place, &["--events-out", &directory]);
     let output = xtask(&["events", &directory]).well();
     for text in [
         " 0 lost; the clock has 1165379275 Hz, and times are told to 1 ticks\n",
@@ -138,7 +138,7 @@ fn layouts_and_what_is_kept() {
     let place = Place::new("events-layouts");
     let run = |arguments: &[&str]| {
         let directory = path(&place, "events");
-        let mut all = vec!["--trace-out", &*directory, "--force"];
+        let mut all = vec!["--events-out", &*directory, "--force"];
         all.extend(arguments);
         small(&place, &all);
         let (text, stderr) = babeltrace(&directory);
@@ -152,14 +152,14 @@ fn layouts_and_what_is_kept() {
     let (exact, stderr, all) = run(&[]);
     assert_eq!(stderr, "");
     for layout in ["clock32", "clock64", "clock64-aligned"] {
-        assert_eq!(run(&["--trace-layout", layout]).0, exact, "{layout}");
+        assert_eq!(run(&["--events-layout", layout]).0, exact, "{layout}");
     }
-    let (coarse, ..) = run(&["--trace-layout", "clock19"]);
+    let (coarse, ..) = run(&["--events-layout", "clock19"]);
     let whole: Vec<u64> = exact.iter().map(|time| time / 512 * 512).collect();
     assert_eq!(coarse, whole);
 
     for keep in ["first", "last"] {
-        let (left, stderr, summary) = run(&["--trace-keep", keep]);
+        let (left, stderr, summary) = run(&["--events-keep", keep]);
         let [events, lost, total] = [&summary["events"], &summary["lost"], &all["events"]]
             .map(|number| number.as_u64().unwrap());
         assert_eq!(events, left.len() as u64);
@@ -186,12 +186,12 @@ fn chrome() {
         small(
             &place,
             &[
-                "--trace-out",
+                "--events-out",
                 &directory,
                 "--force",
-                "--trace-chrome",
+                "--events-chrome",
                 &file,
-                "--trace-layout",
+                "--events-layout",
                 layout,
                 "--json",
                 &results,
@@ -260,7 +260,7 @@ fn a_scenario_is_recorded_too() {
         env!("CARGO_MANIFEST_DIR"),
         "/../simulator/scenarios/transfer.toml"
     );
-    xtask(&["sim", "--scenario", scenario, "--trace-out", &directory]).well();
+    xtask(&["sim", "--scenario", scenario, "--events-out", &directory]).well();
     // `global` goes from the one guest to the other, a hub faults and returns, a guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
@@ -281,7 +281,7 @@ fn without_hubs_and_with_another_machine() {
             "maramba",
             "--nodes",
             "1",
-            "--trace-out",
+            "--events-out",
             &directory,
         ],
     );
@@ -304,7 +304,7 @@ fn what_is_in_the_way() {
     let place = Place::new("events-in-the-way");
     let refs = place.file("refs.txt", sim::program(100));
     let run = |directory: &str, more: &[&str]| {
-        let mut all = vec!["sim", &refs, "--trace-out", directory];
+        let mut all = vec!["sim", &refs, "--events-out", directory];
         all.extend(more);
         xtask(&all)
     };
@@ -332,8 +332,8 @@ fn what_is_in_the_way() {
     run(&path(&place, "no/where"), &[]).badly("cannot be written");
     // A run that fails leaves nothing, and takes nothing away.
     let broken = place.file("broken.txt", " L 10,8\nnonsense\n");
-    xtask(&["sim", &broken, "--trace-out", &path(&place, "new")]).badly("nonsense");
-    xtask(&["sim", &broken, "--trace-out", &directory, "--force"]).badly("nonsense");
+    xtask(&["sim", &broken, "--events-out", &path(&place, "new")]).badly("nonsense");
+    xtask(&["sim", &broken, "--events-out", &directory, "--force"]).badly("nonsense");
     assert_eq!(
         names(place.path()),
         ["broken.txt", "events", "other", "refs.txt"]
@@ -345,11 +345,11 @@ fn what_is_in_the_way() {
 fn bad_arguments() {
     let place = Place::new("events-arguments");
     let directory = path(&place, "events");
-    let sim = |option, value| xtask(&["sim", "--trace-out", &directory, option, value]);
-    sim("--trace-endian", "pdp").badly("there is no byte order 'pdp'");
-    sim("--trace-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
-    sim("--trace-keep", "none").badly("there is no choice 'none'");
-    xtask(&["sim", "--force"]).badly("--trace-out");
+    let sim = |option, value| xtask(&["sim", "--events-out", &directory, option, value]);
+    sim("--events-endian", "pdp").badly("there is no byte order 'pdp'");
+    sim("--events-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
+    sim("--events-keep", "none").badly("there is no choice 'none'");
+    xtask(&["sim", "--force"]).badly("--events-out");
     xtask(&["events"]).badly("DIR");
     xtask(&["events", &directory]).badly("is no directory, expected one with a trace");
     let empty = place.path().to_str().unwrap();

@@ -18,37 +18,37 @@ use simulator::simulation::Tracing;
 pub struct EventArgs {
     /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask events (CTF 1.8)
     #[arg(long, value_name = "DIR")]
-    trace_out: Option<PathBuf>,
+    events_out: Option<PathBuf>,
 
     /// The byte order of the directory's files: be, le
-    #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "trace_out")]
-    trace_endian: Endian,
+    #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
+    events_endian: Endian,
 
     /// Replace a trace that is in the directory
-    #[arg(long, requires = "trace_out")]
+    #[arg(long, requires = "events_out")]
     force: bool,
 
     /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
     #[arg(long, value_name = "FILE")]
-    trace_chrome: Option<PathBuf>,
+    events_chrome: Option<PathBuf>,
 
     /// How events begin in the hypervisor's rings: clock19 (times to 512 ticks), clock27, clock32, clock64, clock64-aligned
     #[arg(long, value_name = "LAYOUT", default_value = "clock27", value_parser = layout)]
-    trace_layout: LayoutName,
+    events_layout: LayoutName,
 
     /// Which events are kept: all, or the first or the last ones that the hypervisor's rings hold
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = keep)]
-    trace_keep: Keep,
+    events_keep: Keep,
 }
 
 impl EventArgs {
     /// How events are recorded; `None` if nothing is to be written.
     #[must_use]
     pub fn tracing(&self) -> Option<Tracing> {
-        let wanted = self.trace_out.is_some() || self.trace_chrome.is_some();
+        let wanted = self.events_out.is_some() || self.events_chrome.is_some();
         wanted.then_some(Tracing {
-            layout: self.trace_layout,
-            keep: self.trace_keep,
+            layout: self.events_layout,
+            keep: self.events_keep,
         })
     }
 }
@@ -100,11 +100,11 @@ impl Outputs {
                 Ok(())
             })
         };
-        let directory = args.trace_out.as_ref().map(directory).transpose()?;
+        let directory = args.events_out.as_ref().map(directory).transpose()?;
         Ok(Self {
-            directory: directory.map(|directory| (directory, args.trace_endian)),
+            directory: directory.map(|directory| (directory, args.events_endian)),
             chrome: args
-                .trace_chrome
+                .events_chrome
                 .as_ref()
                 .map(OutputFile::create)
                 .transpose()?,
