@@ -83,6 +83,9 @@ pub enum SetupError {
     /// There are more programs than fit into memory side by side.
     #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
     TooManyPrograms(usize),
+    /// An access to a hub takes longer than [`Setup::MOST_HUB_CYCLES`].
+    #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MOST_HUB_CYCLES)]
+    SlowHubs(u64),
     /// The interval is 0.
     #[error("found an interval of 0 references, expected 1 at least")]
     NoInterval,
@@ -92,6 +95,15 @@ pub enum SetupError {
 }
 
 impl Setup {
+    /// The default of [`interval`](Self::interval).
+    pub const INTERVAL: u64 = 1_000_000;
+
+    /// The default of [`hub_cycles`](Self::hub_cycles).
+    pub const HUB_CYCLES: u64 = 100;
+
+    /// The most [`hub_cycles`](Self::hub_cycles): a guest tries again for longer than that.
+    pub const MOST_HUB_CYCLES: u64 = 100_000;
+
     /// Returns a setup of this program on this machine, with two guests. The first has every right, and all cores but the
     /// last; the second has no right, and the last core.
     #[must_use]
@@ -103,8 +115,8 @@ impl Setup {
             strands: None,
             selection: Selection::default_of(machine),
             perf_config: PerfConfig::All,
-            interval: 1_000_000,
-            hub_cycles: 100,
+            interval: Self::INTERVAL,
+            hub_cycles: Self::HUB_CYCLES,
             tracing: None,
         }
     }
@@ -128,6 +140,9 @@ impl Setup {
             0 => return Err(SetupError::NoProgram),
             1..=MOST_PROGRAMS => {}
             many => return Err(SetupError::TooManyPrograms(many)),
+        }
+        if self.hub_cycles > Self::MOST_HUB_CYCLES {
+            return Err(SetupError::SlowHubs(self.hub_cycles));
         }
         if self.interval == 0 {
             return Err(SetupError::NoInterval);

@@ -45,6 +45,10 @@ fn each_says_what_is_wrong() {
         SetupError::TooManyPrograms(49)
     ));
     assert!(matches!(
+        error(|setup| setup.hub_cycles = 100_001),
+        SetupError::SlowHubs(100_001)
+    ));
+    assert!(matches!(
         error(|setup| setup.interval = 0),
         SetupError::NoInterval
     ));

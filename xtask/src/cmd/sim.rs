@@ -33,9 +33,9 @@ use crate::report::sim::{self as report, Samples};
 /// 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Strands: each of k recordings has every k-th of the strands (one at least). A strand executes a quantum of 1024\n\
-                  references, then the next one does, round robin. Without --strands: the first strand of cores 0 and 1 of every node, as far\n\
-                  as they are the first guest's.\n\n\
+    after_help = "Strands: of k recordings each has every k-th of the strands, and one at least. A strand executes 1024\n\
+                  references, then the next one does, round robin. By default the strands are the first ones of cores 0\n\
+                  and 1 of every node, as far as they belong to the first guest.\n\n\
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \
                   cargo xtask sim --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt -e lpu:cycles_HIT_M\n  \
@@ -47,8 +47,8 @@ use crate::report::sim::{self as report, Samples};
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
                   right = \"global\"    #   fault, mend: unit; kill: strand\n  \
-                  from = \"measuring\"  # as [[guest]] tables of this file name them, or --guests, or without either\n  \
-                  to = \"other\"        #   measuring and other\n\n\
+                  from = \"measuring\"  # names of guests, in this file or in that of --guests;\n  \
+                  to = \"other\"        #   by default there are measuring and other\n\n\
                   Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."
 )]
 pub struct Args {
@@ -72,23 +72,23 @@ pub struct Args {
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
-    /// Which L2 misses L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
+    /// The L2 misses that L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
 
     /// Print a sample every so many references
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = Setup::INTERVAL, value_parser = clap::value_parser!(u64).range(1..))]
     interval: u64,
 
-    /// How many cycles an access to a hub takes; meanwhile the hub is busy
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=100_000))]
+    /// The cycles of an access to a hub, for which the hub is busy
+    #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
     hub_cycles: u64,
 
     /// The guests, from a TOML file of [[guest]] tables: name, strands, grant, compatible
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
 
-    /// What happens meanwhile, from a TOML file of [[step]] tables, and maybe [[guest]] tables in place of --guests
+    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may have the [[guest]] tables, too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 
@@ -115,7 +115,7 @@ fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
         .with_context(|| unknown("PERF_CONFIG", text, names))
 }
 
-/// What a simulation comes to.
+/// An outcome, as `--json` writes it.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Ended {
@@ -139,7 +139,7 @@ impl Ended {
     }
 }
 
-/// Simulates, as `args` say.
+/// Simulates as `args` say.
 ///
 /// # Errors
 /// Bad input, or [`Mismatch`] if a counter does not show what happened.
