@@ -20,7 +20,7 @@ pub enum RunError {
     #[error(transparent)]
     Negotiate(#[from] NegotiateError),
     /// A register cannot be read or written.
-    #[error("{register}")]
+    #[error("{register} cannot be read or written")]
     Register {
         /// The register.
         register: PerfReg,
@@ -28,7 +28,7 @@ pub enum RunError {
         source: RetryError,
     },
     /// PERF_CONFIG of a node cannot be set.
-    #[error("PERF_CONFIG of node {node}")]
+    #[error("PERF_CONFIG of node {node} cannot be set")]
     PerfConfig {
         /// The node.
         node: usize,
