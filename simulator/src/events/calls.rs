@@ -1,4 +1,4 @@
-//! Events that are calls, seen alike.
+//! Events that are calls, in one form.
 
 use guest_abi::PerfReg;
 use hv_core::trace::{FastCall, HypervisorEvent, SetVersion};
@@ -6,21 +6,21 @@ use perfctr_service::trace::{Get, GetRefused, ServiceEvent, Set, SetRefused};
 
 use super::Event;
 
-/// What was called.
+/// The function of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Function {
-    /// A register was to be read.
+    /// Read a register.
     Get(u64),
-    /// A register was to be written.
+    /// Write a register.
     Set(u64),
-    /// A version of a group was to be negotiated.
+    /// Negotiate a version of a group.
     SetVersion(u64),
     /// A function that no service has.
     Fast(u64),
 }
 
 impl Function {
-    /// What it is called.
+    /// Returns the name in tables and files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Function {
         }
     }
 
-    /// What it was called for: a register, a group, a function.
+    /// Returns the name of the register, the group or the function number.
     #[must_use]
     pub fn object(self) -> String {
         match self {
@@ -48,20 +48,20 @@ impl Function {
 /// A call of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Which guest called.
+    /// The number of the guest.
     pub guest: u8,
-    /// What.
+    /// The function.
     pub function: Function,
-    /// How it ended.
+    /// The status that the call returned.
     pub status: u64,
     /// How long it took, in ticks.
     pub duration: u32,
-    /// What was read or written.
+    /// The value that was read or written.
     pub value: Option<u64>,
 }
 
 impl Call {
-    /// The call that an event tells of; `None` if it tells of something else.
+    /// Returns the call that an event describes; `None` if it describes something else.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let call = |guest, function, status: u64, duration, value| {

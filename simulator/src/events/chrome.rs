@@ -1,7 +1,7 @@
 //! The trace-event format of Chrome, which Perfetto opens.
 //!
-//! A process is a guest, a thread one of its strands, and a slice a call. Slices of a strand do not overlap: where times are
-//! not told to the tick, one begins when the one before ends. What is no call is an instant. Each value that a guest read from
+//! A guest is a process, its strands are threads, and a call is a slice. Slices of a strand do not overlap: where times are
+//! not exact to the tick, a slice begins when the one before it ends. Other events are instants. Each value that a guest read from
 //! a PIC is a point of a counter track.
 
 use std::fmt::{self, Display, Write as _};
@@ -15,11 +15,11 @@ use super::calls::{Call, Function};
 use super::{Entry, Event, Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The number of the process for what belongs to no guest, and for the counters.
+/// The numbers of the processes for events of no guest, and for the counters.
 const MACHINE: u32 = 1000;
 const COUNTERS: u32 = 1001;
 
-/// Nanoseconds, written as microseconds: exactly, and without floating point.
+/// Nanoseconds, written as microseconds without loss: no floating point.
 struct Microseconds(u64);
 
 impl Display for Microseconds {
@@ -60,7 +60,7 @@ struct Chrome<'a, W> {
 }
 
 impl<W: Write> Chrome<'_, W> {
-    /// One element of the array.
+    /// Writes an element of the array.
     fn line(&mut self, line: fmt::Arguments<'_>) -> io::Result<()> {
         let comma = if self.first { "" } else { "," };
         self.first = false;
@@ -167,14 +167,14 @@ impl<W: Write> Chrome<'_, W> {
         ))
     }
 
-    /// Time since the trace began.
+    /// Returns the time since the trace began.
     fn nanoseconds(&self, time: u64) -> u64 {
         let ticks = u128::from(time.saturating_sub(self.trace.began));
         u64::try_from(ticks * 1_000_000_000 / u128::from(self.trace.hz)).unwrap_or(u64::MAX)
     }
 }
 
-/// What the counters of a PIC show; `None` for another register.
+/// Returns the values of the counters of a PIC; `None` for other registers.
 fn counts(id: u64, value: u64) -> Option<String> {
     match PerfReg::new(id)?.kind() {
         Kind::Dram {
@@ -191,7 +191,7 @@ fn counts(id: u64, value: u64) -> Option<String> {
     }
 }
 
-/// The process of an event: its guest's, if it has one.
+/// Returns the process of an event: that of its guest, if it has one.
 fn process(event: &TracedEvent) -> u32 {
     fields(event)
         .find(|(field, _)| field.name == "guest")
@@ -202,7 +202,7 @@ fn class_name(event: &TracedEvent) -> &'static str {
     Event::class(event.id).map_or("", |class| class.name)
 }
 
-/// The fields of an event, with their values.
+/// Returns the fields of an event, with their values.
 fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     let fields = Event::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;

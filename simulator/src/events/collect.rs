@@ -1,4 +1,4 @@
-//! Rings of all layouts, and what is read from them.
+//! Collection of events: rings of all layouts, and their readers.
 
 use std::cell::RefCell;
 
@@ -37,23 +37,23 @@ impl<L: Layout> RingsOf<L> {
     }
 }
 
-/// What is kept of the events.
+/// Which events are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// All: a strand's ring is read after each of its calls.
+    /// All events: a strand's ring is read after each of its calls.
     #[default]
     All,
-    /// The first ones that fit into the rings.
+    /// The first events, as many as fit into the rings.
     First,
-    /// The last ones.
+    /// The last events, as many as fit into the rings.
     Last,
 }
 
 impl Keep {
-    /// All of these.
+    /// All choices.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// What it is called.
+    /// Returns the name that command lines have.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Keep {
         }
     }
 
-    /// What the rings do when they are full.
+    /// Returns what the rings do when they are full.
     #[must_use]
     pub const fn mode(self) -> Mode {
         match self {
@@ -73,10 +73,10 @@ impl Keep {
     }
 }
 
-/// A reader, and what it gave.
+/// A reader of a ring, and the entries that it has read.
 type Read<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<Entry>);
 
-/// A tracer that is on, and what was read from its rings so far.
+/// A tracer that is on, and the entries that were read from its rings so far.
 pub struct CollectorOf<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
     streams: RefCell<Vec<Read<'a, L>>>,
@@ -118,10 +118,10 @@ macro_rules! layouts {
         }
 
         impl LayoutName {
-            /// All of them.
+            /// All layouts.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
-            /// What it is called.
+            /// Returns the name that command lines have.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -129,7 +129,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// Times are told to so many ticks.
+            /// Returns the resolution of times, in ticks.
             #[must_use]
             pub const fn resolution(self) -> u64 {
                 match self {
@@ -144,7 +144,7 @@ macro_rules! layouts {
         }
 
         impl Rings {
-            /// Empty rings.
+            /// Returns empty rings.
             #[must_use]
             pub fn new(layout: LayoutName, mode: Mode) -> Self {
                 match layout {
@@ -152,7 +152,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// What writes to them, and reads them.
+            /// Returns a collector that writes to the rings and reads them.
             pub fn collector<C: Clock>(&self, clock: C) -> Collector<'_, C> {
                 match self {
                     $(Self::$Layout(rings) => Collector::$Layout(rings.collector(clock)),)*
@@ -160,7 +160,7 @@ macro_rules! layouts {
             }
         }
 
-        /// A tracer on the host, and what was read from its rings.
+        /// A tracer on the host, and the entries that were read from its rings.
         pub enum Collector<'a, C> {
             /// Events are not recorded.
             Off,
@@ -168,7 +168,7 @@ macro_rules! layouts {
         }
 
         impl<C: Clock> Collector<'_, C> {
-            /// Reads what is new in the ring of a strand.
+            /// Reads the new events in the ring of a strand.
             pub fn collect(&self, strand: StrandId) {
                 match self {
                     Self::Off => {}
@@ -176,7 +176,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// Reads what is new in all rings, and takes what was read.
+            /// Reads the new events in all rings. Returns all that was read, and forgets it.
             pub fn streams(&self) -> Vec<Stream> {
                 match self {
                     Self::Off => Vec::new(),

@@ -1,4 +1,4 @@
-//! Events of a run, on the host.
+//! Events of a simulation: collection, export and summary.
 
 pub mod calls;
 pub mod chrome;
@@ -10,34 +10,34 @@ use guest_abi::StrandId;
 use hv_core::trace::{Class, HypervisorEvent};
 use perfctr_service::trace::ServiceEvent;
 
-/// An event of any kind that there is.
+/// An event of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// One of `hv-core`.
+    /// An event of `hv-core`.
     Hypervisor(HypervisorEvent),
-    /// One of the service.
+    /// An event of the service.
     Service(ServiceEvent),
 }
 
 impl Event {
-    /// What each kind holds.
+    /// Returns the classes of all kinds: name and fields.
     pub fn classes() -> impl Iterator<Item = &'static Class> {
         HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES)
     }
 
-    /// What this kind holds.
+    /// Returns the class of the kind with this number.
     #[must_use]
     pub fn class(id: u16) -> Option<&'static Class> {
         Self::classes().find(|class| class.id == id)
     }
 
-    /// Words in the payload of a kind.
+    /// Returns the number of words in the payload of a kind.
     #[must_use]
     pub fn words(id: u16) -> Option<usize> {
         Self::class(id).map(Class::words)
     }
 
-    /// The event with this number and payload.
+    /// Returns the event with this kind and payload; `None` if there is no such event.
     #[must_use]
     pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
         HypervisorEvent::decode(id, payload)
@@ -46,45 +46,45 @@ impl Event {
     }
 }
 
-/// An event as it was recorded. Its kind is known, and its payload has the length of that kind.
+/// An event in a trace. Its kind exists, and its payload has the length of that kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedEvent {
-    /// When, in ticks.
+    /// The time, in ticks.
     pub time: u64,
     /// The number of its kind.
     pub id: u16,
-    /// What it holds.
+    /// The payload.
     pub payload: Box<[u32]>,
 }
 
 impl TracedEvent {
-    /// What it says.
+    /// Returns the decoded event.
     #[must_use]
     pub fn event(&self) -> Option<Event> {
         Event::decode(self.id, &self.payload)
     }
 }
 
-/// What a ring gave.
+/// An entry that was read from a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// An event.
     Event(TracedEvent),
-    /// So many events are missing here.
+    /// A gap where this number of events is missing.
     Lost(u64),
 }
 
-/// What one ring gave, in order. Times do not go back.
+/// The entries of one ring, in order. Times do not decrease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Whose ring.
+    /// The strand that owns the ring.
     pub strand: StrandId,
-    /// What it gave.
+    /// The entries.
     pub entries: Vec<Entry>,
 }
 
 impl Stream {
-    /// The events.
+    /// Returns the events.
     pub fn events(&self) -> impl Iterator<Item = &TracedEvent> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Event(event) => Some(event),
@@ -92,7 +92,7 @@ impl Stream {
         })
     }
 
-    /// Where events are missing: the time of the event before, if there is one, and how many.
+    /// Returns the gaps: the time of the event before the gap, if there is one, and how many events are missing.
     pub fn gaps(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let mut now = None;
         self.entries.iter().filter_map(move |entry| match entry {
@@ -104,32 +104,32 @@ impl Stream {
         })
     }
 
-    /// How many events are missing.
+    /// Returns the number of events that are missing.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.gaps().map(|(_, lost)| lost).sum()
     }
 }
 
-/// What was recorded in a run.
+/// The events of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Ticks of the clock in a second.
     pub hz: u64,
-    /// Times are told to so many ticks.
+    /// The resolution of times, in ticks.
     pub resolution: u64,
-    /// When it began, no later than any event.
+    /// When the trace began: no later than any event.
     pub began: u64,
-    /// Events that are in no ring's count ([`hv_core::trace::Tracer::missed`]).
+    /// Number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,
     /// The names of the guests, by number.
     pub guests: Vec<String>,
-    /// Every ring that was offered an event, in the order of strands.
+    /// The streams of all rings that were offered an event, in the order of strands.
     pub streams: Vec<Stream>,
 }
 
 impl Trace {
-    /// How many events there are.
+    /// Returns the number of events.
     #[must_use]
     pub fn events(&self) -> usize {
         self.streams
@@ -138,14 +138,14 @@ impl Trace {
             .sum()
     }
 
-    /// How many events are missing.
+    /// Returns the number of events that are missing.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let lost = self.streams.iter().map(Stream::lost);
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// The name of a guest.
+    /// Returns the name of a guest.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

@@ -1,4 +1,4 @@
-//! What a trace shows at a glance.
+//! The summary of a trace.
 
 use std::collections::BTreeMap;
 
@@ -10,53 +10,53 @@ use super::calls::{Call, Function};
 use super::{Event, Stream, Trace};
 use crate::nearest::status_name;
 
-/// Parts that the time is divided into for the conflicts about hubs.
+/// Into how many parts the time is divided for the conflicts about hubs.
 const PARTS: u64 = 16;
 
-/// Everything, as `--json` writes it.
+/// The summary of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Ticks of the clock in a second.
     pub hz: u64,
-    /// Times are told to so many ticks.
+    /// The resolution of times, in ticks.
     pub resolution: u64,
     /// The time of the first event, and of the last one, in ticks.
     pub span: Option<[u64; 2]>,
-    /// Events that are there.
+    /// Number of events that the trace has.
     pub events: u64,
-    /// Events that are missing.
+    /// Number of events that are missing.
     pub lost: u64,
-    /// Of them, those that no stream counts.
+    /// Number of missing events that no stream counts.
     pub missed: u64,
-    /// Calls by guest, function and what they were for.
+    /// Calls by guest, function and object.
     pub calls: Vec<Calls>,
     /// How long calls took.
     pub latencies: Vec<Latency>,
-    /// Calls that could not have their hub at once.
+    /// Calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
-    /// What else happened, by name.
+    /// Number of other events, by name.
     pub others: BTreeMap<&'static str, u64>,
     /// The streams.
     pub streams: Vec<StreamSummary>,
 }
 
-/// Calls of a guest for one thing.
+/// Calls of a guest of one function, for one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Calls {
     /// The name of the guest.
     pub guest: String,
     /// get, set, set_version or fast.
     pub call: &'static str,
-    /// The register, the group, the function.
+    /// The register, the group or the function number.
     pub object: String,
-    /// How many there were.
+    /// Number of calls.
     pub total: u64,
-    /// How many, by status.
+    /// Number of calls by status.
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// How long calls of one kind took, in ticks. Of n durations in order, p per cent is the one numbered p n / 100, rounded
-/// up, from 1 on.
+/// How long calls of one kind took, in ticks. The p-th percentile of n sorted durations is number p n / 100, rounded up,
+/// counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Latency {
     /// get, set, set_version or fast.
@@ -65,7 +65,7 @@ pub struct Latency {
     pub class: &'static str,
     /// EOK or refused.
     pub ended: &'static str,
-    /// How many there were.
+    /// Number of calls.
     pub calls: u64,
     /// Half of them took no longer.
     pub p50: u32,
@@ -77,25 +77,25 @@ pub struct Latency {
     pub max: u32,
 }
 
-/// Conflicts about hubs in a part of the time.
+/// Conflicts about hubs in one part of the time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflicts {
-    /// When it begins, in ticks; it ends where the next one begins, or with the last event.
+    /// When the part begins, in ticks. It ends where the next part begins, or with the last event.
     pub from: u64,
-    /// How many, by hub.
+    /// Number of conflicts by hub.
     pub hubs: [u64; 4],
 }
 
-/// What one ring gave.
+/// The events of one ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamSummary {
-    /// Whose ring.
+    /// The strand that owns the ring.
     pub strand: usize,
-    /// Events that are there.
+    /// Number of events that the trace has.
     pub events: u64,
-    /// Events that are missing.
+    /// Number of events that are missing.
     pub lost: u64,
-    /// Where they are missing: the time of the event before, in ticks, if there is one, and how many.
+    /// The gaps: the time of the event before the gap, in ticks, if there is one, and how many events are missing.
     pub gaps: Vec<(Option<u64>, u64)>,
 }
 
@@ -111,7 +111,7 @@ impl StreamSummary {
 }
 
 impl Summary {
-    /// The summary of a trace.
+    /// Returns the summary of a trace.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let all = || trace.streams.iter().flat_map(Stream::events);
@@ -167,7 +167,7 @@ impl Summary {
     }
 }
 
-/// What the durations of a call are compared with.
+/// Returns the kind of a call: function, class of register, and how it ended. Durations are compared within a kind.
 fn kind(call: &Call) -> (&'static str, &'static str, &'static str) {
     let class = match call.function {
         Function::Get(id) | Function::Set(id) => Class::of(id).name(),
@@ -203,7 +203,7 @@ fn latency(
     }
 }
 
-/// Conflicts in equal parts of the time. None if there are no conflicts.
+/// Returns the conflicts in equal parts of the time; nothing if there are no conflicts.
 fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
     if conflicts.is_empty() {
         return Vec::new();

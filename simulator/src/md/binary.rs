@@ -1,5 +1,5 @@
-//! The binary format, as `platform::md` describes it. Names are in the name block once; that is padded to 16 bytes, and
-//! each string and data to 8.
+//! The binary format, as `platform::md` describes it. The name block has each name once and is padded to 16 bytes;
+//! each string and each item of data is padded to 8.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,14 +13,14 @@ const ELEMENT: usize = 16;
 const NAMES_ALIGN: usize = 16;
 const DATA_ALIGN: usize = 8;
 
-/// Something that the format has no room for.
+/// Something that the format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// A name of more than 255 bytes.
     LongName(String),
     /// A name or string with a NUL in it.
     Nul(String),
-    /// An arc to a node that there is not.
+    /// An arc to a node that does not exist.
     Arc(usize),
     /// A block of 4 GB or more.
     Size,
@@ -52,7 +52,7 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 impl Description {
-    /// What a binary description says. What has been removed from it is left out.
+    /// Returns a binary description's nodes and properties, without those that have been removed.
     #[must_use]
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
@@ -76,10 +76,10 @@ impl Description {
         Self { nodes }
     }
 
-    /// The binary description.
+    /// Returns the binary description.
     ///
     /// # Errors
-    /// It does not fit into the format.
+    /// The format cannot hold it.
     pub fn build(&self) -> Result<Vec<u8>, Unfit> {
         let mut starts = Vec::new();
         let mut elements = 0;
@@ -115,7 +115,7 @@ impl Description {
     }
 }
 
-/// The three blocks.
+/// The three blocks: elements, names and data.
 #[derive(Default)]
 struct Blocks {
     elements: Vec<u8>,
@@ -125,7 +125,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// An element that is nothing but a tag.
+    /// Returns an element that has only a tag.
     const fn bare(tag: u8) -> [u8; ELEMENT] {
         let mut element = [0; ELEMENT];
         element[0] = tag;
@@ -151,7 +151,7 @@ impl Blocks {
         Ok(offset)
     }
 
-    /// Length and offset of `bytes`, as an element holds them.
+    /// Appends `bytes`. Returns their length and offset, as an element holds them.
     fn data(&mut self, bytes: &[u8]) -> Result<u64, Unfit> {
         let place = u64::from(size(bytes)?) << 32 | u64::from(size(&self.data)?);
         self.data.extend(bytes);

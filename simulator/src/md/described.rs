@@ -1,4 +1,4 @@
-//! What a binary description says of the machine and its guests.
+//! The machine and the guests that a binary description describes.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,7 @@ use platform::md::{Md, MdError};
 
 use super::{SourceError, Unfit, parse};
 
-/// No description is longer, in bytes.
+/// The longest description that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
 /// Why a file holds no description.
@@ -45,7 +45,7 @@ pub enum FileError {
     Unfit {
         /// The file.
         file: String,
-        /// What it is.
+        /// What the format cannot hold.
         error: Unfit,
     },
 }
@@ -62,12 +62,12 @@ pub enum DescribedError {
     Content(String),
 }
 
-/// A description, as far as the service is concerned.
+/// The part of a description that matters to the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
     /// How many nodes the description has.
     pub nodes: usize,
-    /// The platform, if it says so.
+    /// The platform, if the description has one.
     pub platform: Option<Platform>,
     /// The machine, if it has Victoria Falls processors and the description is a hypervisor's.
     pub machine: Option<Machine>,
@@ -91,9 +91,9 @@ pub struct Guest {
     pub name: String,
     /// Its number among the hypervisor's resources.
     pub resource_id: u64,
-    /// The number by which other guests know it.
+    /// The number by which other guests address it.
     pub gid: Option<u64>,
-    /// What the service is told.
+    /// Its configuration for the service.
     pub config: GuestConfig,
 }
 
@@ -101,7 +101,7 @@ impl Described {
     /// Reads the binary description that `bytes` begin with.
     ///
     /// # Errors
-    /// It is none, or makes no sense.
+    /// The bytes are no machine description, or it contradicts itself.
     pub fn new(bytes: &[u8]) -> Result<Self, DescribedError> {
         fn wrong(error: impl fmt::Display) -> DescribedError {
             DescribedError::Content(error.to_string())
@@ -137,7 +137,7 @@ impl Guest {
     }
 }
 
-/// The binary description of a file: what is in it, or what is built from it if its name ends in `.toml`.
+/// Returns the binary description in a file, or the one that is built from it if its name ends in `.toml`.
 ///
 /// # Errors
 /// The file cannot be read, or is no source.
@@ -151,10 +151,10 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
     read(path)
 }
 
-/// The binary description that a source describes.
+/// Builds the binary description from the source in a file.
 ///
 /// # Errors
-/// The file cannot be read, or is no source; the message has the number of the line.
+/// The file cannot be read, or is no source. The message has the number of the line.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     let file = path.display().to_string();
     let Ok(text) = String::from_utf8(read(path)?) else {
@@ -167,7 +167,7 @@ pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     }
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 ///
 /// # Errors
 /// The file cannot be read, or is longer than any description.

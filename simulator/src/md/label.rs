@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use super::Node;
 
-/// The name of the node with this label.
+/// Returns the name of the node with this label.
 pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// What is in front of `-` and a number.
+/// Returns the part before `-` and a number; `None` if the label does not end that way.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(name)
 }
 
-/// The labels of nodes, in their order.
+/// Returns the labels of nodes, in their order.
 pub(super) fn labels(nodes: &[Node]) -> Vec<String> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for node in nodes {

@@ -1,5 +1,5 @@
-//! Machine descriptions on the host: as a person writes them ([`parse`], [`print()`]), as firmware reads them
-//! ([`Description::build`], [`Description::read`]), and all of it in between.
+//! Machine descriptions: the source that a person writes ([`parse`], [`print()`]), the binary form that firmware reads
+//! ([`Description::build`], [`Description::read`]), and the [`Description`] between them.
 //!
 //! The source of a description is TOML. A table is a node; the order of tables, and of the properties in them, is that of
 //! the description:
@@ -17,11 +17,11 @@
 //! [cpu-1]
 //! ```
 //!
-//! The label of a node is its name; with a number behind a `-` where several nodes have the name, or it ends in that way
-//! itself. [`print()`] numbers those from 0 in their order. A property that is there more than once is an array, in which
+//! The label of a node is its name. A `-` and a number follow if several nodes have the name, or if the name itself ends in
+//! `-` and a number. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array, in which
 //! strings are arcs, and a string is `{ string = "first" }`.
 //!
-//! [`print()`] of what [`parse`] has read gives the source back, but for comments and layout, if it uses these numbers.
+//! If a source uses these numbers, [`print()`] of its [`parse`]d description returns the source, without comments and layout.
 
 mod binary;
 mod described;
@@ -55,11 +55,11 @@ pub struct Node {
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The value.
     pub value: Value,
 }
 
-/// What a property holds.
+/// The value of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An arc to the node with this index in [`Description::nodes`].

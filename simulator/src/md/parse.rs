@@ -1,4 +1,4 @@
-//! From the source of a description to the description.
+//! Parsing of the source of a description.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Description, Node, Property, Value, label};
 
-/// A text that is no source of a description.
+/// Why a text is no source of a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// What is wrong in that line.
     pub message: String,
 }
 
@@ -26,15 +26,15 @@ impl fmt::Display for SourceError {
 
 impl std::error::Error for SourceError {}
 
-/// What is wrong, and with which part of the text.
+/// Which part of the text is wrong, and why.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;
 
-/// The description of this source.
+/// Returns the description of a source.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first defect of the text.
 pub fn parse(text: &str) -> Result<Description, SourceError> {
     let parsed = match DeTable::parse(text) {
         Ok(table) => description(table.get_ref()),
@@ -90,7 +90,7 @@ fn properties(table: &DeTable<'_>, labels: &HashMap<&str, usize>) -> Located<Vec
     Ok(properties)
 }
 
-/// The values of a property: one, or those of an array.
+/// Returns the values of a property: one, or those of an array.
 fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>> {
     match item.get_ref() {
         DeValue::String(text) => Ok(vec![Value::String(string(item, text)?)]),
@@ -102,7 +102,7 @@ fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>>
     }
 }
 
-/// A value in an array.
+/// Returns a value in an array.
 fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     let DeValue::String(label) = item.get_ref() else {
         return plain(item);
@@ -116,7 +116,7 @@ fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     }
 }
 
-/// A number, data, or a string as it is in an array.
+/// Returns a number, data, or a string as it stands in an array.
 fn plain(item: &Item<'_>) -> Located<Value> {
     match item.get_ref() {
         DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix())
@@ -145,7 +145,7 @@ fn tagged(kind: &str, item: &Item<'_>) -> Located<Value> {
     }
 }
 
-/// Strings, each ended by a NUL.
+/// Returns strings as data, each ended by a NUL.
 fn strings(items: &DeArray<'_>) -> Located<Vec<u8>> {
     let mut data = Vec::new();
     for item in items {

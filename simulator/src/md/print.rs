@@ -1,4 +1,4 @@
-//! From a description to its source.
+//! Printing of a description as its source.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::{Description, Property, Value};
 /// Longer arrays are broken into lines.
 const WIDTH: usize = 100;
 
-/// The source of a description. Properties of a node that have the same name come together.
+/// Returns the source of a description. Properties of a node that have the same name become one array.
 ///
 /// # Panics
-/// If there is an arc to a node that there is not.
+/// If there is an arc to a node that does not exist.
 #[must_use]
 pub fn print(description: &Description) -> String {
     let labels = labels(&description.nodes);
@@ -31,7 +31,7 @@ pub fn print(description: &Description) -> String {
     text
 }
 
-/// The values of properties by name, in the order of the first of each.
+/// Returns the values of properties by name, in the order in which the names first occur.
 fn groups(properties: &[Property]) -> Vec<(&str, Vec<&Value>)> {
     let mut groups: Vec<(&str, Vec<&Value>)> = Vec::new();
     let mut places = HashMap::new();
@@ -59,7 +59,7 @@ fn property(values: &[&Value], labels: &[String], indent: usize) -> String {
     }
 }
 
-/// A value as it is in an array.
+/// Returns a value as it stands in an array.
 fn one(value: &Value, labels: &[String]) -> String {
     match value {
         Value::Arc(node) => string(&labels[*node]),
@@ -95,7 +95,7 @@ fn array(values: &[String], indent: usize) -> String {
     format!("[\n{}\n]", lines.join("\n"))
 }
 
-/// The strings of data that is nothing but strings of printable characters, each ended by a NUL.
+/// Returns the strings of data that has only strings of printable characters, each ended by a NUL.
 fn strings(data: &[u8]) -> Option<Vec<&str>> {
     let (0, texts) = data.split_last()? else {
         return None;

@@ -13,36 +13,36 @@ use crate::nearest::unknown;
 /// An event that is sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct Selected<E> {
-    /// As its unit knows it.
+    /// The event as its unit names it.
     pub event: E,
-    /// As people know it.
+    /// The name that people know.
     pub name: &'static str,
-    /// Whether the processor brings it about. If not, it reads 0.
+    /// Whether the processor models the event. If not, it reads 0.
     pub modelled: bool,
-    /// How many events make a sample, unless told otherwise.
+    /// How many events make a sample if no period is given.
     pub usual: u32,
 }
 
 /// How often to sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
-    /// Events a sample; what is usual for the event if it is not given.
+    /// How many events make a sample; `None` for what is usual for the event.
     pub period: Option<Period>,
-    /// Periods differ at random, by this seed.
+    /// The seed if periods vary at random; `None` if they are all the same.
     pub seed: Option<u64>,
 }
 
-/// What a randomised period differs by: up to an eighth of it.
+/// By how much a randomised period varies: a shift by 3 is an eighth.
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// The period of an event.
+    /// Returns the period of an event.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period
             .unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }
 
-    /// What is asked of the profiler for an event.
+    /// Returns the request for an event that the profiler gets.
     pub fn request<E: Copy>(&self, selected: &Selected<E>) -> Request<E> {
         let pace = Pace::every(self.period(selected));
         Request {
@@ -55,7 +55,7 @@ impl Rate {
     }
 }
 
-/// The names of a list. `instructions` is understood for every unit.
+/// Returns the names of a list.
 fn names(list: &str) -> Result<Vec<&str>, EventError> {
     let names: Vec<_> = list.split(',').map(str::trim).collect();
     if names.contains(&"") {
@@ -73,7 +73,7 @@ fn once<E: PartialEq>(selected: &[Selected<E>]) -> Result<(), EventError> {
     Ok(())
 }
 
-/// Events of a strand's counters.
+/// Returns the events of a list, for the counters of a strand.
 ///
 /// # Errors
 /// There is no event of such a name, or it is named twice.
@@ -107,8 +107,8 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
     Ok(selected)
 }
 
-/// Events of the R10000, by the names or the numbers that `perfex` gives them. A name that both counters know is that of
-/// the counter that has less to do.
+/// Returns the events of a list, for the counters of an R10000, by the names or the numbers that `perfex` has. If both
+/// counters have an event of that name, the counter with fewer events gets it.
 ///
 /// # Errors
 /// There is no event of such a name or number, or it is named twice.

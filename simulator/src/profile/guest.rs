@@ -1,4 +1,4 @@
-//! The guest that samples: what the interrupts of the simulated machine enter, and what reads the samples later.
+//! The guest that samples: it handles the interrupts of the simulated machine, and reads the samples later.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,28 @@ use guest_abi::sampling::{
 
 use super::error::ProfileError;
 
-/// How many times two events can be sampled, by turns.
+/// How many pairs of events can be sampled by turns.
 pub const TURNS: usize = 16;
 
-/// How many samples wait until the next tick of the timer; those beyond are lost.
+/// How many samples can wait for the next tick of the timer. Samples beyond that are lost.
 pub const RING: usize = 4096;
 
-/// The timer interrupts every so many cycles. The events take turns then, and the samples that wait are read.
+/// The period of the timer interrupt, in cycles. At each tick the next events take their turn, and the guest reads the
+/// samples that wait.
 pub const TICK: u64 = 1 << 14;
 
-/// The program runs here. (An R10000 has one.)
+/// The strand that executes the program. (An R10000 has only one.)
 pub const STRAND: StrandId = match StrandId::new(0) {
     Some(strand) => strand,
     None => unreachable!(),
 };
 
-/// What samples say of an address.
+/// The samples of an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
-    /// How many events they stand for.
+    /// Number of events that the samples stand for.
     pub events: u64,
 }
 
@@ -45,13 +46,13 @@ pub struct Guest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> Guest<U> {
-    /// Samples these events of a program that runs in this mode.
+    /// Returns a guest that samples these events of a program that runs in this mode.
     ///
     /// # Errors
-    /// There are too many.
+    /// There are more events than can take turns.
     pub fn new(mode: U::Mode, requests: &[Request<U::Event>]) -> Result<Self, NoRoom<U::Event>> {
         let profiler = Box::new(Profiler::new(ModeSet::from(mode), requests)?);
-        // Two of the same counter take turns, too.
+        // Two events of the same counter take turns, too.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {
@@ -65,7 +66,7 @@ impl<U: CounterUnit> Guest<U> {
         })
     }
 
-    /// Begins.
+    /// Starts the counters.
     ///
     /// # Errors
     /// The unit refuses.
@@ -73,7 +74,7 @@ impl<U: CounterUnit> Guest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// The counters interrupt before the instruction at this address.
+    /// Handles an interrupt of the counters, before the instruction at this address.
     ///
     /// # Errors
     /// The unit refuses to go on.
@@ -87,7 +88,7 @@ impl<U: CounterUnit> Guest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// The timer interrupts before the instruction at this address.
+    /// Handles an interrupt of the timer, before the instruction at this address.
     ///
     /// # Errors
     /// The unit refuses to go on.
@@ -100,26 +101,26 @@ impl<U: CounterUnit> Guest<U> {
         Ok(())
     }
 
-    /// The program is at its end.
+    /// Stops the counters at the end of the program, and reads the last samples.
     pub fn stop(&mut self, unit: &mut U, address: u64, time: u64) {
         let at = self.at(address, time);
         self.profiler.stop(unit, &at);
         self.read();
     }
 
-    /// How many interrupts of the counters there were.
+    /// Returns how many times the counters interrupted.
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.profiler.interrupts()
     }
 
-    /// What is known of an event.
+    /// Returns what the profiler knows of an event; `None` if it does not sample the event.
     #[must_use]
     pub fn report(&self, event: U::Event) -> Option<EventReport<U::Event>> {
         self.profiler.events().find(|report| report.event == event)
     }
 
-    /// The samples of every event, in the order in which they were asked for.
+    /// Returns the samples of every event, in the order of the requests.
     #[must_use]
     pub fn into_taken(self) -> Vec<Taken> {
         self.taken.into_iter().map(|(_, taken)| taken).collect()

@@ -26,10 +26,10 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All of them.
+    /// All units.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Its name.
+    /// Returns the name that command lines have.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,20 +46,20 @@ impl Unit {
     }
 }
 
-/// What is sampled, and how.
+/// A program to sample, and how.
 pub struct Job<'a> {
     /// The recording.
     pub program: RecordingReader,
-    /// How often.
+    /// How often to take a sample.
     pub rate: Rate,
-    /// The names of its functions; without them there are pages.
+    /// The functions of the program; `None` to report pages.
     pub symbols: Option<&'a dyn Functions>,
-    /// Is told how many bytes of the recording have been read.
+    /// Called with the number of bytes of the recording that have been read, after each block.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
 impl Job<'_> {
-    /// Runs the program on the processor of this unit, and samples a list of its events.
+    /// Runs the program on the processor of this unit and samples the events of a list, which are separated by commas.
     ///
     /// # Errors
     /// An event is not known, there are too many of them, or the recording cannot be read.

@@ -1,10 +1,9 @@
 //! Sampling a recorded program: which of its code causes the events.
 //!
-//! A processor executes the recorded instructions one after the other, and its counters count what they do. When one
+//! A processor executes the recorded instructions one after the other, and its counters count what they do. When a counter
 //! overflows, the processor enters the interrupt handler of a guest, which is [`guest_abi::sampling`]: it takes a sample of
-//! the instruction that would have come next. Beside that the simulation writes down where every event really happened,
-//! by numbers that do not come from the counters; how far the two are apart is the total variation distance of every
-//! report.
+//! the next instruction. The simulation also notes where every event really happened, without use of the counters. Every
+//! report has the total variation distance between the samples and that truth.
 
 mod error;
 pub mod events;

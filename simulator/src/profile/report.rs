@@ -1,4 +1,4 @@
-//! What a person, a script and a flame graph see of a profile.
+//! The report of a profile, for tables, files and flame graphs.
 
 use guest_abi::sampling::{Estimate, EventReport};
 use serde::Serialize;
@@ -8,43 +8,43 @@ use super::guest::Taken;
 use super::rows::{Functions, Row, Rows};
 use super::run::Exact;
 
-/// What was found of one event.
+/// The profile of one event.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventProfile {
     /// Its name.
     pub event: &'static str,
-    /// Whether the processor brings it about.
+    /// Whether the processor models the event.
     pub modelled: bool,
-    /// How many events made a sample.
+    /// How many events make a sample.
     pub period: u32,
     /// Samples taken.
     pub samples: u64,
     /// Samples that were lost.
     pub lost: u64,
-    /// Periods that were over before the interrupt for the one before had been dealt with.
+    /// Periods that ended before the interrupt for the period before them was handled.
     pub missed: u64,
-    /// The count of the guest, made up for the time in which the event was not counted.
+    /// The count of the guest, scaled up for the time in which the event was not counted.
     pub count: u64,
-    /// One standard error of `count`, if it is known: 0 if the event was counted all the time.
+    /// One standard error of `count`; 0 if the event was counted all the time, `None` if it is not known.
     pub count_error: Option<u64>,
-    /// The events that were counted, in the time in which the event was.
+    /// The events that were counted, before scaling.
     pub counted: u64,
-    /// How many events there were in truth.
+    /// How many events really happened.
     pub exact_count: u64,
-    /// What a row stands for, where it is known: a function or a page.
+    /// What a row stands for: `function` if symbols are known, or else `page`.
     pub rows_by: &'static str,
     /// By function or page.
     pub rows: Vec<Row>,
-    /// Between samples and truth, over the rows.
+    /// The total variation distance between samples and truth, over the rows: 0 to 1.
     pub total_variation: f64,
-    /// What that would be on average for so many samples that are drawn at random.
+    /// The mean of that distance for as many samples that are drawn at random.
     pub total_variation_by_chance: f64,
     #[serde(skip)]
     taken: Taken,
 }
 
 impl EventProfile {
-    /// Puts together what the guest found of an event and what happened.
+    /// Returns the profile of an event, from what the guest found and what really happened.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
@@ -79,21 +79,21 @@ impl EventProfile {
         }
     }
 
-    /// Its samples, by address.
+    /// Returns the samples, by address.
     #[must_use]
     pub fn taken(&self) -> &Taken {
         &self.taken
     }
 }
 
-/// All that was found. In a file the first event's profile is on the top level, and the others are a list.
+/// A profile. In a file, the profile of the first event is on the top level, and the others are a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The counter unit.
     pub unit: &'static str,
-    /// What the processor is.
+    /// A description of the processor.
     pub processor: &'static str,
-    /// The recording.
+    /// The name of the recording.
     pub program: String,
     /// Instructions executed.
     pub instructions: u64,
@@ -101,9 +101,9 @@ pub struct Report {
     pub references: u64,
     /// Cycles passed.
     pub cycles: u64,
-    /// Interrupts of the counters.
+    /// How many times the counters interrupted.
     pub interrupts: u64,
-    /// Whether periods differ at random.
+    /// Whether periods vary at random.
     pub randomised: bool,
     /// The first event.
     #[serde(flatten)]
@@ -113,7 +113,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// All events.
+    /// Returns the profiles of all events.
     pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
         std::iter::once(&self.first).chain(&self.further_events)
     }

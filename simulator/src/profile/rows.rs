@@ -16,17 +16,17 @@ pub trait Functions {
     fn function(&self, address: u64) -> Option<(u64, &str)>;
 }
 
-/// Where an address is: in a function, or, if none is known, on a page.
+/// The function that holds an address or, if no function is known there, its page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Where it begins.
     pub address: u64,
-    /// What it is called; `None` for a page.
+    /// The name of the function; `None` for a page.
     pub function: Option<String>,
 }
 
 impl Place {
-    /// Where this address is.
+    /// Returns the place of an address.
     #[must_use]
     pub fn of(address: u64, symbols: Option<&dyn Functions>) -> Self {
         match symbols.and_then(|symbols| symbols.function(address)) {
@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// The function's name, or the page's address.
+    /// Returns the function's name, or the page's address.
     #[must_use]
     pub fn name(&self) -> String {
         let page = || format!("page {:#x}", self.address);
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// What is known of one place.
+/// The samples and events of one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The function, or the page's address.
@@ -57,15 +57,15 @@ pub struct Row {
     /// Where it begins.
     #[serde(serialize_with = "hexadecimal")]
     pub address: u64,
-    /// Its share of the events that the samples stand for, of 100.
+    /// Its share of the events that the samples stand for, in per cent.
     pub percent: f64,
-    /// Its samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The events that they stand for.
+    /// Number of events that the samples stand for.
     pub events: u64,
-    /// Its share of the events in truth, of 100.
+    /// Its share of the events that really happened, in per cent.
     pub exact_percent: f64,
-    /// Its events in truth.
+    /// Number of events that really happened there.
     pub exact: u64,
 }
 
@@ -73,7 +73,7 @@ fn hexadecimal<S: serde::Serializer>(address: &u64, to: S) -> Result<S::Ok, S::E
     to.collect_str(&format_args!("{address:#x}"))
 }
 
-/// All places that have samples or events.
+/// All places that have samples or events, and how far samples and truth are apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// The hottest first.
@@ -81,12 +81,12 @@ pub struct Rows {
     /// The total variation distance between the samples and the truth: half of what the shares differ by, all together. 0
     /// if there are no events.
     pub total_variation: f64,
-    /// What it comes to on average if every sample is an event that was drawn at random.
+    /// The mean of that distance if every sample were an event drawn at random.
     pub by_chance: f64,
 }
 
 impl Rows {
-    /// Puts together what is in one place.
+    /// Adds up the samples and events of each place.
     #[must_use]
     pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
         let addresses: BTreeSet<u64> = taken.keys().chain(exact.keys()).copied().collect();
@@ -132,7 +132,7 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// The mean total variation of so many random draws.
+/// Returns the mean total variation distance of so many random draws.
 fn by_chance(rows: &[Row], samples: u64) -> f64 {
     if samples == 0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! The program runs: instruction by instruction, with interrupts in between.
+//! Execution of the program: instruction by instruction, with interrupts in between.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,32 @@ use super::error::ProfileError;
 use super::guest::Guest;
 use crate::recording::{RecordingReader, Reference};
 
-/// A processor that executes recorded instructions, and that counts.
+/// A processor that executes recorded instructions and has counters.
 pub trait Processor {
-    /// Its counters, as code on it drives them.
+    /// The counters, as code on the processor drives them.
     type Unit: CounterUnit;
 
-    /// Executes an instruction: its fetch, and what it does to data. (A recording may begin with data; then the fetch
-    /// is missing.) Adds to `happened` what it did of each event that is sampled, known apart from the counters.
+    /// Executes an instruction: its fetch, and its loads and stores. (A recording may begin with data; then the fetch is
+    /// missing.) Adds to `happened` how often each sampled event happened, without use of the counters.
     fn execute(&mut self, instruction: &[Reference], happened: &mut [u64]);
 
-    /// Nothing follows: what is still under way comes to its end.
+    /// Completes what is under way at the end of the program.
     fn drain(&mut self) {}
 
-    /// Has the guest deal with the interrupts that are pending. The instruction at this address comes next.
+    /// Lets the guest handle the interrupts that are pending, before the instruction at address `next`.
     ///
     /// # Errors
-    /// The guest cannot go on.
+    /// The counters refuse to go on.
     fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError>;
 
-    /// The counters.
+    /// Returns the counters.
     fn unit(&mut self) -> &mut Self::Unit;
 
-    /// The time, in cycles.
+    /// Returns the time, in cycles.
     fn now(&self) -> u64;
 }
 
-/// Where the events of one kind happened: how many, by address.
+/// How many events of one kind happened, by the address of the instruction.
 pub type Exact = HashMap<u64, u64>;
 
 /// What really happened.
@@ -41,18 +41,18 @@ pub type Exact = HashMap<u64, u64>;
 pub struct Truth {
     /// Instructions executed.
     pub instructions: u64,
-    /// References replayed, those included.
+    /// References replayed, instructions included.
     pub references: u64,
     /// Cycles passed.
     pub cycles: u64,
-    /// Where the events happened, for each that was sampled.
+    /// Where the events happened, for each event that is sampled.
     pub exact: Vec<Exact>,
 }
 
 /// Runs the program to its end, while `guest` samples `events` events.
 ///
 /// # Errors
-/// The recording cannot be read or has no instruction, or the guest cannot go on.
+/// The recording cannot be read or has no instruction, or the counters refuse to go on.
 pub fn run<P: Processor>(
     processor: &mut P,
     guest: &mut Guest<P::Unit>,

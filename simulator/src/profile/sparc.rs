@@ -15,8 +15,8 @@ use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::MemorySystem;
 use crate::recording::Reference;
 
-/// The machine: a Maramba with one node. A program on one strand does not tell it from a larger one, but by memory that
-/// is farther away.
+/// Returns the machine: a Maramba with one node. For a program on one strand, a larger machine differs only in memory that is
+/// farther away.
 #[must_use]
 pub fn machine() -> Machine {
     Machine::new(Model::Maramba, 1).expect("a Maramba may have one node")
@@ -28,7 +28,7 @@ const GUEST: GuestId = match GuestId::new(0) {
     None => unreachable!(),
 };
 
-/// The only guest: it has all strands, and every right.
+/// Returns the configuration of the guest: all strands, and every right.
 #[must_use]
 pub fn guest(machine: Machine) -> GuestConfig {
     GuestConfig {
@@ -51,10 +51,10 @@ pub struct Sparc<'a> {
 }
 
 impl<'a> Sparc<'a> {
-    /// The strand after reset. These are the events to tell the truth about.
+    /// Returns the strand after reset. `selects` are the events whose truth is noted.
     ///
     /// # Errors
-    /// The hypervisor does not let the guest negotiate.
+    /// The machine has no memory, or the guest cannot negotiate a version.
     pub fn new(
         devices: &'a Devices,
         board: &'a Board<'a>,

@@ -10,10 +10,10 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// Both.
+    /// Both byte orders.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
-    /// Its name in the metadata.
+    /// Returns the name that the metadata have.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -22,7 +22,7 @@ impl Endian {
         }
     }
 
-    /// Appends the lower `bits` of a number, whole bytes.
+    /// Appends the lower `bits` bits of a number, a whole number of bytes.
     pub(super) fn put(self, bytes: &mut Vec<u8>, bits: u32, value: u64) {
         let count = bits as usize / 8;
         match self {
@@ -31,7 +31,7 @@ impl Endian {
         }
     }
 
-    /// Takes a number of `bits` bits off the front; `None` if there are fewer.
+    /// Removes a number of `bits` bits from the front; `None` if there are fewer.
     pub(super) fn take(self, bytes: &mut &[u8], bits: u32) -> Option<u64> {
         let (number, rest) = bytes.split_at_checked(bits as usize / 8)?;
         *bytes = rest;

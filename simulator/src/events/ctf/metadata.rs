@@ -1,4 +1,4 @@
-//! The metadata, in the Trace Stream Description Language: what is in the files.
+//! The metadata, in the Trace Stream Description Language: the layout of the files.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use hv_core::trace::{Field, Shown};
 use super::Endian;
 use crate::events::{Event, Trace};
 
-/// Which program wrote the trace.
+/// The line that names the program that wrote the trace.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim() == TRACER)
 }
 
-/// What the metadata say of a trace.
+/// Returns the metadata of a trace.
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
     let Trace {
         hz,
@@ -118,7 +118,7 @@ fn write_field(text: &mut String, field: &Field) {
     };
 }
 
-/// A text in quotes. What a line of the metadata cannot hold is left out.
+/// Returns a text in quotes, without control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {

@@ -1,9 +1,9 @@
 //! Traces in the Common Trace Format 1.8, which `babeltrace2` and Trace Compass read.
 //!
-//! A trace is a directory: `metadata`, and a file for each ring. Every event has its full time and the number of its kind
-//! in front of it, whatever the layout of the ring was; fields stand in the order of [`hv_core::trace::Field`]s, each
-//! at a whole byte. Events that are missing are counted by the packet behind the gap (`events_discarded`), so a packet begins
-//! at each gap; at the beginning and the end of a stream, where there is no other, an empty one.
+//! A trace is a directory with `metadata` and a file for each ring. Before every event stand its kind and its full time,
+//! whatever the layout of the ring was; its fields stand in the order of [`hv_core::trace::Field`]s, each
+//! at a whole byte. The packet behind a gap counts the missing events (`events_discarded`), so a packet begins at
+//! each gap. A gap at the beginning or the end of a stream has an empty packet.
 
 mod bytes;
 mod metadata;
@@ -18,24 +18,24 @@ pub use bytes::Endian;
 pub use reader::{ReadError, read};
 pub use writer::write;
 
-/// What each packet begins with.
+/// The number at the beginning of each packet.
 const MAGIC: u64 = 0xc1fc_1fc1;
 
-/// Bytes of a packet in front of the events: the magic number, the number of the stream class, and the context.
+/// The size of a packet's header, in bytes: the magic number, the number of the stream class, and the context.
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
-/// Bytes of an event in front of its fields: the number of its kind, and the time.
+/// The size of an event's header, in bytes: the number of its kind, and the time.
 const EVENT_HEADER: usize = 2 + 8;
 
 /// The name of the file that makes a directory a trace.
 const METADATA: &str = "metadata";
 
-/// The name of the file of a stream.
+/// Returns the name of the file of a stream.
 fn file_name(strand: StrandId) -> String {
     format!("strand_{:03}", strand.index())
 }
 
-/// Whether a directory is a trace of this program, as far as its metadata tells.
+/// Returns whether the metadata of a directory says that this program wrote the trace.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
     std::fs::read_to_string(directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))

@@ -82,11 +82,11 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
 
-/// What a packet says of itself.
+/// The header of a packet.
 struct Header {
     begin: u64,
     end: u64,
-    /// Bytes of events.
+    /// Number of bytes of events.
     events: usize,
     number: u64,
     lost: u64,
@@ -127,7 +127,7 @@ fn header(bytes: &mut &[u8], endian: Endian) -> Result<Header, String> {
     })
 }
 
-/// A whole stream; `None` if there is no packet.
+/// Reads a whole stream; `None` if there is no packet.
 fn stream(mut bytes: &[u8], endian: Endian) -> Result<Option<Stream>, String> {
     let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);

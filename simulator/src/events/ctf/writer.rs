@@ -8,10 +8,10 @@ use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
 /// A packet ends when it has so many bytes.
 const LARGE: usize = 1 << 16;
 
-/// Makes a trace, and gives `put` the name and the content of each of its files.
+/// Writes a trace: calls `put` with the name and the content of each file.
 ///
 /// # Errors
-/// What `put` fails with.
+/// The error of `put`.
 pub fn write<E>(
     trace: &Trace,
     endian: Endian,
@@ -25,14 +25,14 @@ pub fn write<E>(
     Ok(())
 }
 
-/// A packet that is put together.
+/// A packet under construction.
 struct Packet {
     begin: u64,
     end: u64,
     events: Vec<u8>,
 }
 
-/// The file of a stream.
+/// The file of a stream, as far as it is written.
 struct File {
     endian: Endian,
     cpu_id: u64,
@@ -41,7 +41,7 @@ struct File {
     lost: u64,
 }
 
-/// A whole stream.
+/// Returns the file of a stream.
 fn packets(stream: &Stream, began: u64, endian: Endian) -> Vec<u8> {
     let mut file = File {
         endian,

@@ -1,29 +1,29 @@
 //! A cache of two ways that writes back.
 
-/// A line that is in the cache.
+/// A line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     /// Its address, divided by the size of a line.
     pub(super) number: u64,
-    /// Whether what is below is stale.
+    /// Whether the line was written to, and the copy below is stale.
     pub(super) dirty: bool,
 }
 
-/// Tags and states. Of the two lines of a set the first is the one used last; the other one is replaced.
+/// Tags and states. The first of the two lines of a set is the most recently used; the other one is replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     sets: Vec<[Option<Line>; 2]>,
 }
 
 impl Cache {
-    /// An empty cache of so many bytes, with lines of so many bytes.
+    /// Returns an empty cache.
     pub(super) fn new(bytes: usize, line: usize) -> Self {
         Self {
             sets: vec![[None; 2]; bytes / line / 2],
         }
     }
 
-    /// Whether the cache has the line. If so, it has been used last, and is dirty after a write.
+    /// Uses a line. Returns whether the cache has it. A write makes the line dirty.
     pub(super) fn touch(&mut self, number: u64, write: bool) -> bool {
         let set = self.set(number);
         if holds(&set[1], number) {
@@ -38,7 +38,7 @@ impl Cache {
         }
     }
 
-    /// Takes in a line that it does not have; the line that goes for it, if any.
+    /// Adds a line that the cache does not have. Returns the line that is replaced, if any.
     pub(super) fn fill(&mut self, line: Line) -> Option<Line> {
         let set = self.set(line.number);
         let victim = set[1];
@@ -46,7 +46,7 @@ impl Cache {
         victim
     }
 
-    /// The line that it has becomes dirty, and the order of replacement stays.
+    /// Makes a line dirty that the cache has. The order of replacement stays.
     pub(super) fn soil(&mut self, number: u64) {
         let line = self
             .set(number)
@@ -58,7 +58,7 @@ impl Cache {
         }
     }
 
-    /// Drops a line, if it has it.
+    /// Drops a line, if the cache has it.
     pub(super) fn remove(&mut self, number: u64) -> Option<Line> {
         let set = self.set(number);
         if holds(&set[0], number) {

@@ -18,16 +18,16 @@ const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
 /// How many quadwords a line of the secondary cache has.
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
-/// What references did in the caches.
+/// What references caused in the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
     /// Misses of the primary instruction cache.
     pub(super) instruction_misses: u64,
-    /// Those of them that missed the secondary cache, too.
+    /// Those of these misses that missed the secondary cache, too.
     pub(super) secondary_instruction_misses: u64,
     /// Misses of the primary data cache.
     pub(super) data_misses: u64,
-    /// Those of them that missed the secondary cache, too.
+    /// Those of these misses that missed the secondary cache, too.
     pub(super) secondary_data_misses: u64,
     /// Quadwords written back from the primary data cache.
     pub(super) data_quadwords: u64,
@@ -35,8 +35,8 @@ pub(super) struct Traffic {
     pub(super) secondary_quadwords: u64,
 }
 
-/// Two primary caches, and a secondary cache that includes them. All have two ways, replace the line that was used
-/// longest ago, write back, and take in what is stored.
+/// Two primary caches, and a secondary cache that includes them. All have two ways, replace the least recently used
+/// line, write back, and allocate on writes.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -45,7 +45,7 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// Empty caches.
+    /// Returns empty caches.
     pub(super) fn new() -> Self {
         Self {
             instructions: Cache::new(PRIMARY_BYTES, 1 << INSTRUCTION_SHIFT),
@@ -54,7 +54,7 @@ impl Caches {
         }
     }
 
-    /// An instruction of so many bytes is fetched.
+    /// Fetches an instruction of `size` bytes.
     pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
         for number in lines(address, size, INSTRUCTION_SHIFT) {
             if self.instructions.touch(number, false) {
@@ -71,7 +71,7 @@ impl Caches {
         }
     }
 
-    /// So many bytes are loaded, or stored.
+    /// Loads or stores `size` bytes.
     pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
         for number in lines(address, size, DATA_SHIFT) {
             if self.data.touch(number, store) {
@@ -92,7 +92,7 @@ impl Caches {
         }
     }
 
-    /// A line of the secondary cache is wanted by a primary one. Whether it was there.
+    /// Reads a line of the secondary cache for a primary cache. Returns whether the line was there.
     fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> bool {
         if self.secondary.touch(number, false) {
             return true;
@@ -110,7 +110,7 @@ impl Caches {
         false
     }
 
-    /// The primary caches lose what the secondary cache has lost. Whether some of it was written back.
+    /// Drops a line of the secondary cache from the primary caches. Returns whether part of it was written back.
     fn expel(&mut self, number: u64, traffic: &mut Traffic) -> bool {
         let parts = |shift: u32| {
             let of_line = SECONDARY_SHIFT - shift;
@@ -130,7 +130,7 @@ impl Caches {
     }
 }
 
-/// The lines that a reference touches. Beyond the end of the address space there are none.
+/// Returns the lines that a reference touches. There are none beyond the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift

@@ -6,7 +6,7 @@
 //! caches are those of the manual: 32 KB for instructions and 32 KB for data, and a secondary cache, here of 1 MB.
 //!
 //! An instruction that loads and stores is one instruction, one load and one store. Nothing is executed that does not
-//! graduate. There are no TLBs, no branches (a recording does not tell them), no other processors, and no Count register
+//! graduate. There are no TLBs, no branches (a recording does not have them), no other processors, and no Count register
 //! but for the timer. The addresses are those of the recording.
 
 mod cache;
@@ -21,7 +21,7 @@ use super::run::Processor;
 use crate::recording::{Kind, Reference};
 use caches::{Caches, Traffic};
 
-/// Instructions that graduate in a cycle at most.
+/// How many instructions graduate in a cycle at most.
 const WIDTH: u32 = 4;
 
 /// Cycles that a miss of a primary cache takes.
@@ -30,7 +30,7 @@ const SECONDARY_CYCLES: u64 = 10;
 /// Cycles that a miss of the secondary cache takes in addition.
 const MEMORY_CYCLES: u64 = 60;
 
-/// Whether the processor brings an event about.
+/// Returns whether the processor models an event.
 #[must_use]
 pub fn is_modelled(event: R10000Event) -> bool {
     use R10000Event as Event;
@@ -54,7 +54,7 @@ pub fn is_modelled(event: R10000Event) -> bool {
     )
 }
 
-/// What an instruction did: the truth that the counters are compared with.
+/// The events of an instruction: the truth that samples are compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Happened {
     /// Those in which it waited, and the one that it began.
@@ -112,7 +112,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// The processor after reset. These are the events to tell the truth about.
+    /// Returns the processor after reset. `events` are the events whose truth is noted.
     #[must_use]
     pub fn new(events: Vec<R10000Event>) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// The cycle under way is over.
+    /// Ends the cycle under way.
     fn close(&mut self) {
         let group = std::mem::replace(&mut self.group, Group::new());
         self.unit.step(R10000Mode::User.into(), &group.cycle);
@@ -233,7 +233,7 @@ impl Processor for Core {
         }
     }
 
-    /// One handler finds out whether the counters or the timer asked.
+    /// One handler serves the counters and the timer.
     fn interrupt(&mut self, guest: &mut Guest<R10000>, next: u64) -> Result<(), ProfileError> {
         if self.now >= self.next_tick {
             self.next_tick = self.now + TICK;
