@@ -1,18 +1,18 @@
 //! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::get_fast) is short: one look at what the guest may do, the access, one count. It
-//! does the whole call or nothing, and needs no stack unless the device fails. Every other call goes to [`slow_path`](PerfCounterContext::slow_path), which
-//! makes each check in the order of the contract and so works out the reason of a refusal.
+//! The [fast path](PerfCounterContext::fast) is short: one look at what the guest may do, the access, one count. It does the
+//! whole call or nothing, and needs no stack unless the device fails. Every other call takes the [slow
+//! path](PerfCounterContext::slow), which makes each check in the order of the contract and so finds the reason of a refusal.
 
 use guest_abi::layout::SparcPcr;
-use guest_abi::{Hub, HvError, Kind, PerfReg};
-use hv_core::NegotiatedVersion;
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
 use hv_core::trace::Trace;
-use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
+use hv_core::{Context, NegotiatedVersion, Reply};
+use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::access::{HUB_REGISTERS, SINGLE_REGISTERS};
-use crate::arbitration::{HubGate, Refused};
-use crate::l2::HeldL2;
+use crate::hubs::{Blocked, HubArbiter, HubGuard};
 use crate::policy::StrandRight;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
@@ -35,196 +35,100 @@ const _: () = {
     }
 };
 
-/// What a call does to a register. Get and set share every check and differ in these accesses.
-trait Access: Copy {
-    const OPERATION: Operation;
-    type Value;
-
-    /// Whether the call sets HT in the strand's PCR.
-    fn sets_ht(self) -> bool;
-
-    /// Register 0.
-    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-    ) -> Self::Value;
-
-    /// Register 1.
-    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        held: &HeldL2<'_>,
-    ) -> Result<Self::Value, AccessError>;
-
-    /// A register that has an address.
-    fn device<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        address: PhysicalAddress,
-        mask: u64,
-    ) -> Result<Self::Value, AccessError>;
-
-    /// Records the call, which ends now.
-    fn record<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        id: u64,
-        result: &Result<Self::Value, Refusal>,
-        started: u64,
-    );
+/// What a call does to a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// `VFALLS_GET_PERFREG`.
+    Get,
+    /// `VFALLS_SET_PERFREG`, and the value.
+    Set(u64),
 }
 
-#[derive(Clone, Copy)]
-struct Get;
-
-impl Access for Get {
-    const OPERATION: Operation = Operation::Get;
-    type Value = u64;
-
-    #[inline(always)]
-    fn sets_ht(self) -> bool {
-        false
+impl Access {
+    /// Returns what a call does; `None` if the function is not of this service.
+    fn of(function: u64, registers: &Registers) -> Option<Self> {
+        match function {
+            VFALLS_GET_PERFREG => Some(Self::Get),
+            VFALLS_SET_PERFREG => Some(Self::Set(registers.o1)),
+            _ => None,
+        }
     }
 
+    /// Returns the reply of a call whose access returned this value.
     #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-    ) -> u64 {
-        context.service.registers.pcr(context.strand)
-    }
-
-    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        held: &HeldL2<'_>,
-    ) -> Result<u64, AccessError> {
-        held.get(&context.service.bus, context.strand)
+    const fn reply(self, value: u64) -> Reply {
+        match self {
+            Self::Get => Reply::Value(value),
+            Self::Set(_) => Reply::Done,
+        }
     }
 
     #[inline(always)]
-    fn device<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        address: PhysicalAddress,
-        _: u64,
-    ) -> Result<u64, AccessError> {
-        context.service.bus.read(context.strand, address)
+    const fn operation(self) -> Operation {
+        match self {
+            Self::Get => Operation::Get,
+            Self::Set(_) => Operation::Set,
+        }
     }
 
-    fn record<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        id: u64,
-        result: &Result<u64, Refusal>,
-        started: u64,
-    ) {
-        context.record_get(id, *result, started);
+    /// Returns `true` if the call sets HT in the strand's PCR.
+    #[inline(always)]
+    const fn sets_ht(self) -> bool {
+        match self {
+            Self::Get => false,
+            Self::Set(value) => value & SparcPcr::HT != 0,
+        }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Set(u64);
-
-impl Access for Set {
-    const OPERATION: Operation = Operation::Set;
-    type Value = ();
-
+impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B, R, T> {
     #[inline(always)]
-    fn sets_ht(self) -> bool {
-        self.0 & SparcPcr::HT != 0
+    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+        match function {
+            VFALLS_GET_PERFREG => self.fast(registers.o0, Access::Get),
+            VFALLS_SET_PERFREG => self.fast(registers.o0, Access::Set(registers.o1)),
+            _ => None,
+        }
     }
 
-    #[inline(always)]
-    fn pcr<B: Bus, R: StrandRegisters, T: Trace>(self, context: &PerfCounterContext<'_, B, R, T>) {
-        context
-            .service
-            .registers
-            .set_pcr(context.strand, self.0 & write_mask(PerfReg::SPARC_PCR));
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        let access = Access::of(function, registers).ok_or(HvError::BadTrap)?;
+        let id = registers.o0;
+        self.counted(id, access, || self.slow(id, access, version))
+            .map(|value| access.reply(value))
     }
 
-    fn l2<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        held: &HeldL2<'_>,
-    ) -> Result<(), AccessError> {
-        held.set(&context.service.bus, context.strand, self.0)
-    }
-
-    #[inline(always)]
-    fn device<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        address: PhysicalAddress,
-        mask: u64,
-    ) -> Result<(), AccessError> {
-        context
-            .service
-            .bus
-            .write(context.strand, address, self.0 & mask)
-    }
-
-    fn record<B: Bus, R: StrandRegisters, T: Trace>(
-        self,
-        context: &PerfCounterContext<'_, B, R, T>,
-        id: u64,
-        result: &Result<(), Refusal>,
-        started: u64,
-    ) {
-        context.record_set(id, self.0, *result, started);
+    fn not_negotiated(&self, function: u64, registers: &Registers) {
+        if let Some(access) = Access::of(function, registers) {
+            let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));
+        }
     }
 }
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
-    /// Reads a register: `VFALLS_GET_PERFREG`. An error changes nothing.
-    #[doc(alias = "VFALLS_GET_PERFREG")]
-    pub fn get(&self, id: u64, version: NegotiatedVersion) -> Result<u64, HvError> {
-        self.counted(id, Get, |get| self.slow_path(id, get, version))
-    }
-
-    /// Writes a register: `VFALLS_SET_PERFREG`. An error changes nothing.
-    #[doc(alias = "VFALLS_SET_PERFREG")]
-    pub fn set(&self, id: u64, value: u64, version: NegotiatedVersion) -> Result<(), HvError> {
-        self.counted(id, Set(value), |set| self.slow_path(id, set, version))
-    }
-
-    /// Counts and records a get that was refused because the group is not negotiated.
-    pub(crate) fn get_not_negotiated(&self, id: u64) {
-        let _ = self.counted(id, Get, |_| Err(Refusal::BadTrap));
-    }
-
-    /// Counts and records a set that was refused because the group is not negotiated.
-    pub(crate) fn set_not_negotiated(&self, id: u64, value: u64) {
-        let _ = self.counted(id, Set(value), |_| Err(Refusal::BadTrap));
-    }
-
-    /// [`get`](Self::get) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `get`
+    /// Serves a call for a register that the guest may use and whose hub is free. `None`: nothing was done, and the slow path
     /// has to.
     #[inline(always)]
-    pub fn get_fast(&self, id: u64) -> Option<Result<u64, HvError>> {
-        self.fast_path(id, Get)
-    }
-
-    /// [`set`](Self::set) of a register that the guest may use and whose hub is free. `None`: nothing was done, and `set`
-    /// has to.
-    #[inline(always)]
-    pub fn set_fast(&self, id: u64, value: u64) -> Option<Result<(), HvError>> {
-        self.fast_path(id, Set(value))
-    }
-
-    #[inline(always)]
-    fn fast_path<A: Access>(&self, id: u64, access: A) -> Option<Result<A::Value, HvError>> {
+    fn fast(&self, id: u64, access: Access) -> Option<Result<Reply, HvError>> {
         if id == 0 {
             return self
-                .may_use_pcr(A::OPERATION, access.sets_ht())
-                .then(|| Ok(access.pcr(self)));
+                .may_use_pcr(access.operation(), access.sets_ht())
+                .then(|| Ok(access.reply(self.pcr(access))));
         }
         let accessed = if id < SINGLE_REGISTERS {
-            self.dram_fast(id, A::OPERATION, |index| self.device(index, access))?
+            self.dram_fast(id, access.operation(), |index| self.device(index, access))?
         } else {
-            self.hub_fast(id, A::OPERATION, |index| self.device(index, access))?
+            self.hub_fast(id, access.operation(), |index| self.device(index, access))?
         };
-        Some(accessed.map_err(|error| self.failed_fast(A::OPERATION, id, error).error()))
+        Some(match accessed {
+            Ok(value) => Ok(access.reply(value)),
+            Err(error) => Err(self.failed_fast(access.operation(), id, error).error()),
+        })
     }
 
     /// The fast path of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
@@ -255,13 +159,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         operation: Operation,
         access: impl FnOnce(usize) -> Result<V, AccessError>,
     ) -> Option<Result<V, AccessError>> {
-        let (hub, gate) = self.hub(id)?;
-        if !self.guest.access().hub(hub) || !gate.take_free(self.token) {
+        let (hub, arbiter) = self.hub(id)?;
+        if !self.guest.access().hub(hub) || !arbiter.take_free(self.token) {
             return None;
         }
         let result = access(id as usize);
         if result.is_ok() {
-            gate.release(self.token);
+            arbiter.give_back_free(self.token);
             self.counts.add(operation, Class::Hub, Outcome::Ok);
         }
         Some(result)
@@ -278,12 +182,18 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         may
     }
 
-    /// The access of a fast path failed. Not for a fast path that comes to nothing for any other reason.
+    /// Ends a call on the fast path whose device access failed. Do not call it when the fast path merely declined.
     #[cold]
     #[inline(never)]
     pub(crate) fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
         let refusal = match PerfReg::new(id) {
-            Some(register) => self.failed(register, error),
+            Some(register) => {
+                let guard = match register.kind() {
+                    Kind::Hub { hub, .. } => Some((hub, self.arbiter(hub).guard(self.strand))),
+                    _ => None,
+                };
+                self.failed(register, guard, error)
+            }
             None => Refusal::Invalid,
         };
         self.counts
@@ -291,32 +201,28 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         refusal
     }
 
-    fn counted<A: Access>(
+    /// Makes a call on the slow path, and counts and records how it ends.
+    fn counted(
         &self,
         id: u64,
-        access: A,
-        call: impl FnOnce(A) -> Result<A::Value, Refusal>,
-    ) -> Result<A::Value, HvError> {
+        access: Access,
+        call: impl FnOnce() -> Result<u64, Refusal>,
+    ) -> Result<u64, HvError> {
         let started = self.service.trace.time(self.strand);
-        let result = call(access);
+        let result = call();
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
         };
-        self.counts.add(A::OPERATION, Class::of(id), outcome);
+        self.counts.add(access.operation(), Class::of(id), outcome);
         if let Some(started) = started {
-            access.record(self, id, &result, started);
+            self.record_call(id, access, result, started);
         }
         result.map_err(Refusal::error)
     }
 
     /// The contract, check by check, for a guest that has negotiated this version.
-    fn slow_path<A: Access>(
-        &self,
-        id: u64,
-        access: A,
-        version: NegotiatedVersion,
-    ) -> Result<A::Value, Refusal> {
+    fn slow(&self, id: u64, access: Access, version: NegotiatedVersion) -> Result<u64, Refusal> {
         let Self { service, guest, .. } = *self;
         let grant = guest.access().grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
@@ -329,122 +235,146 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         if !grant.covers(register, guest.nodes()) {
             return Err(Refusal::NoAccess);
         }
-        let result = match register.kind() {
+        match register.kind() {
             Kind::Strand if access.sets_ht() && grant.strand != StrandRight::HtStrand => {
-                return Err(Refusal::NoAccess);
+                Err(Refusal::NoAccess)
             }
-            Kind::Strand => Ok(access.pcr(self)),
-            Kind::L2 => {
-                let unit = Unit::L2(self.node);
-                let Some(held) = service.l2[self.node.index()].take(self.strand) else {
-                    return Err(service.found_busy(self.strand, unit));
-                };
-                // The strand that had it before may have found it faulty.
-                if service.units.out.has(unit) {
-                    return Err(Refusal::NotSupported);
-                }
-                let result = access.l2(self, &held);
-                service.access_ended(unit);
-                result
-            }
-            Kind::Dram { .. } => self.device(register.index(), access),
+            Kind::Strand => Ok(self.pcr(access)),
+            Kind::L2 => self
+                .l2(access)?
+                .map_err(|error| self.failed(register, None, error)),
+            Kind::Dram { .. } => self
+                .device(register.index(), access)
+                .map_err(|error| self.failed(register, None, error)),
             Kind::Hub { hub, .. } => {
-                let gate = self.gate(hub);
-                gate.ask(self.strand)
-                    .map_err(|refused| self.refused(hub, refused))?;
+                let watch = self.watches.hub(hub);
+                let asked = self.arbiter(hub).ask(self.strand, watch, || self.now());
+                let guard = asked.map_err(|blocked| {
+                    let why = match blocked {
+                        Blocked::Turn => Conflict::Turn,
+                        Blocked::Taken | Blocked::Stuck => Conflict::InFlight,
+                    };
+                    self.blocked(hub, blocked, why)
+                })?;
                 // The strand that had the hub before may have found it faulty.
                 if service.units.out.has(Unit::Hub(hub)) {
-                    gate.release(self.strand);
                     return Err(Refusal::NotSupported);
                 }
-                if let Some(progress) = service.progress.of(Unit::Hub(hub)) {
-                    progress.found_free();
+                match self.device(register.index(), access) {
+                    Ok(value) => {
+                        guard.complete();
+                        Ok(value)
+                    }
+                    Err(error) => Err(self.failed(register, Some((hub, guard)), error)),
                 }
-                self.device(register.index(), access).inspect(|_| {
-                    service.access_ended(Unit::Hub(hub));
-                    gate.release(self.strand);
-                })
             }
-        };
-        result.map_err(|error| self.failed(register, error))
+        }
     }
 
-    /// An access was made and failed. If it was to a hub, the caller still has the hub.
+    /// An access was made and failed. `guard` is that of the register's hub, if it has one.
     ///
     /// Inlined: on SPARC calls nest in few register windows.
     #[inline(always)]
-    fn failed(&self, register: PerfReg, error: AccessError) -> Refusal {
-        match (error, register.kind()) {
-            (AccessError::Busy, Kind::Hub { hub, .. }) => {
-                if let Some(progress) = self.service.progress.of(Unit::Hub(hub)) {
-                    progress.given_back(self.strand);
-                }
-                self.gate(hub).give_back(self.strand);
-                self.note_conflict(hub, Conflict::Busy);
-                self.service.found_busy(self.strand, Unit::Hub(hub))
+    fn failed(
+        &self,
+        register: PerfReg,
+        guard: Option<(Hub, HubGuard<'_>)>,
+        error: AccessError,
+    ) -> Refusal {
+        let guard = match (error, guard) {
+            (AccessError::Busy, Some((hub, guard))) => {
+                let blocked = guard.device_busy(self.watches.hub(hub), self.now());
+                return self.blocked(hub, blocked, Conflict::Busy);
             }
             // What is no hub is never busy for a good reason.
-            (_, kind) => {
-                let unit = Unit::of(register, self.node);
-                let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
-                if let Kind::Hub { hub, .. } = kind {
-                    self.gate(hub).release(self.strand);
-                }
-                // Last, so that nobody is refused while a slow logger writes.
-                if let Some(unit) = news {
-                    log::error!("{unit} faulted and is out of service");
-                }
-                Refusal::NotSupported
+            (_, guard) => guard,
+        };
+        let unit = Unit::of(register, self.node);
+        let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
+        drop(guard);
+        // Last, so that nobody is refused while a slow logger writes.
+        if let Some(unit) = news {
+            log::error!("{unit} faulted and is out of service");
+        }
+        Refusal::NotSupported
+    }
+
+    /// The strand did not get the hub, or the chip was busy. Returns why the call is refused.
+    #[inline(always)]
+    fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
+        self.note_conflict(hub, why);
+        match blocked {
+            Blocked::Taken | Blocked::Turn => Refusal::WouldBlock,
+            Blocked::Stuck => self.service.stuck(self.strand, Unit::Hub(hub)),
+        }
+    }
+
+    /// Reads or writes register 0. Returns what was read; 0 for a write.
+    #[inline(always)]
+    fn pcr(&self, access: Access) -> u64 {
+        let registers = &self.service.registers;
+        match access {
+            Access::Get => registers.pcr(self.strand),
+            Access::Set(value) => {
+                registers.set_pcr(self.strand, value & write_mask(PerfReg::SPARC_PCR));
+                0
             }
         }
     }
 
-    /// The hub's gate did not let the strand in.
+    /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0. The outer error is a refusal without an access.
     #[inline(always)]
-    fn refused(&self, hub: Hub, refused: Refused) -> Refusal {
-        self.note_conflict(
-            hub,
-            match refused {
-                Refused::Taken => Conflict::InFlight,
-                Refused::Turn => Conflict::Turn,
-            },
-        );
-        let progress = self.service.progress.of(Unit::Hub(hub));
-        match (refused, self.gate(hub).holder(), progress) {
-            (Refused::Turn, _, Some(progress)) => {
-                progress.found_free();
-                Refusal::WouldBlock
-            }
-            (Refused::Taken, holder, Some(progress)) => {
-                if let Some(holder) = holder {
-                    progress.taken(holder);
-                }
-                self.service.found_busy(self.strand, Unit::Hub(hub))
-            }
-            (_, _, None) => Refusal::WouldBlock,
+    fn l2(&self, access: Access) -> Result<Result<u64, AccessError>, Refusal> {
+        let Self { service, node, .. } = *self;
+        let unit = Unit::L2(node);
+        let Some(held) = service.l2(node).take(self.strand) else {
+            let stuck = service.l2(node).found_busy(&self.watches.l2, self.now());
+            return Err(match stuck {
+                true => service.stuck(self.strand, unit),
+                false => Refusal::WouldBlock,
+            });
+        };
+        // The strand that had it before may have found it faulty.
+        if service.units.out.has(unit) {
+            return Err(Refusal::NotSupported);
         }
+        let result = match access {
+            Access::Get => held.get(&service.bus, self.strand),
+            Access::Set(value) => held.set(&service.bus, self.strand, value).map(|()| 0),
+        };
+        held.access_ended();
+        Ok(result)
     }
 
+    /// Reads or writes a register that has an address, as [`pcr`](Self::pcr) does register 0.
     #[inline(always)]
-    fn device<A: Access>(&self, index: usize, access: A) -> Result<A::Value, AccessError> {
+    fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
         let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
-        access.device(self, address, mask)
+        let bus = &self.service.bus;
+        match access {
+            Access::Get => bus.read(self.strand, address),
+            Access::Set(value) => bus.write(self.strand, address, value & mask).map(|()| 0),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.service.registers.ticks(self.strand)
     }
 
     /// The hub of a register from 18 on.
     #[inline(always)]
-    pub(crate) fn hub(&self, id: u64) -> Option<(Hub, &HubGate)> {
+    pub(crate) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);
         if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
             return None;
         }
         let hub = Hub::new(hub_of(index) as usize)?;
-        Some((hub, self.gate(hub)))
+        Some((hub, self.arbiter(hub)))
     }
 
     #[inline(always)]
-    fn gate(&self, hub: Hub) -> &HubGate {
+    fn arbiter(&self, hub: Hub) -> &HubArbiter {
         // Not all compilers see everywhere that the number of a hub is below 4.
-        &self.hubs[hub.index() % Hub::ALL.len()]
+        self.hubs[hub.index() % Hub::ALL.len()]
     }
 }

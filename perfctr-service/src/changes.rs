@@ -2,7 +2,9 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use hv_core::sync::{
+    AtomicBool, AtomicId, AtomicU8, AtomicU32, AtomicU64, Ordering, OwnedGuard, OwnedLock,
+};
 
 use crate::units::Unit;
 
@@ -12,8 +14,8 @@ const TURNS: usize = 8;
 /// What is known of changes. All but `again`, `resets` and `noted` belongs to whoever has the lock.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// The strand that makes steps, plus one; 0 for nobody.
-    lock: AtomicU32,
+    /// Owned by the strand that makes steps.
+    lock: OwnedLock,
     /// How often the lock has been taken.
     taken: AtomicU32,
     /// There is something to do since the one who has the lock last looked. Only ever exchanged: loom knows no order of
@@ -21,10 +23,10 @@ pub(crate) struct Changes {
     again: AtomicBool,
     /// Guests that have started again and whose rights are to be taken.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
-    /// The guest, plus one, whose reset is being taken up.
-    resetting: AtomicU32,
-    /// The guest, plus one, that has `global`, or had it last and has left something behind.
-    user: AtomicU32,
+    /// The guest whose reset is being taken up.
+    resetting: AtomicId<GuestId>,
+    /// The guest that has `global`, or had it last and has left something behind.
+    user: AtomicId<GuestId>,
     /// That guest has lost it.
     leaving: AtomicBool,
     /// What that guest has left behind is being listed.
@@ -39,12 +41,12 @@ impl Changes {
     /// No change. This guest has `global`.
     pub(crate) fn new(user: Option<usize>) -> Self {
         Self {
-            lock: AtomicU32::new(0),
+            lock: OwnedLock::default(),
             taken: AtomicU32::new(0),
             again: AtomicBool::new(false),
             resets: Default::default(),
-            resetting: AtomicU32::new(0),
-            user: AtomicU32::new(user.map_or(0, |number| number as u32 + 1)),
+            resetting: AtomicId::default(),
+            user: AtomicId::new(user.and_then(GuestId::new)),
             leaving: AtomicBool::new(false),
             listing: AtomicBool::new(false),
             cleared: Default::default(),
@@ -57,34 +59,22 @@ impl Changes {
         self.noted.swap(noted, Ordering::SeqCst)
     }
 
-    /// Takes the lock if it is free.
-    pub(crate) fn take(&self, on: StrandId) -> bool {
-        let taken = self
-            .lock
-            .compare_exchange(0, token(on), Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok();
-        if taken {
-            self.taken.fetch_add(1, Ordering::SeqCst);
-        }
-        taken
+    /// Takes the lock, in at most so many tries.
+    pub(crate) fn lock(&self, on: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
+        let guard = self.lock.lock(on, tries)?;
+        self.taken.fetch_add(1, Ordering::SeqCst);
+        Some(guard)
     }
 
     /// If nobody has the lock: how often it has been taken. As long as that is the same nothing is begun but resets.
     pub(crate) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
-        (self.lock.load(Ordering::SeqCst) == 0).then_some(taken)
+        self.lock.owner().is_none().then_some(taken)
     }
 
-    /// Gives the lock back.
-    pub(crate) fn release(&self) {
-        self.lock.store(0, Ordering::SeqCst);
-    }
-
-    /// A strand has died: nobody has the lock if it had.
-    pub(crate) fn strand_died(&self, strand: StrandId) {
-        let _ = self
-            .lock
-            .compare_exchange(token(strand), 0, Ordering::SeqCst, Ordering::Relaxed);
+    /// A strand has died: nobody owns the lock if it did.
+    pub(crate) fn abandon(&self, dead: StrandId) {
+        self.lock.abandon(dead);
     }
 
     /// A guest starts again.
@@ -102,7 +92,7 @@ impl Changes {
 
     /// A guest whose reset has not been taken up, or not to the end.
     pub(crate) fn next_reset(&self) -> Option<GuestId> {
-        if let Some(unfinished) = guest_of(&self.resetting) {
+        if let Some(unfinished) = self.resetting.load() {
             return Some(unfinished);
         }
         let (index, word) = self
@@ -116,8 +106,7 @@ impl Changes {
 
     /// The reset of a guest is taken up.
     pub(crate) fn begin_reset(&self, guest: GuestId) {
-        self.resetting
-            .store(guest.index() as u32 + 1, Ordering::SeqCst);
+        self.resetting.store(Some(guest));
         // Before anything is done, so that a reset that comes now is taken up once more.
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_and(!(1 << (guest.index() % 64)), Ordering::SeqCst);
@@ -126,7 +115,7 @@ impl Changes {
 
     /// What was taken up is done.
     pub(crate) fn end_reset(&self) {
-        self.resetting.store(0, Ordering::SeqCst);
+        self.resetting.store(None);
     }
 
     /// There is something to do: takes the lock and does it, and again if another strand has left a mark meanwhile. If another
@@ -135,13 +124,15 @@ impl Changes {
     pub(crate) fn turns(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();
         for _ in 0..TURNS {
-            if !self.is_marked() || !self.take(on) {
+            if !self.is_marked() {
                 return true;
             }
+            let Some(_lock) = self.lock(on, 1) else {
+                return true;
+            };
             // All that was marked until now is looked at.
             self.again.swap(false, Ordering::SeqCst);
             step();
-            self.release();
         }
         !self.is_marked()
     }
@@ -158,13 +149,13 @@ impl Changes {
 
     /// The guest that has `global`, or had it last and has left something behind.
     pub(crate) fn user(&self) -> Option<GuestId> {
-        guest_of(&self.user)
+        self.user.load()
     }
 
     /// A guest gets `global`.
     pub(crate) fn enter(&self, guest: GuestId) {
         self.leaving.store(false, Ordering::SeqCst);
-        self.user.store(guest.index() as u32 + 1, Ordering::SeqCst);
+        self.user.store(Some(guest));
     }
 
     /// The user has lost it: what it leaves behind is listed next.
@@ -185,7 +176,7 @@ impl Changes {
 
     /// What the user has left behind is cleared.
     pub(crate) fn left(&self) {
-        self.user.store(0, Ordering::SeqCst);
+        self.user.store(None);
         self.leaving.store(false, Ordering::SeqCst);
     }
 
@@ -199,14 +190,6 @@ impl Changes {
         // There is one for each unit.
         &self.cleared[unit.number() % Unit::COUNT]
     }
-}
-
-const fn token(strand: StrandId) -> u32 {
-    strand.index() as u32 + 1
-}
-
-fn guest_of(word: &AtomicU32) -> Option<GuestId> {
-    GuestId::new(word.load(Ordering::SeqCst).checked_sub(1)? as usize)
 }
 
 #[cfg(test)]
@@ -225,7 +208,7 @@ mod tests {
                 assert!(left, "it has left a mark");
             }
         });
-        assert!(changes.take(other), "the lock is free");
+        assert!(changes.lock(other, 1).is_some(), "the lock is free");
         assert_eq!(changes.is_marked(), !ended);
         (done, ended)
     }

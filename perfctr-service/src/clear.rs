@@ -1,12 +1,13 @@
 //! Units that are cleared for their next user, and units that go out of service.
 
-use guest_abi::{Node, StrandId};
+use guest_abi::{Hub, Node, StrandId};
 use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::access::AccessWord;
-use crate::l2::HeldL2;
+use crate::hubs::{Blocked, HubArbiter};
+use crate::l2::{HeldL2, L2Arbiter};
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::trace::Why;
@@ -21,7 +22,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
             let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
-            return self.clear_l2(on, node, &held);
+            return self.clear_l2(on, &held);
         }
         let cleared = self.changes.cleared(unit);
         let done = usize::from(cleared.load(Ordering::Relaxed));
@@ -41,12 +42,12 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 return Err(error);
             }
             cleared.fetch_add(1, Ordering::Relaxed);
-            self.access_ended(unit);
+            if let Unit::Hub(hub) = unit {
+                self.hub(hub).access_ended();
+            }
         }
-        if let Unit::Hub(hub) = unit
-            && let Some(gate) = self.hubs.get(hub.index())
-        {
-            gate.renew();
+        if let Unit::Hub(hub) = unit {
+            self.hub(hub).renew();
         }
         cleared.store(0, Ordering::Relaxed);
         Ok(())
@@ -55,40 +56,42 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// Takes the lock of a node's L2 control; `None` if it cannot be had.
     #[inline(always)]
     pub(crate) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
-        self.l2.get(node.index())?.take(on)
+        self.l2(node).take(on)
     }
 
     /// Clears L2 control on a strand of its node, which has the lock.
     #[inline(always)]
-    pub(crate) fn clear_l2(
-        &self,
-        on: StrandId,
-        node: Node,
-        held: &HeldL2<'_>,
-    ) -> Result<(), AccessError> {
+    pub(crate) fn clear_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         held.set(&self.bus, on, 0).map_err(|_| AccessError::Fault)?;
-        self.access_ended(Unit::L2(node));
+        held.access_ended();
         Ok(())
     }
 
-    /// An access to a unit came to an end.
-    #[inline(always)]
-    pub(crate) fn access_ended(&self, unit: Unit) {
-        if let Some(progress) = self.progress.of(unit) {
-            progress.made();
-        }
+    pub(crate) fn hub(&self, hub: Hub) -> &HubArbiter {
+        &self.hubs[hub.index() % Hub::ALL.len()]
     }
 
-    /// A strand finds a unit busy. Why it is refused: if this has lasted too long the unit is out of service.
-    #[inline(always)]
-    pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> Refusal {
-        let stopwatch = self.strands[strand.index()].stopwatches.of(unit);
-        let (Some(stopwatch), Some(progress)) = (stopwatch, self.progress.of(unit)) else {
-            return Refusal::WouldBlock;
+    pub(crate) fn l2(&self, node: Node) -> &L2Arbiter {
+        &self.l2[node.index() % Node::ALL.len()]
+    }
+
+    /// A strand finds a unit busy that it clears. Returns `true` if this has lasted too long, and the unit is out of service.
+    pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
+        let watches = &self.strands[strand.index()].stopwatches;
+        let now = || self.registers.ticks(strand);
+        let stuck = match unit {
+            Unit::Mcu(..) => false,
+            Unit::Hub(hub) => self.hub(hub).found_busy(watches.hub(hub), now()) == Blocked::Stuck,
+            Unit::L2(node) => self.l2(node).found_busy(&watches.l2, now()),
         };
-        if !stopwatch.busy(progress, self.registers.ticks(strand)) {
-            return Refusal::WouldBlock;
+        if stuck {
+            let _ = self.stuck(strand, unit);
         }
+        stuck
+    }
+
+    /// A unit has been busy for too long, and is out of service. Returns why a call for it is refused.
+    pub(crate) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
             log::error!("{unit} stays busy and is out of service");

@@ -2,68 +2,78 @@
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
-use hv_core::sync::{AtomicU32, Ordering, spin_loop};
+use hv_core::sync::{OwnedGuard, OwnedLock};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{AccessError, Bus, PhysicalAddress};
+
+use crate::progress::{Progress, Stopwatch};
 
 /// How often a strand tries to get the lock of its node's L2 control before the call ends with EWOULDBLOCK. The lock is
 /// held for at most 8 reads and 16 writes; the 63 other strands of a node hold it that long one after the other. The model
 /// checker looks at both ends of one try.
 pub const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
 
-/// The lock of one node's L2 control registers. The contract lets it be held across accesses: a set is one step for
-/// the other strands of the node. It holds the number of the strand that has it, plus one; 0 for nobody.
-#[derive(Debug, Default)]
-pub(crate) struct L2Lock(AtomicU32);
-
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-impl L2Lock {
-    /// Takes the lock; `None` if it cannot be had in [`LOCK_TRIES`] tries.
-    #[inline(always)]
-    pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
-        for _ in 0..LOCK_TRIES {
-            if self
-                .0
-                .compare_exchange(0, token(strand), Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                return Some(HeldL2(&self.0));
-            }
-            spin_loop();
-        }
-        None
-    }
-
-    /// Whether a strand has the lock.
-    pub(crate) fn is_held_by(&self, strand: StrandId) -> bool {
-        self.0.load(Ordering::SeqCst) == token(strand)
-    }
-
-    /// A strand has died: the lock is free if it had it.
-    pub(crate) fn strand_died(&self, strand: StrandId) {
-        let _ = self
-            .0
-            .compare_exchange(token(strand), 0, Ordering::SeqCst, Ordering::Relaxed);
-    }
-}
-
-const fn token(strand: StrandId) -> u32 {
-    strand.index() as u32 + 1
+/// Decides which strand has the L2 control registers of one node. The contract lets them be held across accesses: a set is
+/// one step for the other strands of the node.
+#[derive(Debug)]
+pub(crate) struct L2Arbiter {
+    lock: OwnedLock,
+    progress: Progress,
 }
 
 /// The L2 control registers of a node, for one strand alone until this is dropped.
-pub(crate) struct HeldL2<'a>(&'a AtomicU32);
+pub(crate) struct HeldL2<'a> {
+    progress: &'a Progress,
+    _lock: OwnedGuard<'a>,
+}
 
-impl Drop for HeldL2<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
+impl L2Arbiter {
+    pub(crate) fn new() -> Self {
+        Self {
+            lock: OwnedLock::default(),
+            progress: Progress::new(),
+        }
+    }
+
+    /// Takes the registers; `None` if the lock cannot be had in [`LOCK_TRIES`] tries.
+    #[inline(always)]
+    pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
+        let lock = self.lock.lock(strand, LOCK_TRIES)?;
+        Some(HeldL2 {
+            progress: &self.progress,
+            _lock: lock,
+        })
+    }
+
+    /// A strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
+    /// own, and `now` its time.
+    pub(crate) fn found_busy(&self, watch: &Stopwatch, now: u64) -> bool {
+        watch.busy(&self.progress, now)
+    }
+
+    /// Returns the strand that has the registers.
+    pub(crate) fn holder(&self) -> Option<StrandId> {
+        self.lock.owner()
+    }
+
+    /// A strand has died that had the registers: gives them back.
+    pub(crate) fn abandon(&self, dead: StrandId) {
+        if self.lock.abandon(dead) {
+            self.progress.made();
+        }
     }
 }
 
 impl HeldL2<'_> {
+    /// An access came to an end.
+    pub(crate) fn access_ended(&self) {
+        self.progress.made();
+    }
+
     /// PERF_CONFIG of bank 0.
     pub(crate) fn get(&self, bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> {
         let bank = l2_control(0).ok_or(AccessError::Fault)?;

@@ -112,8 +112,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// Undoes what one of these began for the register `id` before its device access trapped. The call is served next as if it
     /// had not been tried.
     pub fn leaf_faulted(&self, id: u64) {
-        if let Some((_, gate)) = self.hub(id) {
-            gate.release(self.strand);
+        if let Some((_, arbiter)) = self.hub(id) {
+            arbiter.give_back_free(self.strand);
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use guest_abi::layout::SparcPcr;
-use guest_abi::{Hub, Node, StrandId};
+use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
@@ -183,24 +183,21 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     ///
     /// A step of the operator's that it died in, and a reset of a guest, are to be made again.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
-        for (gate, unit) in self.hubs.iter().zip(Hub::ALL) {
-            if gate.strand_died(strand) {
-                self.access_ended(Unit::Hub(*unit));
-            }
+        for hub in &self.hubs {
+            hub.abandon(strand);
         }
-        for (lock, node) in self.l2.iter().zip(Node::ALL) {
+        for (l2, node) in self.l2.iter().zip(Node::ALL) {
             let unit = Unit::L2(*node);
-            if lock.is_held_by(strand) {
+            if l2.holder() == Some(strand) {
                 self.units.unclean.add(unit);
                 if self.take_out_of_service(on, unit, Why::Died) {
                     log::error!("{unit} is out of service: strand {strand} died at work on it");
                 }
-                lock.strand_died(strand);
-                self.access_ended(unit);
+                l2.abandon(strand);
             }
         }
         self.request(strand).excuse();
-        self.changes.strand_died(strand);
+        self.changes.abandon(strand);
         // It may have been about to call those that it had asked, or another that had died.
         let asked = self.strands_whose(Request::is_asked);
         self.work(on, asked);
@@ -227,7 +224,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                     Some((node, _)) if *node != self.node(on) => {
                         return Err(ChangeError::OtherNode(unit));
                     }
-                    Some((node, held)) => self.clear_l2(on, *node, held),
+                    Some((_, held)) => self.clear_l2(on, held),
                     None => self.clear(on, unit),
                 };
                 if let Err(error) = cleared {
@@ -238,7 +235,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
                 self.units.unclean.remove(unit);
             }
-            self.access_ended(unit);
+            match (&held, unit) {
+                (Some((_, held)), _) => held.access_ended(),
+                (None, Unit::Hub(hub)) => self.hub(hub).access_ended(),
+                (None, _) => {}
+            }
             self.units.out.remove(unit);
             self.note_returned(on, unit);
             for guest in self.guests.iter().take(self.guest_count) {

@@ -8,6 +8,7 @@ use hv_core::GuestId;
 use hv_core::trace::{Event, Trace, duration};
 use platform::{Bus, StrandRegisters};
 
+use crate::call::Access;
 use crate::policy::Grant;
 use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
@@ -21,73 +22,65 @@ use crate::units::Unit;
 const NOTE_TRIES: usize = 4;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
-    /// A get that was started then ends now.
+    /// Records a call that was started then and ends now.
     #[inline(always)]
-    pub(crate) fn record_get(&self, id: u64, result: Result<u64, Refusal>, started: u64) {
-        let Some((ended, duration)) = self.ended(started) else {
-            return;
-        };
-        let (guest, strand) = (self.number, self.strand.number());
-        match result {
-            Ok(value) => {
-                let event = Get {
-                    perfreg: id as u8,
-                    status: EOK as u8,
-                    guest,
-                    strand,
-                    duration,
-                    value,
-                };
-                self.record(ended, event);
-            }
-            Err(refusal) => {
-                let event = GetRefused {
-                    status: refusal.error().number() as u16,
-                    guest,
-                    strand,
-                    duration,
-                    perfreg: id,
-                };
-                self.record(ended, event);
-            }
-        }
-    }
-
-    /// A set that was started then ends now.
-    #[inline(always)]
-    pub(crate) fn record_set(
+    pub(crate) fn record_call(
         &self,
         id: u64,
-        value: u64,
-        result: Result<(), Refusal>,
+        access: Access,
+        result: Result<u64, Refusal>,
         started: u64,
     ) {
-        let Some((ended, duration)) = self.ended(started) else {
+        let trace = &self.service.trace;
+        let Some(ended) = trace.time(self.strand) else {
             return;
         };
+        let duration = duration(started, ended);
         let (guest, strand) = (self.number, self.strand.number());
-        match result {
-            Ok(()) => {
-                let event = Set {
-                    perfreg: id as u8,
-                    status: EOK as u8,
+        let (perfreg, status) = (id as u8, EOK as u8);
+        match (access, result.map_err(|refusal| refusal.error().number())) {
+            (Access::Get, Ok(value)) => {
+                let event = Get {
+                    perfreg,
+                    status,
                     guest,
                     strand,
                     duration,
                     value,
                 };
-                self.record(ended, event);
+                trace.record(self.strand, ended, event);
             }
-            Err(refusal) => {
+            (Access::Set(value), Ok(_)) => {
+                let event = Set {
+                    perfreg,
+                    status,
+                    guest,
+                    strand,
+                    duration,
+                    value,
+                };
+                trace.record(self.strand, ended, event);
+            }
+            (Access::Get, Err(status)) => {
+                let event = GetRefused {
+                    status: status as u16,
+                    guest,
+                    strand,
+                    duration,
+                    perfreg: id,
+                };
+                trace.record(self.strand, ended, event);
+            }
+            (Access::Set(value), Err(status)) => {
                 let event = SetRefused {
-                    status: refusal.error().number() as u16,
+                    status: status as u16,
                     guest,
                     strand,
                     duration,
                     perfreg: id,
                     value,
                 };
-                self.record(ended, event);
+                trace.record(self.strand, ended, event);
             }
         }
     }
@@ -100,17 +93,6 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
             guest: self.number,
             strand: self.strand.number(),
         });
-    }
-
-    /// The time, and how long it took until now.
-    fn ended(&self, started: u64) -> Option<(u64, u32)> {
-        let ended = self.service.trace.time(self.strand)?;
-        Some((ended, duration(started, ended)))
-    }
-
-    #[inline(always)]
-    fn record<E: Event>(&self, time: u64, event: E) {
-        self.service.trace.record(self.strand, time, event);
     }
 }
 

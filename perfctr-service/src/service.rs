@@ -1,17 +1,17 @@
 //! The service: its state, and what the operator of the machine does with it.
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Hub, HvError, Node, Registers, StrandId, Version};
+use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
 use hv_core::trace::{Off, Trace};
-use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
+use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
-use crate::arbitration::{HubGate, Token};
-use crate::busy::{AllProgress, Stopwatches};
 use crate::changes::Changes;
 use crate::guest::{Guest, VERSIONS};
-use crate::l2::L2Lock;
+use crate::hubs::{HubArbiter, Token};
+use crate::l2::L2Arbiter;
 use crate::policy::{self, ConfigError, GuestConfig, StrandSet};
+use crate::progress::Stopwatches;
 use crate::request::Request;
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
@@ -43,10 +43,9 @@ pub struct PerfCounterService<B, R, T = Off> {
     pub(crate) machine: Machine,
     pub(crate) guests: [Guest; GuestId::COUNT],
     pub(crate) strands: [StrandState; STRANDS],
-    pub(crate) hubs: [HubGate; Hub::ALL.len()],
-    pub(crate) l2: [L2Lock; Node::ALL.len()],
+    pub(crate) hubs: [HubArbiter; Hub::ALL.len()],
+    pub(crate) l2: [L2Arbiter; Node::ALL.len()],
     pub(crate) units: Units,
-    pub(crate) progress: AllProgress,
     pub(crate) changes: Changes,
     pub(crate) guest_count: usize,
 }
@@ -95,10 +94,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }),
             registers,
             trace,
-            hubs: Default::default(),
-            l2: Default::default(),
+            hubs: core::array::from_fn(|_| HubArbiter::new()),
+            l2: core::array::from_fn(|_| L2Arbiter::new()),
             units: Units::default(),
-            progress: AllProgress::new(),
             changes: Changes::new(guests.iter().position(|guest| guest.grant.global)),
             guest_count: guests.len(),
         };
@@ -178,12 +176,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
             service: self,
             guest: &self.guests[caller.guest.index()],
             number: caller.guest.number(),
-            hubs: &self.hubs,
+            hubs: self.hubs.each_ref(),
             rows: strand.rows,
             counts: &strand.counts,
             strand: caller.strand,
             token: caller.strand.into(),
             node: strand.node,
+            watches: &strand.stopwatches,
             version,
         }
     }
@@ -205,49 +204,12 @@ pub struct PerfCounterContext<'a, B, R, T = Off> {
     pub(crate) guest: &'a Guest,
     /// The number of the guest.
     pub(crate) number: u8,
-    pub(crate) hubs: &'a [HubGate; Hub::ALL.len()],
+    pub(crate) hubs: [&'a HubArbiter; Hub::ALL.len()],
     pub(crate) rows: &'static Rows,
     pub(crate) counts: &'a Counts,
     pub(crate) strand: StrandId,
     pub(crate) token: Token,
     pub(crate) node: Node,
+    pub(crate) watches: &'a Stopwatches,
     pub(crate) version: &'a Negotiated,
-}
-
-impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B, R, T> {
-    #[inline(always)]
-    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
-        match function {
-            VFALLS_GET_PERFREG => self
-                .get_fast(registers.o0)
-                .map(|result| result.map(Reply::Value)),
-            VFALLS_SET_PERFREG => self
-                .set_fast(registers.o0, registers.o1)
-                .map(|result| result.map(|()| Reply::Done)),
-            _ => None,
-        }
-    }
-
-    fn slow_path(
-        &self,
-        function: u64,
-        version: NegotiatedVersion,
-        registers: &Registers,
-    ) -> Result<Reply, HvError> {
-        match function {
-            VFALLS_GET_PERFREG => self.get(registers.o0, version).map(Reply::Value),
-            VFALLS_SET_PERFREG => self
-                .set(registers.o0, registers.o1, version)
-                .map(|()| Reply::Done),
-            _ => Err(HvError::BadTrap),
-        }
-    }
-
-    fn not_negotiated(&self, function: u64, registers: &Registers) {
-        match function {
-            VFALLS_GET_PERFREG => self.get_not_negotiated(registers.o0),
-            VFALLS_SET_PERFREG => self.set_not_negotiated(registers.o0, registers.o1),
-            _ => {}
-        }
-    }
 }

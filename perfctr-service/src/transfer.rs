@@ -46,7 +46,7 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::{Ordering, spin_loop};
+use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
@@ -81,19 +81,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         on: StrandId,
         step: impl FnOnce(&mut StrandSet) -> Result<(), ChangeError>,
     ) -> Result<(), ChangeError> {
-        let taken = (0..CHANGE_LOCK_TRIES).any(|_| {
-            let taken = self.changes.take(on);
-            if !taken {
-                spin_loop();
-            }
-            taken
-        });
-        if !taken {
-            return Err(ChangeError::Busy);
-        }
+        let lock = self.changes.lock(on, CHANGE_LOCK_TRIES);
+        let lock = lock.ok_or(ChangeError::Busy)?;
         let mut asked = StrandSet::EMPTY;
         let result = step(&mut asked);
-        self.changes.release();
+        drop(lock);
         self.work(on, asked);
         result
     }
@@ -256,8 +248,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 true
             }
             Err(AccessError::Busy) => {
-                let _ = self.found_busy(on, unit);
-                let given_up = self.units.out.has(unit);
+                let given_up = self.found_busy(on, unit) || self.units.out.has(unit);
                 if given_up {
                     // Whoever mends it may leave anything in it.
                     self.changes.cleared(unit).store(0, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! Calls that are answered by one look at a word, and those that are not: only how fast they are depends on it.
 
-use guest_abi::HvError;
-use hv_core::{Caller, Negotiated, NegotiatedVersion, Service};
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{HvError, Registers};
+use hv_core::{Caller, Context, Negotiated, NegotiatedVersion, Reply, Service};
 use perfctr_service::{Grant, GuestConfig, PerfCounterService};
 use platform::{Machine, Model};
 use tests::board::Board;
@@ -29,19 +30,21 @@ fn whatever_a_guest_may_use_is_common() {
     };
     let version = Negotiated::new(NegotiatedVersion::new(2));
     let context = service.context(caller, &version);
+    let call = |function, id, value| {
+        let registers = Registers::call(function, [id, value, 0, 0, 0]);
+        context.fast_path(function, &registers)
+    };
+    let get = |id| call(VFALLS_GET_PERFREG, id, 0);
+    let set = |id| call(VFALLS_SET_PERFREG, id, 1);
     for id in 0..92 {
-        assert_eq!(context.get_fast(id), None, "PerfReg {id}, not negotiated");
-        assert_eq!(
-            context.set_fast(id, 1),
-            None,
-            "PerfReg {id}, not negotiated"
-        );
+        assert_eq!(get(id), None, "PerfReg {id}, not negotiated");
+        assert_eq!(set(id), None, "PerfReg {id}, not negotiated");
     }
     service.version_changed(guest_id(0), &version);
     for id in ids() {
-        assert_eq!(context.get_fast(id), Some(Ok(0)), "PerfReg {id}");
-        assert_eq!(context.set_fast(id, 1), Some(Ok(())), "PerfReg {id}");
-        assert_eq!(context.get_fast(id), Some(Ok(1)), "PerfReg {id}");
+        assert_eq!(get(id), Some(Ok(Reply::Value(0))), "PerfReg {id}");
+        assert_eq!(set(id), Some(Ok(Reply::Done)), "PerfReg {id}");
+        assert_eq!(get(id), Some(Ok(Reply::Value(1))), "PerfReg {id}");
     }
     for id in [1]
         .into_iter()
@@ -49,11 +52,11 @@ fn whatever_a_guest_may_use_is_common() {
         .chain(90..200)
         .chain([u64::MAX])
     {
-        assert_eq!(context.get_fast(id), None, "PerfReg {id}");
-        assert_eq!(context.set_fast(id, 1), None, "PerfReg {id}");
+        assert_eq!(get(id), None, "PerfReg {id}");
+        assert_eq!(set(id), None, "PerfReg {id}");
     }
     board.break_cell(oracle::Cell::Register(3), oracle::Fault::Always);
     let fault = Some(Err(HvError::NotSupported));
-    assert_eq!(context.get_fast(3), fault, "an access that was made");
-    assert_eq!(context.get_fast(3), None, "out of service");
+    assert_eq!(get(3), fault, "an access that was made");
+    assert_eq!(get(3), None, "out of service");
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guest_abi::{HvError, Node, Registers, StrandId};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, Context, Embedder, GuestId, Hypervisor};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
 use perfctr_service::{
@@ -13,7 +13,7 @@ use perfctr_service::{
 };
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 
-use crate::{Part, explore, meet};
+use hv_core::sync::model::{Part, explore, meet};
 
 /// NODE0_MCU0_PCR.
 pub(crate) const DRAM: u64 = 2;
@@ -331,7 +331,8 @@ impl Modelled {
             strand: strand_id(strand),
         });
         let (context,) = strand.contexts();
-        context.get_fast(id).is_some()
+        let registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
+        context.fast_path(0x106, &registers).is_some()
     }
 
     /// What is left once all strands are done: all of the registers of the version, each at once.

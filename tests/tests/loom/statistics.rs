@@ -5,7 +5,7 @@ use std::rc::Rc;
 use perfctr_service::statistics::Outcome;
 
 use crate::machine::{DRAM, Modelled};
-use crate::{explore, meet};
+use hv_core::sync::model::{explore, meet};
 
 /// Calls that were served.
 fn served(machine: &Modelled) -> u64 {

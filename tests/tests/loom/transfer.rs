@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use crate::machine::{DRAM, ENOACCESS, EOK, Modelled, OTHER};
-use crate::{Part, explore, meet};
+use hv_core::sync::model::{Part, explore, meet};
 
 const LOSER: usize = 0;
 const NEXT: usize = 2;

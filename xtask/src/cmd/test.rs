@@ -74,15 +74,21 @@ const STEPS: [Step; 11] = [
     Step {
         name: "models of what strands do at the same time, checked by loom",
         run: || {
-            let models = [
-                "test",
-                "--quiet",
-                "--release",
-                "--package=tests",
-                "--test=loom",
-                "--target-dir=target/loom",
-            ];
-            cargo_passes(&models, Some(("RUSTFLAGS", "--cfg loom")))
+            // Beside the code of a crate are models of its parts; in `tests`, those of the whole service.
+            for models in [
+                &[
+                    "--package=hv-core",
+                    "--package=perfctr-service",
+                    "--lib",
+                    "loom_",
+                ][..],
+                &["--package=tests", "--test=loom"],
+            ] {
+                let test = ["test", "--quiet", "--release", "--target-dir=target/loom"];
+                let arguments = [&test, models].concat();
+                cargo_passes(&arguments, Some(("RUSTFLAGS", "--cfg loom")))?;
+            }
+            Ok(())
         },
     },
     Step {

@@ -1,16 +1,19 @@
-//! Arbitration of a hub by three strands (`perfctr_service::arbitration`): one access in flight, and both bounds.
+//! Arbitration of a hub by three strands ([`Gate`]): one access in flight, and both bounds.
 //!
 //! N = 3, so b = 2. Refusals on behalf of a strand that has gone: at most 2w, at most 6 while all three are remembered.
 //! The strands meet in every order; before and after it one of them goes on alone, step by step.
 
+extern crate std;
+
 use std::rc::Rc;
 use std::sync::Mutex;
+use std::vec::Vec;
 
 use guest_abi::StrandId;
+use hv_core::sync::model::{Part, explore};
 use loom::cell::UnsafeCell;
-use perfctr_service::arbitration::HubGate;
 
-use crate::{Part, explore};
+use super::super::gate::Gate;
 
 const STRANDS: usize = 3;
 
@@ -33,7 +36,7 @@ enum Event {
 
 /// A hub, and what happened to it so far. The model checker runs one strand at a time, so the order is the true one.
 struct Hub {
-    gate: HubGate,
+    gate: Gate,
     /// Stands for the chip: loom stops at two accesses that are not one after the other for certain.
     chip: UnsafeCell<()>,
     events: Mutex<Vec<Event>>,
@@ -42,7 +45,7 @@ struct Hub {
 impl Hub {
     fn new() -> Self {
         Self {
-            gate: HubGate::new(),
+            gate: Gate::new(),
             chip: UnsafeCell::new(()),
             events: Mutex::default(),
         }
@@ -149,7 +152,7 @@ fn strand(number: usize) -> StrandId {
 /// Runs what each strand does, at the same time, on a hub that has been prepared.
 fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
-    crate::meet(&hub, strands);
+    hv_core::sync::model::meet(&hub, strands);
     hub
 }
 

@@ -1,15 +1,20 @@
 //! Who has a hub next: the gate of a hub, one ask at a time, and the two bounds on progress that
-//! `perfctr_service::arbitration` states.
+//! `gate` states.
 //!
 //! - b: a refused strand that goes on asking is served after at most N - 1 accesses of others.
 //! - r: a strand that has gone after it was refused costs the others at most 2w refusals, once, w being the number of
 //!   strands remembered.
 
+extern crate std;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::vec;
+use std::vec::Vec;
 
 use guest_abi::StrandId;
-use perfctr_service::arbitration::HubGate;
 use proptest::prelude::*;
+
+use super::super::gate::Gate;
 
 fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
@@ -149,7 +154,7 @@ impl Model {
     }
 
     /// The first bound, for a gate that `strands` strands use.
-    fn check_b(&self, strands: usize, told: &dyn std::fmt::Debug) {
+    fn check_b(&self, strands: usize, told: &dyn core::fmt::Debug) {
         for (strand, waiting) in &self.waiting {
             assert!(
                 !waiting.keeps_asking || waiting.accesses_of_others < strands,
@@ -160,14 +165,20 @@ impl Model {
 }
 
 /// A gate and the model, asked the same.
-#[derive(Default)]
 struct Both {
-    gate: HubGate,
+    gate: Gate,
     model: Model,
 }
 
 impl Both {
-    fn ask(&mut self, number: usize, told: &dyn std::fmt::Debug) -> Answer {
+    fn new() -> Self {
+        Self {
+            gate: Gate::new(),
+            model: Model::default(),
+        }
+    }
+
+    fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> Answer {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);
         let expected = self.model.ask(number);
@@ -188,7 +199,7 @@ impl Both {
     }
 
     /// Every strand but this one has gone. It is refused for each of them at most r times, then never again.
-    fn alone(&mut self, number: usize, told: &dyn std::fmt::Debug) {
+    fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
         }
@@ -222,7 +233,7 @@ impl Both {
 
 /// Plays asks; each granted access is in flight while the next `length` asks come, or until its own strand asks again.
 fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
-    let mut both = Both::default();
+    let mut both = Both::new();
     let mut left = 0_usize;
     for number in schedule {
         if both.model.holder.is_some() && (left == 0 || both.model.holder == Some(*number)) {
@@ -267,14 +278,13 @@ fn every_small_schedule() {
             both.alone(schedule[0], &schedule);
         });
     }
-    tests::tell(format_args!("every_small_schedule: {count} schedules"));
     assert!(count >= 200_000);
 }
 
 /// Asks and answers, written out: `+` granted, `-` refused. Each ask is `strand answer`; `.` ends the access in flight,
 /// `!` ends it because the chip was busy.
 fn written_out(lines: &str) {
-    let gate = HubGate::new();
+    let gate = Gate::new();
     let mut holder = None;
     for (number, step) in lines.split_whitespace().enumerate() {
         match step {
@@ -338,7 +348,7 @@ fn a_busy_chip_keeps_the_turn() {
 /// All strands of the largest machine spin in turn: each is served once in every round of 256 accesses.
 #[test]
 fn a_full_machine_is_served_round_robin() {
-    let gate = HubGate::new();
+    let gate = Gate::new();
     assert!(gate.ask(strand(0)).is_ok());
     for number in 1..256 {
         assert!(gate.ask(strand(number)).is_err());
@@ -369,7 +379,7 @@ proptest! {
         steps in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), 1..300),
     ) {
         let strands: Vec<usize> = strands.into_iter().collect();
-        let mut both = Both::default();
+        let mut both = Both::new();
         for (index, what) in &steps {
             let number = strands[index.index(strands.len())];
             match (both.model.holder, what) {

@@ -2,6 +2,14 @@
 //! `cfg(loom)`. Its constructors are no `const fn`, so what is modelled has none either.
 //! What no model looks into, and a static has to hold, is in `plain`.
 
+mod id;
+mod owned_lock;
+
+#[cfg(loom)]
+pub mod model;
+#[cfg(test)]
+mod tests;
+
 #[cfg(not(loom))]
 pub use core::hint::spin_loop;
 #[cfg(not(loom))]
@@ -11,6 +19,9 @@ pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Orderin
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+
+pub use id::{AtomicId, Id};
+pub use owned_lock::{OwnedGuard, OwnedLock};
 
 /// Core's atomics in every build.
 pub(crate) mod plain {

@@ -1,4 +1,4 @@
-//! One access in flight per hub, and a turn for everyone who asks.
+//! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
 //! The hypervisor never waits for a hub: a call that cannot have it at once is refused with EWOULDBLOCK. The strand is
 //! then remembered, so that a guest that keeps asking makes progress:
@@ -28,10 +28,10 @@
 
 use guest_abi::StrandId;
 
-use hv_core::sync::{AtomicU32, AtomicU64, Ordering, spin_loop};
+use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, Ordering, OwnedLock};
 
 /// How often a strand tries to enter the book-keeping before it is refused. The model checker looks at both ends of one.
-pub const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
+const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
 
 /// Set in the state while strands are remembered: the fast path is closed.
 const REMEMBERED: u32 = 1;
@@ -41,25 +41,25 @@ const WORDS: usize = StrandId::COUNT / 64;
 /// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
-pub struct HubGate {
+pub(super) struct Gate {
     /// Who has an access in flight ([`Token`]), and [`REMEMBERED`].
     state: AtomicU32,
     /// Strands that have been refused, a bit each.
     remembered: [AtomicU64; WORDS],
-    /// Guards the way from free to taken while [`REMEMBERED`] is set, and what follows while the hub is free. While it is
-    /// taken, what follows is the holder's, who needs no lock for it. The [`token`] of who has it; 0 for nobody.
-    lock: AtomicU32,
-    /// The strand whose turn it is, plus one; 0 for none.
-    turn: AtomicU32,
+    /// Serialises entry to a free hub while [`REMEMBERED`] is set. While the hub is free, the lock's owner owns the fields
+    /// below; while the hub is taken, its holder does, without the lock.
+    lock: OwnedLock,
+    /// The strand whose turn it is.
+    turn: AtomicId<StrandId>,
     /// Refusals on behalf of that strand.
     refusals: AtomicU32,
     /// The strand that had the last turn.
     last: AtomicU32,
 }
 
-/// The chip is not to be had at this moment.
+/// Why a strand does not get the hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(super) enum Refused {
     /// Another access is in flight, or the lock was not to be had.
     Taken,
     /// It is another strand's turn.
@@ -68,7 +68,7 @@ pub enum Refused {
 
 /// A strand, as the state of a hub has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token(u32);
+pub(crate) struct Token(u32);
 
 impl From<StrandId> for Token {
     #[inline(always)]
@@ -77,14 +77,14 @@ impl From<StrandId> for Token {
     }
 }
 
-impl HubGate {
-    /// A free hub.
-    pub fn new() -> Self {
+impl Gate {
+    /// Returns the gate of a free hub.
+    pub(super) fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
             remembered: Default::default(),
-            lock: AtomicU32::new(0),
-            turn: AtomicU32::new(0),
+            lock: OwnedLock::default(),
+            turn: AtomicId::default(),
             refusals: AtomicU32::new(0),
             last: AtomicU32::new(StrandId::COUNT as u32 - 1),
         }
@@ -92,7 +92,7 @@ impl HubGate {
 
     /// Takes the hub if it is free and nobody is remembered. Otherwise [`ask`](Self::ask).
     #[inline(always)]
-    pub fn take_free(&self, strand: impl Into<Token>) -> bool {
+    pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
@@ -104,29 +104,27 @@ impl HubGate {
 
     /// Asks for the hub. On success the caller has the only access in flight, until it calls
     /// [`release`](Self::release) or [`give_back`](Self::give_back).
-    pub fn ask(&self, strand: StrandId) -> Result<(), Refused> {
+    pub(super) fn ask(&self, strand: StrandId) -> Result<(), Refused> {
         if self.take_free(strand) {
             return Ok(());
         }
-        if !self.enter(strand) {
+        let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
             self.remember(strand);
             self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
             return Err(Refused::Taken);
-        }
+        };
         let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
-        let result = if taken {
+        if taken {
             self.remember(strand);
             Err(Refused::Taken)
         } else {
             self.by_turn(strand)
-        };
-        self.leave();
-        result
+        }
     }
 
     /// The access is done.
     #[inline(always)]
-    pub fn release(&self, strand: impl Into<Token>) {
+    pub(super) fn release(&self, strand: impl Into<Token>) {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
@@ -138,70 +136,64 @@ impl HubGate {
     }
 
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
-    pub fn give_back(&self, strand: StrandId) {
+    pub(super) fn give_back(&self, strand: StrandId) {
         self.remember(strand);
-        self.turn
-            .store(strand.index() as u32 + 1, Ordering::Relaxed);
+        self.turn.store(Some(strand));
         self.refusals.store(0, Ordering::Relaxed);
         self.state.swap(REMEMBERED, Ordering::Release);
     }
 
-    /// Who has an access in flight.
-    pub fn holder(&self) -> Option<StrandId> {
+    /// Returns the strand that has an access in flight.
+    pub(super) fn holder(&self) -> Option<StrandId> {
         let holder = (self.state.load(Ordering::SeqCst) >> 1).checked_sub(1)?;
         StrandId::new(holder as usize)
     }
 
-    /// A strand has died, maybe in a call: what it held is free, and it is not waited for. Whether it held the hub.
+    /// Releases all that a strand held, which has died, and forgets it. Returns `true` if it held the hub.
     ///
     /// What it left half-done is put right by those that ask next: at worst they are refused 2w times on behalf of a
     /// strand that is not remembered.
-    pub fn strand_died(&self, strand: StrandId) -> bool {
+    pub(super) fn abandon(&self, strand: StrandId) -> bool {
         let Token(dead) = strand.into();
         let held = self.state.load(Ordering::SeqCst) & !REMEMBERED == dead;
         if held {
             self.state.fetch_and(REMEMBERED, Ordering::SeqCst);
         }
-        if let Some(word) = self.remembered.get(strand.index() / 64) {
-            word.fetch_and(!(1 << (strand.index() % 64)), Ordering::SeqCst);
-        }
-        let _ = self
-            .lock
-            .compare_exchange(dead, 0, Ordering::SeqCst, Ordering::Relaxed);
+        self.forget_refusal(strand);
+        self.lock.abandon(strand);
         held
     }
 
     /// Forgets everyone, as in a new hub. Only while nobody can ask.
-    pub(crate) fn renew(&self) {
+    pub(super) fn renew(&self) {
         for word in &self.remembered {
             word.store(0, Ordering::SeqCst);
         }
-        self.turn.store(0, Ordering::Relaxed);
+        self.turn.store(None);
         self.refusals.store(0, Ordering::Relaxed);
-        self.lock.store(0, Ordering::SeqCst);
+        self.lock.reset();
         self.state.store(0, Ordering::SeqCst);
     }
 
     /// The hub is free and the lock is held, so nobody else takes it.
     fn by_turn(&self, strand: StrandId) -> Result<(), Refused> {
         self.remember(strand);
-        let mut turn = match self.turn.load(Ordering::Relaxed).checked_sub(1) {
+        let mut turn = match self.turn.load() {
             Some(turn) => turn,
             None => self.next(strand),
         };
         let mut refusals = self.refusals.load(Ordering::Relaxed);
-        let own = strand.index() as u32;
-        if turn != own && refusals >= 2 * self.count() {
+        if turn != strand && refusals >= 2 * self.count() {
             self.forget(turn);
             turn = self.next(strand);
             refusals = 0;
         }
-        if turn == own {
+        if turn == strand {
             self.forget(turn);
             self.take_in_turn(strand);
             return Ok(());
         }
-        self.turn.store(turn + 1, Ordering::Relaxed);
+        self.turn.store(Some(turn));
         self.refusals.store(refusals + 1, Ordering::Relaxed);
         Err(Refused::Turn)
     }
@@ -219,13 +211,17 @@ impl HubGate {
     }
 
     /// Ends a turn.
-    fn forget(&self, strand: u32) {
-        if let Some(word) = self.remembered.get(strand as usize / 64) {
-            word.fetch_and(!(1 << (strand % 64)), Ordering::SeqCst);
-        }
-        self.last.store(strand, Ordering::Relaxed);
-        self.turn.store(0, Ordering::Relaxed);
+    fn forget(&self, strand: StrandId) {
+        self.forget_refusal(strand);
+        self.last.store(strand.index() as u32, Ordering::Relaxed);
+        self.turn.store(None);
         self.refusals.store(0, Ordering::Relaxed);
+    }
+
+    fn forget_refusal(&self, strand: StrandId) {
+        if let Some(word) = self.remembered.get(strand.index() / 64) {
+            word.fetch_and(!(1 << (strand.index() % 64)), Ordering::SeqCst);
+        }
     }
 
     fn remember(&self, strand: StrandId) {
@@ -241,8 +237,8 @@ impl HubGate {
             .sum()
     }
 
-    /// The first remembered strand behind the last turn, cyclically; `otherwise` if there is none.
-    fn next(&self, otherwise: StrandId) -> u32 {
+    /// Returns the first remembered strand behind the last turn, cyclically; `otherwise` if there is none.
+    fn next(&self, otherwise: StrandId) -> StrandId {
         let first = (self.last.load(Ordering::Relaxed) + 1) % StrandId::COUNT as u32;
         // The word that the search begins in comes again at the end, for its lower bits.
         for step in 0..=WORDS as u32 {
@@ -258,38 +254,10 @@ impl HubGate {
             };
             let candidates = word.load(Ordering::SeqCst) & window;
             if candidates != 0 {
-                return index * 64 + candidates.trailing_zeros();
+                let number = index * 64 + candidates.trailing_zeros();
+                return StrandId::new(number as usize).unwrap_or(otherwise);
             }
         }
-        otherwise.index() as u32
-    }
-
-    fn enter(&self, strand: StrandId) -> bool {
-        for _ in 0..LOCK_TRIES {
-            if self
-                .lock
-                .compare_exchange(
-                    0,
-                    Token::from(strand).0,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                )
-                .is_ok()
-            {
-                return true;
-            }
-            spin_loop();
-        }
-        false
-    }
-
-    fn leave(&self) {
-        self.lock.store(0, Ordering::Release);
-    }
-}
-
-impl Default for HubGate {
-    fn default() -> Self {
-        Self::new()
+        otherwise
     }
 }

@@ -1,0 +1,73 @@
+extern crate std;
+
+use std::rc::Rc;
+
+use guest_abi::StrandId;
+use loom::cell::UnsafeCell;
+
+use crate::sync::OwnedLock;
+use crate::sync::model::{explore, meet};
+
+/// What the lock guards. Loom stops at two accesses that are not one after the other for certain.
+#[derive(Default)]
+struct Guarded {
+    lock: OwnedLock,
+    value: UnsafeCell<()>,
+}
+
+impl Guarded {
+    /// Changes the value, if the strand gets the lock at once. Returns `true` if it did.
+    fn change_locked(&self, strand: usize) -> bool {
+        let guard = self.lock.lock(StrandId::new(strand).unwrap(), 1);
+        if guard.is_some() {
+            self.change();
+        }
+        guard.is_some()
+    }
+
+    fn change(&self) {
+        self.value.with_mut(|_| ());
+    }
+}
+
+/// Three strands take the lock: two are never in at once. At most 3 preemptions.
+#[test]
+fn three_owners() {
+    explore(3, 20, || {
+        let guarded = Rc::new(Guarded::default());
+        meet(
+            &guarded,
+            [
+                |guarded| {
+                    guarded.change_locked(0);
+                },
+                |guarded| {
+                    guarded.change_locked(1);
+                },
+                |guarded| {
+                    guarded.change_locked(2);
+                },
+            ],
+        );
+        assert_eq!(guarded.lock.owner(), None);
+        assert!(guarded.change_locked(3));
+    });
+}
+
+/// Strand 0 has died with the lock. Two others report the death and take the lock: one of them frees it, and what the dead
+/// strand did comes before what they do. At most 4 preemptions.
+#[test]
+fn two_strands_report_a_death() {
+    fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {
+        guarded.lock.abandon(StrandId::new(0).unwrap());
+        guarded.change_locked(STRAND);
+    }
+    explore(4, 20, || {
+        let guarded = Rc::new(Guarded::default());
+        core::mem::forget(guarded.lock.lock(StrandId::new(0).unwrap(), 1));
+        guarded.change();
+        meet(&guarded, [reports_and_takes::<1>, reports_and_takes::<2>]);
+        assert_eq!(guarded.lock.owner(), None);
+        assert!(guarded.change_locked(1));
+    });
+}

@@ -1,0 +1,147 @@
+//! Who has a hub: its gate, and whether its accesses come to an end, as one value.
+
+mod gate;
+#[cfg(test)]
+mod tests;
+
+use guest_abi::StrandId;
+
+use crate::progress::{Progress, Stopwatch};
+use gate::{Gate, Refused};
+
+pub(crate) use gate::Token;
+
+/// Decides which strand has a hub.
+///
+/// A strand gets it by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). The strand alone gives it
+/// back, or another one by [`abandon`](Self::abandon) when it has died.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct HubArbiter {
+    gate: Gate,
+    progress: Progress,
+}
+
+/// A strand has the only access to a hub in flight. Dropping this gives the hub back, for an access that failed.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct HubGuard<'a> {
+    arbiter: &'a HubArbiter,
+    strand: StrandId,
+}
+
+/// Why a strand does not get a hub now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Blocked {
+    /// Another access is in flight.
+    Taken,
+    /// It is another strand's turn.
+    Turn,
+    /// Another access has been in flight, or the chip busy, for [`BUSY_LIMIT_TICKS`](crate::BUSY_LIMIT_TICKS).
+    Stuck,
+}
+
+impl HubArbiter {
+    pub(crate) fn new() -> Self {
+        Self {
+            gate: Gate::new(),
+            progress: Progress::new(),
+        }
+    }
+
+    /// Takes the hub if it is free and no strand is remembered. The strand [gives it back](Self::give_back_free), or goes on
+    /// with a [`guard`](Self::guard).
+    #[inline(always)]
+    pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
+        self.gate.take_free(strand)
+    }
+
+    /// Gives back what [`take_free`](Self::take_free) took.
+    #[inline(always)]
+    pub(crate) fn give_back_free(&self, strand: impl Into<Token>) {
+        self.gate.release(strand);
+    }
+
+    /// Goes on with what [`take_free`](Self::take_free) took.
+    pub(crate) fn guard(&self, strand: StrandId) -> HubGuard<'_> {
+        HubGuard {
+            arbiter: self,
+            strand,
+        }
+    }
+
+    /// Asks for the hub. `watch` is the strand's own for this hub, and `now` tells the time on it.
+    pub(crate) fn ask(
+        &self,
+        strand: StrandId,
+        watch: &Stopwatch,
+        now: impl FnOnce() -> u64,
+    ) -> Result<HubGuard<'_>, Blocked> {
+        match self.gate.ask(strand) {
+            Ok(()) => {
+                self.progress.found_free();
+                Ok(self.guard(strand))
+            }
+            Err(Refused::Turn) => {
+                self.progress.found_free();
+                Err(Blocked::Turn)
+            }
+            Err(Refused::Taken) => {
+                if let Some(holder) = self.gate.holder() {
+                    self.progress.taken(holder);
+                }
+                Err(self.found_busy(watch, now()))
+            }
+        }
+    }
+
+    /// A strand has found the hub taken or the chip busy. `watch` and `now` are as in [`ask`](Self::ask).
+    pub(crate) fn found_busy(&self, watch: &Stopwatch, now: u64) -> Blocked {
+        if watch.busy(&self.progress, now) {
+            Blocked::Stuck
+        } else {
+            Blocked::Taken
+        }
+    }
+
+    /// An access that did not go through the gate came to an end.
+    pub(crate) fn access_ended(&self) {
+        self.progress.made();
+    }
+
+    /// A strand has died: gives back all that it held, and does not wait for it.
+    pub(crate) fn abandon(&self, dead: StrandId) {
+        if self.gate.abandon(dead) {
+            self.progress.made();
+        }
+    }
+
+    /// Forgets every strand, as in a new hub. Only while nobody can ask.
+    pub(crate) fn renew(&self) {
+        self.gate.renew();
+    }
+}
+
+impl HubGuard<'_> {
+    /// The access is done.
+    pub(crate) fn complete(self) {
+        self.arbiter.progress.made();
+    }
+
+    /// The chip was busy with an earlier access, and did nothing: the strand keeps its turn.
+    pub(crate) fn device_busy(self, watch: &Stopwatch, now: u64) -> Blocked {
+        let Self { arbiter, strand } = self;
+        // The gate keeps the turn for the strand, so it is not given back as by a drop.
+        core::mem::forget(self);
+        arbiter.progress.given_back(strand);
+        arbiter.gate.give_back(strand);
+        arbiter.found_busy(watch, now)
+    }
+}
+
+impl Drop for HubGuard<'_> {
+    fn drop(&mut self) {
+        self.arbiter.gate.release(self.strand);
+    }
+}
