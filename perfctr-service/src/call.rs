@@ -11,9 +11,9 @@ use hv_core::trace::Trace;
 use hv_core::{Context, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::access::{HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
-use crate::policy::StrandRight;
+use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
+use crate::rights::policy::StrandRight;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{Row, write_mask};

@@ -8,9 +8,9 @@ use hv_core::GuestId;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::grants::Grants;
-use crate::policy::{ConfigError, Grant, StrandSet};
-use crate::request::{HT, PCR, Request};
+use crate::rights::grants::Grants;
+use crate::rights::policy::{ConfigError, Grant, StrandSet};
+use crate::rights::request::{HT, PCR, Request};
 use crate::service::{PerfCounterService, STRANDS};
 use crate::trace::Why;
 use crate::transfer::all_guests;
@@ -121,13 +121,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// to be [said](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         for _ in 0..PENDING_TRIES {
-            let before = self.changes.at_rest();
+            let before = self.rights.at_rest();
             let awaited = self.awaited();
             if !awaited.is_empty() || self.is_incomplete() {
                 return Some(awaited);
             }
             // Else a strand that was seen to have answered may have been asked again before the last one had.
-            if before.is_some() && before == self.changes.at_rest() {
+            if before.is_some() && before == self.rights.at_rest() {
                 return None;
             }
         }
@@ -136,8 +136,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// Whether there is something to do beside what strands are asked for.
     fn is_incomplete(&self) -> bool {
-        self.changes.leaving().is_some()
-            || self.changes.next_reset().is_some()
+        self.rights.leaving().is_some()
+            || self.rights.next_reset().is_some()
             || all_guests()
                 .take(self.guest_count)
                 .any(|guest| self.held(guest) != self.guest(guest).granted())
@@ -197,7 +197,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
         }
         self.request(strand).excuse();
-        self.changes.abandon(strand);
+        self.rights.abandon(strand);
         // It may have been about to call those that it had asked, or another that had died.
         let asked = self.strands_whose(Request::is_asked);
         self.work(on, asked);
@@ -219,7 +219,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 _ => None,
             };
             // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
-            if self.units.unclean.has(unit) && self.changes.leaving().is_none() {
+            if self.units.unclean.has(unit) && self.rights.leaving().is_none() {
                 let cleared = match &held {
                     Some((node, _)) if *node != self.node(on) => {
                         return Err(ChangeError::OtherNode(unit));
@@ -255,10 +255,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
         // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
-        self.changes.reset(guest);
+        self.rights.reset(guest);
         self.guest(guest).reset(&self.units.out);
         self.note_revoked(on, guest, Grant::NONE);
-        self.changes.reset(guest);
+        self.rights.reset(guest);
         self.work(on, StrandSet::EMPTY);
         self.note_begun(on);
     }

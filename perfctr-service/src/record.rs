@@ -9,7 +9,7 @@ use hv_core::trace::{Event, Trace, duration};
 use platform::{Bus, StrandRegisters};
 
 use crate::call::Access;
-use crate::policy::Grant;
+use crate::rights::policy::Grant;
 use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
 use crate::trace::{
@@ -161,7 +161,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             });
         }
         // Only now, so that nobody records its end before.
-        self.changes.set_noted(true);
+        self.rights.set_noted(true);
         self.note_progress(on);
     }
 
@@ -171,7 +171,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             return;
         }
         for _ in 0..NOTE_TRIES {
-            if self.pending().is_some() || !self.changes.set_noted(false) {
+            if self.pending().is_some() || !self.rights.set_noted(false) {
                 return;
             }
             // The time comes first: another change may begin right after the look.
@@ -183,7 +183,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
                 return;
             }
-            self.changes.set_noted(true);
+            self.rights.set_noted(true);
         }
     }
 }

@@ -6,13 +6,13 @@ use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
 
-use crate::changes::Changes;
-use crate::guest::{Guest, VERSIONS};
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
-use crate::policy::{self, ConfigError, GuestConfig, StrandSet};
 use crate::progress::Stopwatches;
-use crate::request::Request;
+use crate::rights::guest::{Guest, VERSIONS};
+use crate::rights::policy::{self, ConfigError, GuestConfig, StrandSet};
+use crate::rights::request::Request;
+use crate::rights::state::Rights;
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 
@@ -46,7 +46,7 @@ pub struct PerfCounterService<B, R, T = Off> {
     pub(crate) hubs: [HubArbiter; Hub::ALL.len()],
     pub(crate) l2: [L2Arbiter; Node::ALL.len()],
     pub(crate) units: Units,
-    pub(crate) changes: Changes,
+    pub(crate) rights: Rights,
     pub(crate) guest_count: usize,
 }
 
@@ -97,7 +97,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             hubs: core::array::from_fn(|_| HubArbiter::new()),
             l2: core::array::from_fn(|_| L2Arbiter::new()),
             units: Units::default(),
-            changes: Changes::new(guests.iter().position(|guest| guest.grant.global)),
+            rights: Rights::new(guests.iter().position(|guest| guest.grant.global)),
             guest_count: guests.len(),
         };
         service.trace_turned();

@@ -50,10 +50,10 @@ use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::guest::Guest;
 use crate::operator::ChangeError;
-use crate::policy::{Grant, StrandRight, StrandSet};
-use crate::request::{HT, PCR, Request};
+use crate::rights::guest::Guest;
+use crate::rights::policy::{Grant, StrandRight, StrandSet};
+use crate::rights::request::{HT, PCR, Request};
 use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
@@ -81,7 +81,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         on: StrandId,
         step: impl FnOnce(&mut StrandSet) -> Result<(), ChangeError>,
     ) -> Result<(), ChangeError> {
-        let lock = self.changes.lock(on, CHANGE_LOCK_TRIES);
+        let lock = self.rights.lock(on, CHANGE_LOCK_TRIES);
         let lock = lock.ok_or(ChangeError::Busy)?;
         let mut asked = StrandSet::EMPTY;
         let result = step(&mut asked);
@@ -94,8 +94,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// by this or before.
     #[inline(always)]
     pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
-        let ended = self.changes.turns(on, || {
-            if let Some(guest) = self.changes.half_listed() {
+        let ended = self.rights.turns(on, || {
+            if let Some(guest) = self.rights.half_listed() {
                 self.leave(guest);
             }
             self.take_up_resets(&mut asked);
@@ -115,16 +115,16 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     pub(crate) fn take_up_resets(&self, asked: &mut StrandSet) {
         // Each guest can be there once, and one that a strand has died in once more.
         for _ in 0..=GuestId::COUNT {
-            let Some(guest) = self.changes.next_reset() else {
+            let Some(guest) = self.rights.next_reset() else {
                 return;
             };
-            self.changes.begin_reset(guest);
+            self.rights.begin_reset(guest);
             self.guest(guest).start();
-            if self.changes.user() == Some(guest) {
+            if self.rights.user() == Some(guest) {
                 self.leave(guest);
             }
             self.ask_all(guest, PCR, asked);
-            self.changes.end_reset();
+            self.rights.end_reset();
         }
     }
 
@@ -138,7 +138,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         }
         state.keep(new);
         self.note_revoked(on, guest, new);
-        if !new.global && self.changes.user() == Some(guest) {
+        if !new.global && self.rights.user() == Some(guest) {
             self.leave(guest);
         }
         let clear = match (old.strand, new.strand) {
@@ -155,7 +155,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// The holder of `global` has lost it.
     #[inline(always)]
     fn leave(&self, guest: GuestId) {
-        self.changes.list();
+        self.rights.list();
         let nodes = self.guest(guest).nodes();
         let units = Unit::all().filter(|unit| {
             unit.is_in(self.machine)
@@ -165,10 +165,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
         });
         for unit in units {
-            self.changes.cleared(unit).store(0, Ordering::Relaxed);
+            self.rights.cleared(unit).store(0, Ordering::Relaxed);
             self.units.unclean.add(unit);
         }
-        self.changes.leave();
+        self.rights.leave();
     }
 
     #[inline(always)]
@@ -193,7 +193,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// If a guest leaves and none of its strands is awaited: clears what it has left behind, as far as this strand can.
     #[inline(always)]
     fn clear_up(&self, on: StrandId, asked: &mut StrandSet) {
-        let Some(guest) = self.changes.leaving() else {
+        let Some(guest) = self.rights.leaving() else {
             return;
         };
         if self.is_awaited(guest) {
@@ -229,7 +229,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             };
         }
         if done {
-            self.changes.left();
+            self.rights.left();
         }
     }
 
@@ -251,7 +251,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 let given_up = self.found_busy(on, unit) || self.units.out.has(unit);
                 if given_up {
                     // Whoever mends it may leave anything in it.
-                    self.changes.cleared(unit).store(0, Ordering::Relaxed);
+                    self.rights.cleared(unit).store(0, Ordering::Relaxed);
                 } else {
                     self.ask(on, 0, asked);
                 }
@@ -266,23 +266,23 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         for guest in all_guests().take(self.guest_count) {
             let state = self.guest(guest);
             let (held, granted) = (state.access().grant(), state.granted());
-            if self.is_awaited(guest) || self.changes.is_reset(guest) {
+            if self.is_awaited(guest) || self.rights.is_reset(guest) {
                 continue;
             }
-            let user = self.changes.user();
+            let user = self.rights.user();
             let global = granted.global
-                && user.is_none_or(|user| user == guest && self.changes.leaving().is_none());
+                && user.is_none_or(|user| user == guest && self.rights.leaving().is_none());
             let free = Grant { global, ..granted };
             let started = free == granted && state.started(&self.units.out);
             if free == held && !started {
                 continue;
             }
             if free.global {
-                self.changes.enter(guest);
+                self.rights.enter(guest);
             }
             // A reset that crosses this is flagged before it takes anything away.
-            if !state.raise(free, || !self.changes.is_reset(guest)) {
-                self.changes.mark();
+            if !state.raise(free, || !self.rights.is_reset(guest)) {
+                self.rights.mark();
                 continue;
             }
             self.note_held(on, guest, free);

@@ -5,7 +5,7 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU32, Ordering};
 use platform::Machine;
 
-use crate::access::AccessWord;
+use crate::rights::access::AccessWord;
 
 /// What a faulty device takes out of service, and what is cleared for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

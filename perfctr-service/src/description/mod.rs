@@ -29,7 +29,7 @@ use hv_core::GuestId;
 use platform::Machine;
 use platform::md::{BACK, Md, Node};
 
-use crate::policy::{GuestConfig, StrandSet};
+use crate::rights::policy::{GuestConfig, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
 /// A guest that a description describes.
@@ -48,7 +48,7 @@ pub struct DescribedGuest<'a> {
 }
 
 /// The guests of a description, in the order of the arcs to them; none if it is not a hypervisor's. All of them are
-/// checked before the first one comes: [`policy::check`](crate::policy::check) has nothing to reject then.
+/// checked before the first one comes: [`policy::check`](crate::rights::policy::check) has nothing to reject then.
 ///
 /// With a `machine`, all strands must be of that.
 ///

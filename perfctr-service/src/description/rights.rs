@@ -3,7 +3,7 @@
 use platform::md::Node;
 
 use super::error::{GuestError, GuestProblem};
-use crate::policy::{Grant, StrandRight};
+use crate::rights::policy::{Grant, StrandRight};
 
 const PERF_COUNTERS: &str = "perf-counters";
 

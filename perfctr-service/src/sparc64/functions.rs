@@ -23,7 +23,7 @@ pub mod layout {
     pub const GET_TO_SET: u64 = VFALLS_GET_PERFREG ^ VFALLS_SET_PERFREG;
     pub const SET: u64 = VFALLS_SET_PERFREG;
     /// Registers from this on are those of hubs.
-    pub const FIRST_OF_HUB: u64 = crate::access::SINGLE_REGISTERS;
+    pub const FIRST_OF_HUB: u64 = crate::rights::access::SINGLE_REGISTERS;
 }
 
 /// The verdict on a call that is done: EOK. Other verdicts are the status of a call that is refused, [`layout::FAST`] if

@@ -11,9 +11,9 @@ use crate::units::Unit;
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
 
-/// What is known of changes. All but `again`, `resets` and `noted` belongs to whoever has the lock.
+/// What is known of rights. All but `again`, `resets` and `noted` belongs to whoever has the lock.
 #[derive(Debug)]
-pub(crate) struct Changes {
+pub(crate) struct Rights {
     /// Owned by the strand that makes steps.
     lock: OwnedLock,
     /// How often the lock has been taken.
@@ -37,7 +37,7 @@ pub(crate) struct Changes {
     noted: AtomicBool,
 }
 
-impl Changes {
+impl Rights {
     /// No change. This guest has `global`.
     pub(crate) fn new(user: Option<usize>) -> Self {
         Self {
@@ -198,18 +198,18 @@ mod tests {
 
     /// `count` strands leave a mark, one in each turn; how many turns there are, and whether that was the end.
     fn turns(count: usize) -> (usize, bool) {
-        let changes = Changes::new(None);
+        let rights = Rights::new(None);
         let [first, other] = [3, 4].map(|number| StrandId::new(number).unwrap());
         let mut done = 0;
-        let ended = changes.turns(first, || {
+        let ended = rights.turns(first, || {
             done += 1;
             if done <= count {
-                let left = changes.turns(other, || panic!("two strands have the lock"));
+                let left = rights.turns(other, || panic!("two strands have the lock"));
                 assert!(left, "it has left a mark");
             }
         });
-        assert!(changes.lock(other, 1).is_some(), "the lock is free");
-        assert_eq!(changes.is_marked(), !ended);
+        assert!(rights.lock(other, 1).is_some(), "the lock is free");
+        assert_eq!(rights.is_marked(), !ended);
         (done, ended)
     }
 
@@ -217,37 +217,31 @@ mod tests {
     #[test]
     fn a_reset_that_is_taken_up_is_known_until_its_end() {
         for number in [0, 1, 63, 64, 255] {
-            let changes = Changes::new(None);
+            let rights = Rights::new(None);
             let guest = GuestId::new(number).unwrap();
-            changes.reset(guest);
-            assert!(changes.is_reset(guest));
-            assert_eq!(changes.next_reset(), Some(guest));
-            changes.begin_reset(guest);
-            assert!(!changes.is_reset(guest));
-            assert_eq!(changes.next_reset(), Some(guest));
-            changes.end_reset();
-            assert_eq!(changes.next_reset(), None);
+            rights.reset(guest);
+            assert!(rights.is_reset(guest));
+            assert_eq!(rights.next_reset(), Some(guest));
+            rights.begin_reset(guest);
+            assert!(!rights.is_reset(guest));
+            assert_eq!(rights.next_reset(), Some(guest));
+            rights.end_reset();
+            assert_eq!(rights.next_reset(), None);
         }
     }
 
     /// If the strand that makes it dies, another makes it again.
     #[test]
     fn a_list_that_is_begun_is_known_until_it_is_whole() {
-        let changes = Changes::new(Some(0));
+        let rights = Rights::new(Some(0));
         let user = GuestId::new(0).unwrap();
-        assert_eq!((changes.half_listed(), changes.leaving()), (None, None));
-        changes.list();
-        assert_eq!(
-            (changes.half_listed(), changes.leaving()),
-            (Some(user), None)
-        );
-        changes.leave();
-        assert_eq!(
-            (changes.half_listed(), changes.leaving()),
-            (None, Some(user))
-        );
-        changes.left();
-        assert_eq!((changes.half_listed(), changes.leaving()), (None, None));
+        assert_eq!((rights.half_listed(), rights.leaving()), (None, None));
+        rights.list();
+        assert_eq!((rights.half_listed(), rights.leaving()), (Some(user), None));
+        rights.leave();
+        assert_eq!((rights.half_listed(), rights.leaving()), (None, Some(user)));
+        rights.left();
+        assert_eq!((rights.half_listed(), rights.leaving()), (None, None));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use hv_core::sync::Ordering;
 use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::access::AccessWord;
 use crate::hubs::{Blocked, HubArbiter};
 use crate::l2::{HeldL2, L2Arbiter};
+use crate::rights::access::AccessWord;
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::trace::Why;
@@ -24,7 +24,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
             return self.clear_l2(on, &held);
         }
-        let cleared = self.changes.cleared(unit);
+        let cleared = self.rights.cleared(unit);
         let done = usize::from(cleared.load(Ordering::Relaxed));
         // A PCR comes before its PICs.
         for register in unit.registers().skip(done) {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use hv_core::GuestId;
 
-use crate::policy::{ConfigError, Grant, StrandRight};
+use crate::rights::policy::{ConfigError, Grant, StrandRight};
 
 /// One of the rights that the operator gives and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,8 +5,8 @@ use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
 
-use crate::access::AccessWord;
-use crate::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
+use crate::rights::access::AccessWord;
+use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::units::UnitSet;
 
 /// The versions of group 0x205, lowest first.

@@ -3,8 +3,8 @@
 use guest_abi::{Hub, Kind, PerfReg};
 use hv_core::NegotiatedVersion;
 
-use crate::guest::VERSIONS;
-use crate::policy::{Grant, StrandRight};
+use crate::rights::guest::VERSIONS;
+use crate::rights::policy::{Grant, StrandRight};
 use crate::units::Unit;
 
 /// What the fast path of a call looks at: bits 0 and 2-17, these registers (register 1 is no fast path); bits 18-21,
