@@ -1,6 +1,7 @@
 //! Which version of an API group a guest gets (sun4v specification, "API versioning").
 
 use guest_abi::{HvError, Version};
+use static_assertions::assert_impl_all;
 
 use crate::sync::{AtomicU8, Ordering, fence};
 
@@ -56,6 +57,8 @@ pub(crate) fn negotiate(
 /// that negotiate at the same time get one version or the other.
 #[derive(Debug, Default)]
 pub struct Negotiated(AtomicU8);
+
+assert_impl_all!(Negotiated: Send, Sync);
 
 impl Negotiated {
     /// This version is negotiated.

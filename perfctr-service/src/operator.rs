@@ -17,7 +17,7 @@ use crate::transfer::all_guests;
 use crate::units::Unit;
 
 /// How often a strand looks whether a newer cross-call has come while it was at work on one.
-const ANSWER_TRIES: usize = 4;
+const ACKNOWLEDGE_TRIES: usize = 4;
 
 /// How often a strand looks whether no change is pending, while others make steps.
 const PENDING_TRIES: usize = 4;
@@ -103,7 +103,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
             // All losses before the first gain: if this strand dies here, no right is granted twice.
             for guest in all_guests().take(self.guest_count) {
-                self.lose(on, guest, grants.get(guest), asked);
+                self.revoke(on, guest, grants.get(guest), asked);
             }
             for guest in all_guests().take(self.guest_count) {
                 self.guest(guest).set_granted(grants.get(guest));
@@ -126,7 +126,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             if !awaited.is_empty() || self.is_incomplete() {
                 return Some(awaited);
             }
-            // Else a strand that was seen to have answered may have been asked again before the last one had.
+            // Else a strand that was seen to have acknowledged may have been asked again before the last one had.
             if before.is_some() && before == self.rights.at_rest() {
                 return None;
             }
@@ -136,14 +136,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// Whether there is something to do beside what strands are asked for.
     fn is_incomplete(&self) -> bool {
-        self.rights.leaving().is_some()
+        self.rights.revoked().is_some()
             || self.rights.next_reset().is_some()
             || all_guests()
                 .take(self.guest_count)
                 .any(|guest| self.held(guest) != self.guest(guest).granted())
     }
 
-    /// The strands that are asked for something and have not answered. Nobody waits for the dead.
+    /// The strands that are asked for something and have not acknowledged it. Nobody waits for the dead.
     fn awaited(&self) -> StrandSet {
         self.strands_whose(Request::is_awaited)
     }
@@ -160,7 +160,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         let request = self.request(strand);
-        for _ in 0..ANSWER_TRIES {
+        for _ in 0..ACKNOWLEDGE_TRIES {
             let asked = request.read();
             if asked & PCR != 0 {
                 self.registers.set_pcr(strand, 0);
@@ -169,7 +169,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 let pcr = self.registers.pcr(strand);
                 self.registers.set_pcr(strand, pcr & !SparcPcr::HT);
             }
-            if request.answer(asked) {
+            if request.acknowledge(asked) {
                 break;
             }
         }
@@ -204,7 +204,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.note_progress(on);
     }
 
-    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is cleared first. A
+    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is scrubbed first. A
     /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
@@ -218,16 +218,16 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
                 _ => None,
             };
-            // While a guest leaves, nobody has it, and it is cleared when that guest has gone.
-            if self.units.unclean.has(unit) && self.rights.leaving().is_none() {
-                let cleared = match &held {
+            // While `global` is revoked from a guest, no guest has the unit, and it is scrubbed before the next one has.
+            if self.units.unclean.has(unit) && self.rights.revoked().is_none() {
+                let scrubbed = match &held {
                     Some((node, _)) if *node != self.node(on) => {
                         return Err(ChangeError::OtherNode(unit));
                     }
-                    Some((_, held)) => self.clear_l2(on, held),
-                    None => self.clear(on, unit),
+                    Some((_, held)) => self.scrub_l2(on, held),
+                    None => self.scrub(on, unit),
                 };
-                if let Err(error) = cleared {
+                if let Err(error) = scrubbed {
                     if error == AccessError::Fault {
                         self.units.count_fault(unit);
                     }

@@ -1,4 +1,4 @@
-//! Units that are cleared for their next user, and units that go out of service.
+//! Units that are scrubbed for their next user, and units that go out of service.
 
 use guest_abi::{Hub, Node, StrandId};
 use hv_core::sync::Ordering;
@@ -14,18 +14,18 @@ use crate::trace::Why;
 use crate::units::Unit;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
-    /// Stops and clears a unit that nobody can use now: every register becomes 0, and of L2 control PERF_CONFIG. For L2
+    /// Scrubs a unit that no guest can use now, and stops it: every register becomes 0, and of L2 control PERF_CONFIG. For L2
     /// control the strand is on its node. A unit that was busy goes on where it was.
     ///
     /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
     #[inline(always)]
-    pub(crate) fn clear(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
+    pub(crate) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
             let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
-            return self.clear_l2(on, &held);
+            return self.scrub_l2(on, &held);
         }
-        let cleared = self.rights.cleared(unit);
-        let done = usize::from(cleared.load(Ordering::Relaxed));
+        let scrubbed = self.rights.scrubbed(unit);
+        let done = usize::from(scrubbed.load(Ordering::Relaxed));
         // A PCR comes before its PICs.
         for register in unit.registers().skip(done) {
             let row = self.rows(on).get(register.index());
@@ -37,11 +37,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
                 if error == AccessError::Fault {
                     // Whoever mends it may leave anything in it.
-                    cleared.store(0, Ordering::Relaxed);
+                    scrubbed.store(0, Ordering::Relaxed);
                 }
                 return Err(error);
             }
-            cleared.fetch_add(1, Ordering::Relaxed);
+            scrubbed.fetch_add(1, Ordering::Relaxed);
             if let Unit::Hub(hub) = unit {
                 self.hub(hub).access_ended();
             }
@@ -49,7 +49,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         if let Unit::Hub(hub) = unit {
             self.hub(hub).renew();
         }
-        cleared.store(0, Ordering::Relaxed);
+        scrubbed.store(0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -59,9 +59,9 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.l2(node).take(on)
     }
 
-    /// Clears L2 control on a strand of its node, which has the lock.
+    /// Scrubs L2 control on a strand of its node, which has the lock.
     #[inline(always)]
-    pub(crate) fn clear_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
+    pub(crate) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         held.set(&self.bus, on, 0).map_err(|_| AccessError::Fault)?;
         held.access_ended();
         Ok(())
@@ -75,7 +75,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// A strand finds a unit busy that it clears. Returns `true` if this has lasted too long, and the unit is out of service.
+    /// A strand finds a unit busy that it scrubs. Returns `true` if this has lasted too long, and the unit is out of service.
     pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers.ticks(strand);

@@ -5,6 +5,7 @@ use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
 use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
+use static_assertions::assert_impl_all;
 
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
@@ -49,6 +50,9 @@ pub struct PerfCounterService<B, R, T = Off> {
     pub(crate) rights: Rights,
     pub(crate) guest_count: usize,
 }
+
+assert_impl_all!(PerfCounterService<(), ()>: Send, Sync);
+assert_impl_all!(PerfCounterContext<'static, (), ()>: Send, Sync);
 
 impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
     /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found

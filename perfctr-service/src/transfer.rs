@@ -2,7 +2,7 @@
 //!
 //! # What is promised
 //! Once a change is complete, no call of a guest reaches what the guest has lost, everything that it could have programmed
-//! with that is stopped and cleared, and the next holder finds zeros:
+//! with that is stopped and scrubbed, and the next holder finds zeros:
 //!
 //! - who loses `strand` or `htstrand`: %pcr and %pic of its strands are 0;
 //! - who has `strand` in place of `htstrand`: HT is 0 in %pcr of its strands, which count on without it;
@@ -11,11 +11,11 @@
 //!
 //! Until then the change is *pending*: who loses a right is refused with ENOACCESS at once, and who is to have it still. What
 //! neither of them has to wait for is theirs all the time. Nothing here waits. A newer change takes the place of a pending
-//! one: rights that were on their way to a guest may go to another, or back, but never without having been cleared.
+//! one: rights that were on their way to a guest may go to another, or back, but never without having been scrubbed.
 //!
-//! A right that nobody had is granted without clearing: what it covers was cleared when it was last lost. That is at once,
-//! unless a strand of the guest itself has been asked for something and has not answered. At the start
-//! of the service all registers are 0, as they are at power-on; who starts the service otherwise clears them first.
+//! A right that nobody had is granted without scrubbing: what it covers was scrubbed when it was last revoked. That is at once,
+//! unless a strand of the guest itself has been asked for something and has not acknowledged it. At the start
+//! of the service all registers are 0, as they are at power-on; whoever starts the service otherwise scrubs them first.
 //!
 //! # How
 //! A call looks at one word of its guest and then makes its access; nothing says that it is in flight. But a strand takes no
@@ -23,17 +23,17 @@
 //!
 //! 1. The right is taken from the words. Calls that begin from now on do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is in no call that has seen the old
-//!    word. It clears its own %pcr and %pic if they are to be cleared, which nobody else can, and answers.
-//! 3. When all have answered, or are dead, the units are cleared ([`Unit`]) by the strand that is there. L2 control is reached
+//!    word. It scrubs its own %pcr and %pic if they are to be scrubbed, which no other strand can, and acknowledges.
+//! 3. When all have acknowledged, or are dead, the units are scrubbed ([`Unit`]) by the strand that is there. L2 control is reached
 //!    on its own node only, so a strand of the loser on each node gets another cross-call for it. A chip that is busy is tried
 //!    again at a cross-call that the strand sends to itself.
 //! 4. The words of the next holder get the right.
 //!
 //! A strand that is [said to be dead](PerfCounterService::strand_died) is not waited for, because it will not go on in the call
-//! that it was in. Its cross-call stays: if it comes back, it clears itself before anything else. It must not come back before
+//! that it was in. Its cross-call stays: if it comes back, it scrubs itself before anything else. It must not come back before
 //! that has been said, to the end.
 //!
-//! A unit that cannot be cleared is out of service and *unclean*: when the operator returns it to service it is cleared
+//! A unit that cannot be scrubbed is out of service and *unclean*: when the operator returns it to service it is scrubbed
 //! first. So is a unit that is out of service already.
 //!
 //! Steps 3 and 4, and the operator's own, are made by one strand at a time, which holds a lock. Who does not get it
@@ -41,7 +41,7 @@
 //! is made again. Not so the operator's own: when a strand has died in one, it has to be told again.
 //!
 //! Cross-calls go out when the strand that asks is through with the lock, the mark included. Otherwise a strand that is asked
-//! to clear what only it can, and is quick, finds the lock taken by the one who asked, who sees its mark, looks and asks
+//! to scrub what only it can, and is quick, finds the lock taken by the one who asked, who sees its mark, looks and asks
 //! again, and so on for ever.
 
 use guest_abi::StrandId;
@@ -95,11 +95,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     #[inline(always)]
     pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.turns(on, || {
-            if let Some(guest) = self.rights.half_listed() {
-                self.leave(guest);
+            if let Some(guest) = self.rights.half_revoked() {
+                self.revoke_global(guest);
             }
             self.take_up_resets(&mut asked);
-            self.clear_up(on, &mut asked);
+            self.scrub_revoked(on, &mut asked);
             self.complete(on);
         });
         if !ended {
@@ -121,7 +121,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             self.rights.begin_reset(guest);
             self.guest(guest).start();
             if self.rights.user() == Some(guest) {
-                self.leave(guest);
+                self.revoke_global(guest);
             }
             self.ask_all(guest, PCR, asked);
             self.rights.end_reset();
@@ -130,7 +130,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
     #[inline(always)]
-    pub(crate) fn lose(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
+    pub(crate) fn revoke(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
         if new == old {
@@ -139,23 +139,23 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         state.keep(new);
         self.note_revoked(on, guest, new);
         if !new.global && self.rights.user() == Some(guest) {
-            self.leave(guest);
+            self.revoke_global(guest);
         }
-        let clear = match (old.strand, new.strand) {
+        let scrub = match (old.strand, new.strand) {
             (StrandRight::HtStrand, StrandRight::Strand) => HT,
             (old, new) if old != new => PCR,
             _ => 0,
         };
-        self.ask_all(guest, clear, asked);
+        self.ask_all(guest, scrub, asked);
         // Last: if this strand dies before, the whole step is made again.
         state.set_granted(new);
         state.refresh(self.machine, &self.units.out);
     }
 
-    /// The holder of `global` has lost it.
+    /// Revokes `global` from its holder.
     #[inline(always)]
-    fn leave(&self, guest: GuestId) {
-        self.rights.list();
+    fn revoke_global(&self, guest: GuestId) {
+        self.rights.begin_revoke();
         let nodes = self.guest(guest).nodes();
         let units = Unit::all().filter(|unit| {
             unit.is_in(self.machine)
@@ -165,22 +165,22 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 }
         });
         for unit in units {
-            self.rights.cleared(unit).store(0, Ordering::Relaxed);
+            self.rights.scrubbed(unit).store(0, Ordering::Relaxed);
             self.units.unclean.add(unit);
         }
-        self.rights.leave();
+        self.rights.revoke();
     }
 
     #[inline(always)]
-    fn ask_all(&self, guest: GuestId, clear: u32, asked: &mut StrandSet) {
+    fn ask_all(&self, guest: GuestId, scrub: u32, asked: &mut StrandSet) {
         for strand in self.guest(guest).strands().iter() {
-            self.ask(strand, clear, asked);
+            self.ask(strand, scrub, asked);
         }
     }
 
     #[inline(always)]
-    fn ask(&self, strand: StrandId, clear: u32, asked: &mut StrandSet) {
-        self.request(strand).ask(clear);
+    fn ask(&self, strand: StrandId, scrub: u32, asked: &mut StrandSet) {
+        self.request(strand).ask(scrub);
         asked.insert(strand);
     }
 
@@ -190,10 +190,10 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         strands.any(|strand| self.request(strand).is_awaited())
     }
 
-    /// If a guest leaves and none of its strands is awaited: clears what it has left behind, as far as this strand can.
+    /// If `global` is revoked from a guest and none of its strands is awaited: scrubs what it has left behind, as far as this strand can.
     #[inline(always)]
-    fn clear_up(&self, on: StrandId, asked: &mut StrandSet) {
-        let Some(guest) = self.rights.leaving() else {
+    fn scrub_revoked(&self, on: StrandId, asked: &mut StrandSet) {
+        let Some(guest) = self.rights.revoked() else {
             return;
         };
         if self.is_awaited(guest) {
@@ -218,32 +218,32 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                         None => {
                             if self.take_out_of_service(on, unit, Why::Uncleared) {
                                 log::error!(
-                                    "{unit} is out of service: no strand is there to clear it"
+                                    "{unit} is out of service: no strand is there to scrub it"
                                 );
                             }
                             true
                         }
                     }
                 }
-                _ => self.clear_or_give_up(on, unit, asked),
+                _ => self.scrub_or_give_up(on, unit, asked),
             };
         }
         if done {
-            self.rights.left();
+            self.rights.end_scrub();
         }
     }
 
-    /// Clears a unit, or takes it out of service. `false` if it is busy and a cross-call will come.
+    /// Scrubs a unit, or takes it out of service. `false` if it is busy and a cross-call will come.
     #[inline(always)]
-    fn clear_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
-        match self.clear(on, unit) {
+    fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
+        match self.scrub(on, unit) {
             Ok(()) => {
                 self.units.unclean.remove(unit);
                 true
             }
             Err(AccessError::Fault) => {
                 if self.faulted(on, unit) {
-                    log::error!("{unit} cannot be cleared and is out of service");
+                    log::error!("{unit} cannot be scrubbed and is out of service");
                 }
                 true
             }
@@ -251,7 +251,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 let given_up = self.found_busy(on, unit) || self.units.out.has(unit);
                 if given_up {
                     // Whoever mends it may leave anything in it.
-                    self.rights.cleared(unit).store(0, Ordering::Relaxed);
+                    self.rights.scrubbed(unit).store(0, Ordering::Relaxed);
                 } else {
                     self.ask(on, 0, asked);
                 }
@@ -271,14 +271,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             }
             let user = self.rights.user();
             let global = granted.global
-                && user.is_none_or(|user| user == guest && self.rights.leaving().is_none());
+                && user.is_none_or(|user| user == guest && self.rights.revoked().is_none());
             let free = Grant { global, ..granted };
             let started = free == granted && state.started(&self.units.out);
             if free == held && !started {
                 continue;
             }
             if free.global {
-                self.rights.enter(guest);
+                self.rights.grant_global(guest);
             }
             // A reset that crosses this is flagged before it takes anything away.
             if !state.raise(free, || !self.rights.is_reset(guest)) {

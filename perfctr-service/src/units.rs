@@ -1,4 +1,4 @@
-//! Units: a memory channel, a hub, the L2 control of a node. Each can be out of service, and can wait to be cleared.
+//! Units: a memory channel, a hub, the L2 control of a node. Each can be out of service, and can wait to be scrubbed.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 
@@ -7,7 +7,7 @@ use platform::Machine;
 
 use crate::rights::access::AccessWord;
 
-/// What a faulty device takes out of service, and what is cleared for its next user.
+/// What a faulty device takes out of service, and what is scrubbed for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// A memory channel: its two registers.
@@ -86,7 +86,7 @@ pub struct UnitState {
     /// Guests can use it. If not, every call for it ends with ENOTSUPPORTED until the operator
     /// [returns it to service](crate::PerfCounterService::return_to_service).
     pub in_service: bool,
-    /// Nothing is in it of a guest that has lost it. A unit that could not be cleared is out of service, and is cleared when
+    /// Nothing is in it of a guest that has lost it. A unit that could not be scrubbed is out of service, and is scrubbed when
     /// it returns.
     pub clean: bool,
     /// Accesses to its devices that faulted.

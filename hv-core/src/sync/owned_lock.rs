@@ -3,6 +3,7 @@
 //! `spin` has no such lock: a guard of a dead strand is never dropped, and its lock stays taken for ever.
 
 use guest_abi::StrandId;
+use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, spin_loop};
 
@@ -14,6 +15,8 @@ use super::{AtomicId, Ordering, spin_loop};
 pub struct OwnedLock {
     owner: AtomicId<StrandId>,
 }
+
+assert_impl_all!(OwnedLock: Send, Sync);
 
 /// The lock is owned. Dropping this frees it.
 #[derive(Debug)]

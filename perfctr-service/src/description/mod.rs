@@ -29,7 +29,7 @@ use hv_core::GuestId;
 use platform::Machine;
 use platform::md::{BACK, Md, Node};
 
-use crate::rights::policy::{GuestConfig, StrandSet};
+use crate::rights::policy::{GuestConfig, OneGlobal, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
 /// A guest that a description describes.
@@ -89,7 +89,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
 /// Every guest makes sense, and none contradicts an earlier one.
 fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
     let mut taken = StrandSet::EMPTY;
-    let mut global: Option<Node<'a>> = None;
+    let mut global = OneGlobal::new();
     for (number, node) in members(list).enumerate() {
         let error = |problem| Err(GuestError::new(node, problem));
         if number == GuestId::COUNT {
@@ -108,10 +108,8 @@ fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
         for strand in strands.iter() {
             taken.insert(strand);
         }
-        if guest.config.grant.global
-            && let Some(holder) = global.replace(node)
-        {
-            return error(GuestProblem::SecondGlobal(holder.offset()));
+        if let Err(holder) = global.admit(guest.config.grant, node.offset()) {
+            return error(GuestProblem::SecondGlobal(holder));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ mod gate;
 mod tests;
 
 use guest_abi::StrandId;
+use static_assertions::assert_impl_all;
 
 use crate::progress::{Progress, Stopwatch};
 use gate::{Gate, Refused};
@@ -21,6 +22,8 @@ pub(crate) struct HubArbiter {
     gate: Gate,
     progress: Progress,
 }
+
+assert_impl_all!(HubArbiter: Send, Sync);
 
 /// A strand has the only access to a hub in flight. Dropping this gives the hub back, for an access that failed.
 #[derive(Debug)]

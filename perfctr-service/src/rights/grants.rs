@@ -4,7 +4,7 @@ use core::fmt;
 
 use hv_core::GuestId;
 
-use crate::rights::policy::{ConfigError, Grant, StrandRight};
+use crate::rights::policy::{ConfigError, Grant, OneGlobal, StrandRight};
 
 /// One of the rights that the operator gives and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,12 +151,10 @@ impl Grants {
 
     /// Checks all guests together.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let mut holder = None;
-        for (number, _) in self.of.iter().enumerate().filter(|(_, grant)| grant.global) {
-            if let Some(earlier) = holder.replace(number) {
-                return Err(ConfigError::TwoGlobals(earlier, number));
-            }
-        }
-        Ok(())
+        let mut global = OneGlobal::new();
+        self.of.iter().enumerate().try_for_each(|(number, grant)| {
+            let admitted = global.admit(*grant, number);
+            admitted.map_err(|holder| ConfigError::TwoGlobals(holder, number))
+        })
     }
 }

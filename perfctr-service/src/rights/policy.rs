@@ -232,6 +232,32 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
+/// The one check that at most one guest of a machine has `global`: every source of configurations admits its guests here.
+#[derive(Debug)]
+pub(crate) struct OneGlobal<T>(Option<T>);
+
+impl<T: Copy> OneGlobal<T> {
+    /// No guest is admitted yet.
+    pub(crate) const fn new() -> Self {
+        Self(None)
+    }
+
+    /// Admits a guest with this grant.
+    ///
+    /// # Errors
+    /// It has `global`, and so has the guest that is returned.
+    pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
+        match self.0 {
+            Some(holder) if grant.global => Err(holder),
+            None if grant.global => {
+                self.0 = Some(guest);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Checks all guests of a machine together.
 ///
 /// # Errors
@@ -240,6 +266,7 @@ pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);
     }
+    let mut global = OneGlobal::new();
     for (number, guest) in guests.iter().enumerate() {
         if let Some(strand) = guest
             .strands
@@ -252,10 +279,10 @@ pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError
             if other.strands.meets(guest.strands) {
                 return Err(ConfigError::SharedStrand(earlier, number));
             }
-            if other.grant.global && guest.grant.global {
-                return Err(ConfigError::TwoGlobals(earlier, number));
-            }
         }
+        global
+            .admit(guest.grant, number)
+            .map_err(|holder| ConfigError::TwoGlobals(holder, number))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How far changes of rights have come, and the lock of those who make them.
+//! How far grants and revocations have come, and the lock of the strands that make them.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -11,7 +11,7 @@ use crate::units::Unit;
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
 
-/// What is known of rights. All but `again`, `resets` and `noted` belongs to whoever has the lock.
+/// What is known of grants and revocations. All but `again`, `resets` and `noted` belongs to whoever has the lock.
 #[derive(Debug)]
 pub(crate) struct Rights {
     /// Owned by the strand that makes steps.
@@ -27,12 +27,12 @@ pub(crate) struct Rights {
     resetting: AtomicId<GuestId>,
     /// The guest that has `global`, or had it last and has left something behind.
     user: AtomicId<GuestId>,
-    /// That guest has lost it.
-    leaving: AtomicBool,
+    /// `global` is revoked from that guest.
+    revoked: AtomicBool,
     /// What that guest has left behind is being listed.
-    listing: AtomicBool,
-    /// How many of a unit's registers are clear already.
-    cleared: [AtomicU8; Unit::COUNT],
+    revoking: AtomicBool,
+    /// How many of a unit's registers are scrubbed already.
+    scrubbed: [AtomicU8; Unit::COUNT],
     /// There is an event of a change that is begun, and none of its end.
     noted: AtomicBool,
 }
@@ -47,9 +47,9 @@ impl Rights {
             resets: Default::default(),
             resetting: AtomicId::default(),
             user: AtomicId::new(user.and_then(GuestId::new)),
-            leaving: AtomicBool::new(false),
-            listing: AtomicBool::new(false),
-            cleared: Default::default(),
+            revoked: AtomicBool::new(false),
+            revoking: AtomicBool::new(false),
+            scrubbed: Default::default(),
             noted: AtomicBool::new(false),
         }
     }
@@ -153,42 +153,42 @@ impl Rights {
     }
 
     /// A guest gets `global`.
-    pub(crate) fn enter(&self, guest: GuestId) {
-        self.leaving.store(false, Ordering::SeqCst);
+    pub(crate) fn grant_global(&self, guest: GuestId) {
+        self.revoked.store(false, Ordering::SeqCst);
         self.user.store(Some(guest));
     }
 
-    /// The user has lost it: what it leaves behind is listed next.
-    pub(crate) fn list(&self) {
-        self.listing.store(true, Ordering::SeqCst);
+    /// `global` is revoked from the user: what it has left behind is listed next.
+    pub(crate) fn begin_revoke(&self) {
+        self.revoking.store(true, Ordering::SeqCst);
     }
 
-    /// What it leaves behind is listed.
-    pub(crate) fn leave(&self) {
-        self.leaving.store(true, Ordering::SeqCst);
-        self.listing.store(false, Ordering::SeqCst);
+    /// What the user has left behind is listed, and `global` is revoked from it.
+    pub(crate) fn revoke(&self) {
+        self.revoked.store(true, Ordering::SeqCst);
+        self.revoking.store(false, Ordering::SeqCst);
     }
 
     /// A user whose list may not be whole, since the strand that made it has died.
-    pub(crate) fn half_listed(&self) -> Option<GuestId> {
-        self.user().filter(|_| self.listing.load(Ordering::SeqCst))
+    pub(crate) fn half_revoked(&self) -> Option<GuestId> {
+        self.user().filter(|_| self.revoking.load(Ordering::SeqCst))
     }
 
-    /// What the user has left behind is cleared.
-    pub(crate) fn left(&self) {
+    /// What the user has left behind is scrubbed.
+    pub(crate) fn end_scrub(&self) {
         self.user.store(None);
-        self.leaving.store(false, Ordering::SeqCst);
+        self.revoked.store(false, Ordering::SeqCst);
     }
 
-    /// The user, if it has lost `global`.
-    pub(crate) fn leaving(&self) -> Option<GuestId> {
-        self.user().filter(|_| self.leaving.load(Ordering::SeqCst))
+    /// Returns the user, if `global` is revoked from it.
+    pub(crate) fn revoked(&self) -> Option<GuestId> {
+        self.user().filter(|_| self.revoked.load(Ordering::SeqCst))
     }
 
-    /// How many registers of a unit are clear already.
-    pub(crate) fn cleared(&self, unit: Unit) -> &AtomicU8 {
+    /// Returns how many registers of a unit are scrubbed already.
+    pub(crate) fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
         // There is one for each unit.
-        &self.cleared[unit.number() % Unit::COUNT]
+        &self.scrubbed[unit.number() % Unit::COUNT]
     }
 }
 
@@ -235,13 +235,19 @@ mod tests {
     fn a_list_that_is_begun_is_known_until_it_is_whole() {
         let rights = Rights::new(Some(0));
         let user = GuestId::new(0).unwrap();
-        assert_eq!((rights.half_listed(), rights.leaving()), (None, None));
-        rights.list();
-        assert_eq!((rights.half_listed(), rights.leaving()), (Some(user), None));
-        rights.leave();
-        assert_eq!((rights.half_listed(), rights.leaving()), (None, Some(user)));
-        rights.left();
-        assert_eq!((rights.half_listed(), rights.leaving()), (None, None));
+        assert_eq!((rights.half_revoked(), rights.revoked()), (None, None));
+        rights.begin_revoke();
+        assert_eq!(
+            (rights.half_revoked(), rights.revoked()),
+            (Some(user), None)
+        );
+        rights.revoke();
+        assert_eq!(
+            (rights.half_revoked(), rights.revoked()),
+            (None, Some(user))
+        );
+        rights.end_scrub();
+        assert_eq!((rights.half_revoked(), rights.revoked()), (None, None));
     }
 
     #[test]
