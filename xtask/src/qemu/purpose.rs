@@ -26,7 +26,7 @@ const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
         [2, 2, 2, 2, 2, 2],
     ),
     ("which function, and its number back", [3, 6, 3, 6, 3, 6]),
-    ("which kind of register", [3, 3, 1, 1, 7, 7]),
+    ("which kind of register", [3, 3, 1, 1, 6, 6]),
     ("%o7 kept, and back", [2, 2, 2, 2, 2, 2]),
     ("%o4, for the context, kept and back", [2, 2, 2, 2, 2, 2]),
     ("%o0 and %o1 kept, for a refusal", [2, 2, 0, 2, 2, 2]),
