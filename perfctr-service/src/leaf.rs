@@ -16,7 +16,7 @@ use crate::table::Row;
 const DRAM: u64 = 31;
 
 impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
-    /// [`get_fast`](Self::get_fast) for a register from 1 to 17, which the veneer has looked at. (Of another number,
+    /// Serves a get on the fast path, for a register from 1 to 17, which the veneer has looked at. (Of another number,
     /// its lower bits are taken.)
     #[inline(always)]
     pub fn leaf_get_dram(&self, id: u64) -> Option<u64> {
@@ -24,7 +24,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
             .ok()
     }
 
-    /// [`set_fast`](Self::set_fast) for a register from 1 to 17, as with [`leaf_get_dram`](Self::leaf_get_dram).
+    /// Serves a set on the fast path, for a register from 1 to 17, as with [`leaf_get_dram`](Self::leaf_get_dram).
     #[inline(always)]
     pub fn leaf_set_dram(&self, id: u64, value: u64) -> Option<()> {
         self.dram_fast(id & DRAM, Operation::Set, |index| {
@@ -33,13 +33,13 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         .ok()
     }
 
-    /// [`get_fast`](Self::get_fast) for a register of a hub.
+    /// Serves a get on the fast path, for a register of a hub.
     #[inline(always)]
     pub fn leaf_get_hub(&self, id: u64) -> Option<u64> {
         self.hub_or_release(id, Operation::Get, |index| self.read_or_trap(index))
     }
 
-    /// [`set_fast`](Self::set_fast) for a register of a hub.
+    /// Serves a set on the fast path, for a register of a hub.
     #[inline(always)]
     pub fn leaf_set_hub(&self, id: u64, value: u64) -> Option<()> {
         self.hub_or_release(id, Operation::Set, |index| self.write_or_trap(index, value))
