@@ -1,11 +1,10 @@
-//! What a guest negotiates at boot, and which units it finds.
+//! Guests boot: what they negotiate, and which units they find.
 
-use tests::board::Board;
-use tests::machine::MachineUnderTest;
+use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast};
-use tests::oracle::{Grant, Guest, Machine};
+use tests::oracle::{Grant, Guest, Machine, World};
 
-use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play};
+use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play, start};
 
 /// The 32 control registers that illumos looks for when its first CPU comes up: eight memory controllers, sixteen LPUs,
 /// four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
@@ -19,10 +18,21 @@ const PROBE: [u64; 32] = [
 
 /// Boots illumos and returns the answer to each of the 32 probes, as a word of statuses.
 fn boot(machine: Machine, nodes: usize, guest: Guest) -> String {
-    let board = Board::new(machine, nodes, &[]);
-    let machine = MachineUnderTest::new(&board, &[guest]);
+    boot_without(machine, nodes, &[], guest)
+}
+
+/// Boots illumos on a machine without these memory channels.
+fn boot_without(
+    machine: Machine,
+    nodes: usize,
+    disabled: &[(usize, usize)],
+    guest: Guest,
+) -> String {
+    let world = World::new(machine, nodes, disabled, vec![guest]).unwrap();
+    let board = board(&world);
+    let mut both = Comparison::new(world, &board);
     play(
-        &machine,
+        &mut both,
         0,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
@@ -31,7 +41,7 @@ fn boot(machine: Machine, nodes: usize, guest: Guest) -> String {
     );
     let mut statuses = Vec::new();
     for id in PROBE {
-        let (registers, _) = machine.trap(0, Fast, [id, X, X, X, P, GETPERF]);
+        let registers = both.call(0, Fast, [id, X, X, X, P, GETPERF]).regs;
         let value = if registers[0] == 0 { 0 } else { X };
         assert_eq!(registers[1..], [value, X, X, P, GETPERF], "PerfReg {id}");
         statuses.push(registers[0].to_string());
@@ -51,23 +61,28 @@ fn illumos_boots_on_batoka() {
         boot(Machine::Batoka, 4, every_strand.with_compat()),
         "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
     );
-    // Two nodes are absent; the hubs are not.
+    // Two nodes are absent, but no hub is.
     let two_nodes = Guest::new(0..128, Grant::GLOBAL_HTSTRAND).with_compat();
     assert_eq!(
         boot(Machine::Batoka, 2, two_nodes),
         "0 0 0 0 13 13 13 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
     );
-    // One of four nodes is the guest's: it learns of the others, and may not touch them.
+    // The guest is on nodes 0 and 3: nodes 1 and 2 are present, and it may not access them.
     let last_node = Guest::new((0..1).chain(200..256), Grant::GLOBAL).with_compat();
     assert_eq!(
         boot(Machine::Batoka, 4, last_node),
         "0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
     );
-    // Without the right every unit is present, for a later grant.
+    // Without the right every unit is present, so that illumos can use it after a later grant.
     let without = Guest::new(0..256, Grant::HTSTRAND).with_compat();
     assert_eq!(
         boot(Machine::Batoka, 4, without),
         "10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"
+    );
+    let without = Guest::new(0..64, Grant::HTSTRAND).with_compat();
+    assert_eq!(
+        boot_without(Machine::Batoka, 1, &[(0, 1)], without),
+        "10 13 13 13 13 13 13 13 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"
     );
 }
 
@@ -90,22 +105,22 @@ fn illumos_boots_on_maramba() {
     }
 }
 
-/// A later back end tries the groups of newer processors first: VT, KT, then ours.
+/// A later back end tries the groups of newer processors first: VT, KT, then 0x205.
 #[test]
 #[rustfmt::skip]
 fn newer_groups_first() {
-    let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..64, Grant::GLOBAL)]);
+    let (mut both, _) = start(Machine::Batoka, 1, Guest::new(0..64, Grant::GLOBAL));
     play(
-        &machine,
+        &mut both,
         0,
         &[
             (Core, SET_VERSION, [0x20c, 1, 0, X, P], [6, 1, 0, X, P]),
             (Core, SET_VERSION, [0x209, 1, 0, X, P], [6, 1, 0, X, P]),
+            (Core, SET_VERSION, [0x202, 1, 0, X, P], [6, 1, 0, X, P]),
             (Core, SET_VERSION, [0x205, 1, 1, X, P], [0, 1, 1, X, P]),
             (Core, GET_VERSION, [0x20c, X, X, X, P], [6, X, X, X, P]),
             (Core, GET_VERSION, [0x205, X, X, X, P], [0, 1, 1, X, P]),
-            // The functions of the others are bad traps, ours are served.
+            // The functions of the refused groups are bad traps; those of group 0x205 are served.
             (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
             (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
             (Fast, GETPERF, [18, X, X, X, P], [0, 0, X, X, P]),
@@ -116,15 +131,15 @@ fn newer_groups_first() {
     );
 }
 
-/// Linux takes the processor for a Niagara 2 and asks for its group, 0x202: not ours. It then has no counters, and its
-/// calls of the old functions end in a bad trap.
+/// Linux takes the processor for a Niagara 2 and asks for the group of that, 0x202, which is refused. It then has no
+/// counters, and its calls of the functions of that group get EBADTRAP.
 #[test]
 #[rustfmt::skip]
 fn linux() {
-    let board = Board::new(Machine::Maramba, 2, &[]);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..128, Grant::GLOBAL_HTSTRAND)]);
+    let guest = Guest::new(0..128, Grant::GLOBAL_HTSTRAND);
+    let (mut both, board) = start(Machine::Maramba, 2, guest);
     play(
-        &machine,
+        &mut both,
         0,
         &[
             (Core, SET_VERSION, [0, 1, 0, X, P], [0, 0, 0, X, P]),
@@ -136,5 +151,5 @@ fn linux() {
             (Fast, GETPERF, [0, X, X, X, P], [7, X, X, X, P]),
         ],
     );
-    assert!(board.take_log().is_empty());
+    assert!(board.cells().is_empty() && board.pcrs().is_empty());
 }

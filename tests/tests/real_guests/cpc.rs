@@ -1,21 +1,18 @@
-//! The CPC back end configures, enables and loses the counters of its strand.
+//! The CPC back end configures and enables the counters of its strand, and loses its right to them.
 
-use tests::board::Board;
-use tests::machine::MachineUnderTest;
 use tests::oracle::Trap::{Core, Fast};
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-use super::{GETPERF, P, SET_VERSION, SETPERF, X, play};
+use super::{GETPERF, P, SET_VERSION, SETPERF, X, play, start};
 
-/// The CPC back end: an L2 event, the probe for HT, then stop, configure and enable, all with the right to do so.
+/// An L2 event, the probe for HT, then stop, configure and enable, with the right to all of these.
 #[test]
 #[rustfmt::skip]
 fn cpc_with_every_right() {
-    let board = Board::new(Machine::Maramba, 1, &[]);
     let guest = Guest::new(0..64, Grant::GLOBAL_HTSTRAND);
-    let machine = MachineUnderTest::new(&board, &[guest]);
+    let (mut both, board) = start(Machine::Maramba, 1, guest);
     play(
-        &machine,
+        &mut both,
         7,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
@@ -38,7 +35,7 @@ fn cpc_with_every_right() {
     }
     // The PCR is the strand's own.
     play(
-        &machine,
+        &mut both,
         8,
         &[(Fast, GETPERF, [0, X, X, X, P], [0, 0, X, X, P])],
     );
@@ -48,11 +45,9 @@ fn cpc_with_every_right() {
 #[test]
 #[rustfmt::skip]
 fn cpc_without_ht() {
-    let board = Board::new(Machine::Maramba, 1, &[]);
-    let guest = Guest::new(0..64, Grant::STRAND);
-    let machine = MachineUnderTest::new(&board, &[guest]);
+    let (mut both, _) = start(Machine::Maramba, 1, Guest::new(0..64, Grant::STRAND));
     play(
-        &machine,
+        &mut both,
         7,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
@@ -66,28 +61,24 @@ fn cpc_without_ht() {
     );
 }
 
-/// HT is taken away between two boots of the guest: while its old configuration still asks for HT, the PCR shows that
-/// the bit is gone, which is how the back end knows that its right was revoked.
+/// HT is revoked while the back end still wants it. The PCR shows that the bit is 0, by which the back end learns that it
+/// has lost the right.
 #[test]
 #[rustfmt::skip]
 fn a_revoked_right_is_seen_as_ht_0() {
-    let board = Board::new(Machine::Maramba, 1, &[]);
-    let before = [Guest::new(0..64, Grant::HTSTRAND)];
-    let machine = MachineUnderTest::new(&board, &before);
+    let (mut both, _) = start(Machine::Maramba, 1, Guest::new(0..64, Grant::HTSTRAND));
     play(
-        &machine,
+        &mut both,
         7,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
             (Fast, SETPERF, [0, 0x0000_0000_17e8_c82f, X, X, P], [0, 0x0000_0000_17e8_c82f, X, X, P]),
         ],
     );
-    // The strand clears its HT as the right is lost.
-    board.put_pcr(7, 0x0000_0000_17e8_c827);
-    let after = [Guest::new(0..64, Grant::STRAND)];
-    let machine = MachineUnderTest::new(&board, &after);
+    both.reconfigure(&[Grant::STRAND]);
+    both.all_acknowledge();
     play(
-        &machine,
+        &mut both,
         7,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),

@@ -1,15 +1,17 @@
-//! What the operating systems of those machines do, call by call, and what they must find: illumos and Solaris at boot,
-//! `busstat`, the CPC back end, a later back end that tries newer groups first, Linux.
+//! The calls that real operating systems make, and the results that they must get from the service and from the reference
+//! model: illumos and Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, Linux.
 //!
-//! One call a line: trap, function, %o0 to %o4, then %o0 to %o4 afterwards. %o5 and what a call has no business with
-//! keep what the guest had in them; illumos keeps a pointer in %o4.
+//! A line is a call: trap, function, %o0 to %o4, then %o0 to %o4 afterwards. %o5, and the registers that the call does not
+//! use, keep their values; illumos keeps a pointer in %o4.
 
 mod boot;
 mod busstat;
 mod cpc;
 
-use tests::machine::MachineUnderTest;
-use tests::oracle::Trap;
+use tests::board::Board;
+use tests::comparison::{Comparison, board};
+use tests::leak;
+use tests::oracle::{Guest, Machine, Trap, World};
 
 const SET_VERSION: u64 = 0;
 const GET_VERSION: u64 = 3;
@@ -19,18 +21,26 @@ const SETPERF: u64 = 0x107;
 /// A pointer that the kernel keeps in %o4 across the trap.
 const P: u64 = 0x2a1_0012_3450;
 
-/// What a register holds that the call does not use.
+/// The value in a register that the call does not use.
 const X: u64 = 0xdead_beef_dead_beef;
 
 type Line = (Trap, u64, [u64; 5], [u64; 5]);
 
-fn play(machine: &MachineUnderTest, strand: u16, lines: &[Line]) {
+/// Returns a guest on a machine, on both sides, and the board of the machine under test.
+fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, &'static Board) {
+    let world = World::new(machine, nodes, &[], vec![guest]).unwrap();
+    let board = leak(board(&world));
+    (Comparison::new(world, board), board)
+}
+
+/// Makes the calls on both sides.
+fn play(both: &mut Comparison, strand: u16, lines: &[Line]) {
     for (number, (trap, function, arguments, expected)) in lines.iter().enumerate() {
         let [o0, o1, o2, o3, o4] = *arguments;
-        let (registers, exited) = machine.trap(strand, *trap, [o0, o1, o2, o3, o4, *function]);
+        let out = both.call(strand, *trap, [o0, o1, o2, o3, o4, *function]);
         let [o0, o1, o2, o3, o4] = *expected;
         let expected = [o0, o1, o2, o3, o4, *function];
-        assert_eq!(registers, expected, "line {number}: {arguments:#x?}");
-        assert!(!exited);
+        assert_eq!(out.regs, expected, "line {number}: {arguments:#x?}");
+        assert!(!out.exited);
     }
 }

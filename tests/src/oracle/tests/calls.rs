@@ -1,4 +1,4 @@
-//! Dispatch, registers of the call, and what get and set do when all is well.
+//! Dispatch, registers of the call, and get and set that succeed.
 
 use super::*;
 
@@ -6,19 +6,9 @@ use super::*;
 fn unknown_functions_are_bad_traps_and_change_nothing() {
     let mut world = batoka([0], Grant::GLOBAL_HTSTRAND);
     let before = world.clone();
-    let fast = [
-        0,
-        0x61,
-        0x104,
-        0x105,
-        0x108,
-        0x122,
-        0x200,
-        0x202,
-        1 << 63 | 0x106,
-        0x1_0000_0106,
-    ];
-    for function in fast.into_iter().chain([u64::MAX]) {
+    let low = [0, 0x61, 0x104, 0x105, 0x108, 0x122, 0x200, 0x202];
+    let high = [1 << 63 | 0x106, 0x1_0000_0106, u64::MAX];
+    for function in low.into_iter().chain(high) {
         let out = call(&mut world, 0, Trap::Fast, function, [2, 0x1111]);
         assert_eq!(out.regs, [7, 0x1111, 0x2222, 0x3333, 0x4444, function]);
         assert!(out.accesses.is_empty());
@@ -33,13 +23,8 @@ fn unknown_functions_are_bad_traps_and_change_nothing() {
 
 #[test]
 fn core_calls_return_in_their_documented_registers_only() {
-    let mut world = World::new(
-        Machine::Maramba,
-        1,
-        &[],
-        vec![Guest::new([0, 1], Grant::NONE)],
-    )
-    .unwrap();
+    let guests = vec![Guest::new([0, 1], Grant::NONE)];
+    let mut world = World::new(Machine::Maramba, 1, &[], guests).unwrap();
     let mut core = |strand, regs| world.call(strand, Trap::Core, regs).regs;
     assert_eq!(core(0, [0x205, 5, 6, 7, 8, 3]), [0, 0, 0, 7, 8, 3]);
     assert_eq!(core(0, [0x205, 1, 9, 7, 8, 0]), [0, 1, 9, 7, 8, 0]);
@@ -119,16 +104,25 @@ fn own_memory_controllers_are_reached_locally_and_all_else_globally() {
         let out = call(&mut world, strand, Trap::Fast, 0x106, [id, 0]);
         assert_eq!(out.accesses, [done(address, Action::Read)]);
         assert_eq!(out.regs[..2], [0, 5]);
-        assert_eq!(
-            Cell::at(World::node_of(strand), address),
-            Some(Cell::Register(id))
-        );
+        let cell = Cell::at(World::node_of(strand), address);
+        assert_eq!(cell, Some(Cell::Register(id)));
     }
-    // The same cell, whichever way it is reached.
+    // Both addresses lead to the same cell.
     assert_eq!(set(&mut world, 64, 10, 0x21), 0);
     assert_eq!(get(&mut world, 130, 10), (0, 0x21));
-    // Nothing is ever reached by a hub's local address.
+    // No register is accessed by a hub's local address.
     assert_eq!(Cell::at(0, 0x81_3000_1000), None);
+}
+
+#[test]
+fn a_hub_does_not_need_the_node_of_its_number() {
+    let guest = Guest::new([0], Grant::GLOBAL);
+    let mut world = World::new(Machine::Batoka, 1, &[], vec![guest]).unwrap();
+    negotiate(&mut world, 0, 1);
+    for id in 18..90 {
+        assert_eq!(set(&mut world, 0, id, 1), 0);
+        assert_eq!(get(&mut world, 0, id), (0, 1));
+    }
 }
 
 #[test]
@@ -180,24 +174,33 @@ fn perf_config_is_two_bits_in_eight_banks_of_the_callers_node() {
 fn configurations_that_cannot_be_are_rejected() {
     use Machine::*;
     let guest = |strands: &[u16]| Guest::new(strands.iter().copied(), Grant::GLOBAL);
-    let new =
-        |machine, nodes, channels: &[_], guests| World::new(machine, nodes, channels, guests).err();
-    assert_eq!(new(Maramba, 0, &[], vec![]), Some(Invalid::Nodes));
-    assert_eq!(new(Maramba, 3, &[], vec![]), Some(Invalid::Nodes));
-    assert_eq!(new(Batoka, 5, &[], vec![]), Some(Invalid::Nodes));
-    assert_eq!(new(Batoka, 1, &[(0, 2)], vec![]), Some(Invalid::Channel));
-    assert_eq!(new(Maramba, 1, &[(2, 0)], vec![]), Some(Invalid::Channel));
-    assert_eq!(
-        new(Batoka, 2, &[], vec![guest(&[128])]),
-        Some(Invalid::Strand)
-    );
-    assert_eq!(
-        new(Batoka, 2, &[], vec![guest(&[1, 1])]),
-        Some(Invalid::SharedStrand)
-    );
-    assert_eq!(
-        new(Batoka, 2, &[], vec![guest(&[0]), guest(&[1])]),
-        Some(Invalid::TwoGlobal)
-    );
-    assert_eq!(new(Batoka, 2, &[(1, 1)], vec![guest(&[127])]), None);
+    for (machine, nodes, disabled, guests, expected) in [
+        (Maramba, 0, None, vec![], Some(Invalid::Nodes)),
+        (Maramba, 3, None, vec![], Some(Invalid::Nodes)),
+        (Batoka, 5, None, vec![], Some(Invalid::Nodes)),
+        (Batoka, 1, Some((0, 2)), vec![], Some(Invalid::Channel)),
+        (Maramba, 1, Some((2, 0)), vec![], Some(Invalid::Channel)),
+        (Batoka, 2, None, vec![guest(&[128])], Some(Invalid::Strand)),
+        (
+            Batoka,
+            2,
+            None,
+            vec![guest(&[1, 1])],
+            Some(Invalid::SharedStrand),
+        ),
+        (
+            Batoka,
+            2,
+            None,
+            vec![guest(&[0]), guest(&[1])],
+            Some(Invalid::TwoGlobal),
+        ),
+        (Batoka, 2, Some((1, 1)), vec![guest(&[127])], None),
+    ] {
+        let disabled = Vec::from_iter(disabled);
+        assert_eq!(
+            World::new(machine, nodes, &disabled, guests).err(),
+            expected
+        );
+    }
 }

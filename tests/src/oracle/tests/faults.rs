@@ -2,23 +2,15 @@
 
 use super::*;
 
-/// Checks that a get and a set of `id` both return `status`, keep %o1, and touch nothing.
+/// Asserts that a get and a set of `id` both return `status`, keep %o1, access nothing and change nothing.
 fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     let before = world.clone();
-    let out = call(world, strand, Trap::Fast, 0x106, [id, 0x1111]);
-    assert_eq!(
-        out.regs,
-        [status, 0x1111, 0x2222, 0x3333, 0x4444, 0x106],
-        "get {id}"
-    );
-    assert!(out.accesses.is_empty(), "get {id}");
-    let out = call(world, strand, Trap::Fast, 0x107, [id, 0x1]);
-    assert_eq!(
-        out.regs,
-        [status, 0x1, 0x2222, 0x3333, 0x4444, 0x107],
-        "set {id}"
-    );
-    assert!(out.accesses.is_empty(), "set {id}");
+    for (function, value) in [(0x106, 0x1111), (0x107, 0x1)] {
+        let out = call(world, strand, Trap::Fast, function, [id, value]);
+        let expected = [status, value, 0x2222, 0x3333, 0x4444, function];
+        assert_eq!(out.regs, expected, "{function:#x} of {id}");
+        assert!(out.accesses.is_empty(), "{function:#x} of {id}");
+    }
     assert_eq!(*world, before);
 }
 
@@ -53,11 +45,8 @@ fn a_busy_hub_would_block_and_nothing_happens() {
     let before = world.clone();
     let out = call(&mut world, 0, Trap::Fast, 0x107, [37, 5]);
     assert_eq!(out.regs, [9, 5, 0x2222, 0x3333, 0x4444, 0x107]);
-    assert!(
-        out.accesses
-            .iter()
-            .all(|access| access.answer == Answer::Busy)
-    );
+    let mut accesses = out.accesses.iter();
+    assert!(accesses.all(|access| access.answer == Answer::Busy));
     assert_eq!(get(&mut world, 0, 37), (9, 0x1111));
     assert_eq!(world, before);
     assert_eq!(set(&mut world, 0, 35, 5), 0);
@@ -73,7 +62,7 @@ fn a_faulted_hub_is_gone_and_the_others_work_on() {
     world.hubs[2] = HubCondition::Faulted;
     assert_eq!(set(&mut world, 0, 54, 1), 13);
     assert!(world.out_of_service.contains(&Unit::Hub(2)));
-    // For good, and for everyone: what does not exist comes before what is not granted.
+    // It stays so for every guest: the check for existence comes before that of the grant.
     world.hubs[2] = HubCondition::Free;
     for id in 54..72 {
         refused_untouched(&mut world, 0, id, 13);
@@ -120,7 +109,7 @@ fn a_reset_clears_versions_and_registers() {
     for id in [0, 1, 2, 18, 90, u64::MAX] {
         refused_untouched(&mut world, 0, id, 7);
     }
-    // Until its strand has answered it has no right.
+    // Until its strand has acknowledged, it has no right.
     negotiate(&mut world, 0, 1);
     for id in [0, 1, 2, 18] {
         refused_untouched(&mut world, 0, id, 10);

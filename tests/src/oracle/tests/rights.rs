@@ -1,42 +1,27 @@
-//! Versions, presence and grants, in the order in which they are asked.
+//! The checks of versions, presence and grants, and their order.
 
 use super::*;
 
 #[test]
 fn the_first_check_that_fails_gives_the_status() {
-    // A Maramba guest without rights: each line fails every check from its own on.
-    let mut world = World::new(
-        Machine::Maramba,
-        2,
-        &[(1, 1)],
-        vec![Guest::new([0], Grant::NONE)],
-    )
-    .unwrap();
+    // A Maramba guest without rights: the call of a line fails the check of that status and all later checks.
+    let guests = vec![Guest::new([0], Grant::NONE)];
+    let mut world = World::new(Machine::Maramba, 2, &[(1, 1)], guests).unwrap();
     for id in [0, 1, 2, 8, 10, 18, 90, u64::MAX] {
         assert_eq!(get(&mut world, 0, id), (7, 0x1111));
         assert_eq!(set(&mut world, 0, id, 8), 7);
     }
     for minor in [0, 1] {
         negotiate(&mut world, 0, minor);
-        for (id, status) in [
-            (90, 6),
-            (255, 6),
-            (1 << 32, 6),
-            (1 << 63, 6),
-            (u64::MAX, 6),
-            (18, 13),
-            (89, 13),
-            (8, 13),
-            (9, 13),
-            (10, 13),
-            (17, 13),
-            (0, 10),
-            (1, 10),
-            (2, 10),
-            (7, 10),
+        for (ids, status) in [
+            (&[90, 255, 1 << 32, 1 << 63, u64::MAX][..], 6),
+            (&[18, 89, 8, 9, 10, 17], 13),
+            (&[0, 1, 2, 7], 10),
         ] {
-            assert_eq!(get(&mut world, 0, id), (status, 0x1111), "get {id:#x}");
-            assert_eq!(set(&mut world, 0, id, 8), status, "set {id:#x}");
+            for &id in ids {
+                assert_eq!(get(&mut world, 0, id), (status, 0x1111), "get {id:#x}");
+                assert_eq!(set(&mut world, 0, id, 8), status, "set {id:#x}");
+            }
         }
     }
     let core = world.call(0, Trap::Core, [0x205, 0, 0, 0, 0, 0]);
@@ -54,22 +39,16 @@ fn version_1_0_ends_with_register_17() {
         };
         let mut world = World::new(Machine::Batoka, 4, &[], vec![guest]).unwrap();
         negotiate(&mut world, 192, 0);
-        for (id, status) in [
-            (0, 0),
-            (1, 0),
-            (14, 0),
-            (17, 0),
-            (18, zambezi),
-            (89, zambezi),
-            (90, 6),
-        ] {
+        let zambezi = [(18, zambezi), (89, zambezi)];
+        let others = [(0, 0), (1, 0), (14, 0), (17, 0), (90, 6)];
+        for (id, status) in others.into_iter().chain(zambezi) {
             assert_eq!(get(&mut world, 192, id).0, status, "PerfReg {id}");
         }
     }
 }
 
 #[test]
-fn a_busy_hub_is_asked_last() {
+fn a_busy_hub_is_the_last_check() {
     let mut world = batoka([0], Grant::STRAND);
     world.hubs = [HubCondition::Busy; 4];
     assert_eq!(get(&mut world, 0, 18), (10, 0x1111));
@@ -93,17 +72,9 @@ fn each_grant_covers_its_registers() {
     ] {
         for strand in [1, 128] {
             let mut world = batoka([1, 128], grant);
-            let sets = [
-                (0, 1),
-                (0, 9),
-                (1, 1),
-                (3, 1),
-                (7, 1),
-                (11, 1),
-                (15, 1),
-                (89, 1),
-            ];
-            let statuses = sets.map(|(id, value)| set(&mut world, strand, id, value));
+            let without_ht = |id| set(&mut world, strand, id, 1);
+            let mut statuses = [0, 0, 1, 3, 7, 11, 15, 89].map(without_ht);
+            statuses[1] = set(&mut world, strand, 0, 9);
             assert_eq!(statuses, expected, "{grant:?} on strand {strand}");
         }
     }
@@ -137,7 +108,7 @@ fn guests_negotiate_for_themselves() {
     assert_eq!(get(&mut world, 0, 18), (0, 0));
 }
 
-/// Two guests; the first has every right, and has written to all it can reach.
+/// Returns a world with two guests, of which the first has every right and has written to all registers that it may use.
 fn used() -> World {
     let guests = vec![
         Guest::new([0, 65], Grant::GLOBAL_HTSTRAND),
@@ -159,7 +130,7 @@ fn used() -> World {
 }
 
 #[test]
-fn who_loses_every_right_leaves_nothing_behind() {
+fn a_guest_that_loses_every_right_leaves_no_value_behind() {
     let mut world = used();
     assert_eq!(world.regrant(&[Grant::NONE, Grant::GLOBAL_STRAND]), Ok(()));
     for (cell, value) in &world.devices {
@@ -182,7 +153,7 @@ fn who_loses_every_right_leaves_nothing_behind() {
 }
 
 #[test]
-fn who_loses_ht_keeps_counting_without_it() {
+fn a_guest_that_loses_ht_keeps_counting_without_it() {
     let mut world = used();
     let devices = world.devices.clone();
     assert_eq!(world.regrant(&[Grant::GLOBAL_STRAND, Grant::NONE]), Ok(()));
@@ -196,7 +167,7 @@ fn who_loses_ht_keeps_counting_without_it() {
 }
 
 #[test]
-fn a_unit_that_is_out_of_service_is_not_touched_again() {
+fn a_unit_that_is_out_of_service_is_not_accessed() {
     let mut world = used();
     world.out_of_service.insert(Unit::Hub(1));
     assert_eq!(world.regrant(&[Grant::NONE, Grant::NONE]), Ok(()));
