@@ -1,4 +1,4 @@
-//! The CORE calls that do what only a host can look at, against the reference model: console, and who may exit.
+//! The CORE calls whose effect only a host can see, against the reference model: console and exit.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Grant, Guest, Machine, Trap, World};

@@ -1,23 +1,8 @@
-//! Banks of an L2 that fault one at a time, or after some writes, against the reference model: what is left of a set.
+//! Sets of PERF_CONFIG while banks of an L2 fault, against the reference model.
 
+use tests::board::Board;
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine, World};
-
-/// A guest with the first strand of both nodes, which may use their L2, and a neighbour without rights.
-fn world(machine: Machine) -> World {
-    let guests = vec![
-        Guest::new([0, 64], Grant::GLOBAL),
-        Guest::new([5], Grant::NONE),
-    ];
-    World::new(machine, 2, &[], guests).unwrap()
-}
-
-fn start(comparison: &mut Comparison, minor: u64) {
-    for guest in 0..2 {
-        comparison.reset_guest(guest);
-        comparison.negotiate(comparison.world.guests[guest].strands[0], 1, minor);
-    }
-}
 
 /// Contents of the eight L2 control registers of node 1: PERF_CONFIG 2, and other bits that differ from bank to bank.
 const BANKS: [u64; 8] = [
@@ -31,66 +16,74 @@ const BANKS: [u64; 8] = [
     0x20_0000_0007,
 ];
 
-/// A set of PERF_CONFIG that fails at bank k leaves every bank as it was, whichever bank it is.
+/// Returns the L2 control register of a bank of node 1.
+fn cell(bank: usize) -> Cell {
+    Cell::L2 { node: 1, bank }
+}
+
+/// Starts a guest with strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value` to PERF_CONFIG while
+/// these banks are broken, and must get ENOTSUPPORTED. Then `check` looks at the machine.
+fn set_fails(
+    machine: Machine,
+    broken: &[(usize, Fault)],
+    value: u64,
+    check: impl FnOnce(&mut Comparison, &Board),
+) {
+    let guests = [
+        ([0, 64].to_vec(), Grant::GLOBAL),
+        ([5].to_vec(), Grant::NONE),
+    ];
+    let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
+    let world = World::new(machine, 2, &[], guests.to_vec()).unwrap();
+    let board = board(&world);
+    let mut comparison = Comparison::new(world, &board);
+    comparison.negotiate(0, 1, 1);
+    for (bank, value) in BANKS.into_iter().enumerate() {
+        comparison.put(cell(bank), value);
+    }
+    for (bank, fault) in broken {
+        comparison.break_cell(cell(*bank), *fault);
+    }
+    assert_eq!(comparison.set(64, 1, value).regs[..2], [13, value]);
+    check(&mut comparison, &board);
+}
+
+/// A set that fails at any bank leaves every bank as it was.
 #[test]
 fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
     for fault in [Fault::Always, Fault::WritesAfter(0)] {
         for broken in 0..8 {
             for value in 0..4 {
-                let world = world(Machine::Batoka);
-                let board = board(&world);
-                let mut comparison = Comparison::new(world, &board);
-                start(&mut comparison, 1);
-                for (bank, value) in BANKS.into_iter().enumerate() {
-                    comparison.put(Cell::L2 { node: 1, bank }, value);
-                }
-                let cell = Cell::L2 {
-                    node: 1,
-                    bank: broken,
-                };
-                comparison.break_cell(cell, fault);
-                let out = comparison.set(64, 1, value);
-                assert_eq!(out.regs[..2], [13, value]);
-                for (bank, value) in BANKS.into_iter().enumerate() {
-                    assert_eq!(
-                        board.holds(Cell::L2 { node: 1, bank }),
-                        value,
-                        "bank {bank}"
-                    );
-                }
-                assert_eq!(comparison.get(64, 1).regs[..2], [13, 0x1111_0bad]);
-                assert_eq!(comparison.get(0, 1).regs[..2], [0, 0]);
-                comparison.mend();
-                assert_eq!(comparison.get(64, 1).regs[..2], [0, 2]);
+                set_fails(Machine::Batoka, &[(broken, fault)], value, |both, board| {
+                    for (bank, value) in BANKS.into_iter().enumerate() {
+                        assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
+                    }
+                    assert_eq!(both.get(64, 1).regs[..2], [13, 0x1111_0bad]);
+                    assert_eq!(both.get(0, 1).regs[..2], [0, 0]);
+                    both.mend();
+                    assert_eq!(both.get(64, 1).regs[..2], [0, 2]);
+                });
             }
         }
     }
 }
 
-/// A bank that can be written once but not put back keeps the new value; all others are put back.
+/// A bank that can be written once but not restored keeps the new value; all others are restored.
 #[test]
-fn a_bank_that_cannot_be_put_back_does_not_stop_the_others() {
+fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     for stuck in 0..7 {
         for broken in stuck + 1..8 {
-            let world = world(Machine::Maramba);
-            let board = board(&world);
-            let mut comparison = Comparison::new(world, &board);
-            start(&mut comparison, 1);
-            for (bank, value) in BANKS.into_iter().enumerate() {
-                comparison.put(Cell::L2 { node: 1, bank }, value);
-            }
-            let bank = |bank| Cell::L2 { node: 1, bank };
-            comparison.break_cell(bank(stuck), Fault::WritesAfter(1));
-            comparison.break_cell(bank(broken), Fault::WritesAfter(0));
-            assert_eq!(comparison.set(64, 1, 1).regs[..2], [13, 1]);
-            for (number, value) in BANKS.into_iter().enumerate() {
-                let expected = if number == stuck {
-                    value & !(0b11 << 36) | 1 << 36
-                } else {
-                    value
-                };
-                assert_eq!(board.holds(bank(number)), expected, "bank {number}");
-            }
+            let broken = [
+                (stuck, Fault::WritesAfter(1)),
+                (broken, Fault::WritesAfter(0)),
+            ];
+            set_fails(Machine::Maramba, &broken, 1, |_, board| {
+                let mut expected = BANKS;
+                expected[stuck] = BANKS[stuck] & !(0b11 << 36) | 1 << 36;
+                for (bank, value) in expected.into_iter().enumerate() {
+                    assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
+                }
+            });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Long random sequences of calls, resets and breakages against the reference model. Seeded: each run is the same.
+//! Long random sequences of calls, resets, faults and transfers against the reference model. Each run is the same, because
+//! the seeds are.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::{
@@ -6,7 +7,13 @@ use tests::oracle::{
 };
 use tests::random::Random;
 
-/// A machine and up to four guests, with strands anywhere.
+const STRAND_GRANTS: [StrandGrant; 3] = [
+    StrandGrant::None,
+    StrandGrant::Strand,
+    StrandGrant::HtStrand,
+];
+
+/// Returns a machine with up to four guests, whose strands are on any nodes.
 fn random_world(random: &mut Random) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());
@@ -17,15 +24,8 @@ fn random_world(random: &mut Random) -> World {
         let own = (0..1 + random.below(6))
             .map(|_| strands.swap_remove(random.below(strands.len())))
             .collect::<Vec<_>>();
-        let strand = random.one_of(&[
-            StrandGrant::None,
-            StrandGrant::Strand,
-            StrandGrant::HtStrand,
-        ]);
-        let grant = Grant {
-            strand,
-            global: number == holder_of_global,
-        };
+        let (strand, global) = (random.one_of(&STRAND_GRANTS), number == holder_of_global);
+        let grant = Grant { strand, global };
         let compat = random.below(3) == 0;
         guests.push(Guest {
             compat,
@@ -99,16 +99,12 @@ fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// Grants at random, now and then to two guests that which only one can have.
+/// Returns grants at random, sometimes with `global` for two guests, which is not valid.
 fn random_grants(random: &mut Random, world: &World) -> Vec<Grant> {
     let holder = random.below(world.guests.len() + 1);
     let mut grants: Vec<Grant> = (0..world.guests.len())
         .map(|number| Grant {
-            strand: random.one_of(&[
-                StrandGrant::None,
-                StrandGrant::Strand,
-                StrandGrant::HtStrand,
-            ]),
+            strand: random.one_of(&STRAND_GRANTS),
             global: number == holder,
         })
         .collect();
@@ -119,7 +115,7 @@ fn random_grants(random: &mut Random, world: &World) -> Vec<Grant> {
     grants
 }
 
-/// The operator, or a strand that answers or dies: a step of a change of rights.
+/// Makes a step of a transfer: the operator's, or a strand acknowledges or dies.
 fn random_step(random: &mut Random, comparison: &mut Comparison) {
     let strands = |comparison: &Comparison| -> Vec<u16> {
         let transfer = &comparison.world.transfer;
@@ -135,8 +131,7 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
             comparison.begin_reset(guest);
         }
         5 => {
-            let all = comparison.world.strands();
-            let strand = random.one_of(&all);
+            let strand = random.one_of(&comparison.world.strands());
             comparison.strand_died(strand);
         }
         6 => comparison.all_acknowledge(),
@@ -148,7 +143,7 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
             }
         }
         8 => {
-            // PIC is the strand's own.
+            // A strand writes its own PIC directly.
             let strand = comparison.world.guests[0].strands[0];
             let value = random.next_u64();
             comparison.world.pic.insert(strand, value);
@@ -164,8 +159,8 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
     comparison.check_state();
 }
 
-/// Breaks or mends something. Of an L2 only one bank breaks at a time: what is left of a set that fails at one bank and
-/// cannot be undone at another depends on the order of the accesses, which is not fixed.
+/// Breaks or repairs something. Of an L2 only one bank breaks at a time: if a set fails at one bank and cannot be undone at
+/// another, the result depends on the order of the accesses, which the contract leaves open.
 fn random_event(random: &mut Random, comparison: &mut Comparison) {
     match random.below(16) {
         0..=7 => {
@@ -204,8 +199,8 @@ fn random_event(random: &mut Random, comparison: &mut Comparison) {
     comparison.check_state();
 }
 
-/// A hub is busy while a strand asks, maybe several times. Then it is free or broken, and the strand asks once more, so
-/// that others are not refused on its behalf, which the model does not know.
+/// A hub is busy while a strand makes one to four calls. Then it is free or broken, and the strand makes one more call, so
+/// that no other strand is refused on its behalf, which the model does not do.
 fn busy_hub(random: &mut Random, comparison: &mut Comparison, strand: u16) {
     let hub = random.below(4);
     if comparison.world.hubs[hub] != HubCondition::Free {
@@ -219,7 +214,7 @@ fn busy_hub(random: &mut Random, comparison: &mut Comparison, strand: u16) {
         } else {
             comparison.set(strand, id(random), random.next_u64());
         }
-        // Only this hub is busy.
+        // The other hubs are not busy.
         let other = (18 + 18 * ((hub + 1) % 4)) as u64;
         comparison.get(strand, other);
     }
@@ -230,11 +225,8 @@ fn busy_hub(random: &mut Random, comparison: &mut Comparison, strand: u16) {
     ]);
     comparison.set_hub(hub, after);
     let out = comparison.get(strand, id(random));
-    assert!(
-        out.accesses
-            .iter()
-            .all(|access| access.answer != Answer::Busy)
-    );
+    let mut accesses = out.accesses.iter();
+    assert!(accesses.all(|access| access.answer != Answer::Busy));
 }
 
 #[test]
@@ -258,7 +250,7 @@ fn random_sequences() {
             match random.below(100) {
                 0 | 1 => random_event(&mut random, &mut comparison),
                 4..=7 => random_step(&mut random, &mut comparison),
-                // The dead make no calls.
+                // Dead strands make no calls.
                 _ if comparison.world.transfer.dead.contains_key(&strand) => {}
                 2 | 3 if comparison.world.machine == Machine::Batoka => {
                     busy_hub(&mut random, &mut comparison, strand);
@@ -277,10 +269,10 @@ fn random_sequences() {
         cases += comparison.cases;
     }
     tests::tell(format_args!(
-        "random_sequences: {cases} cases, {pending} while rights change hands; by status {statuses:?}"
+        "random_sequences: {cases} cases, {pending} during a transfer; by status {statuses:?}"
     ));
     assert!(cases >= 300_000 && pending >= 50_000);
-    // The sequences reach every status often, so that none is compared by accident only.
+    // Each status is compared often.
     for status in [0, 6, 7, 10, 13] {
         assert!(statuses[status] >= 10_000, "status {status}: {statuses:?}");
     }

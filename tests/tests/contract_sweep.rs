@@ -1,6 +1,6 @@
-//! The contract sweep, call by call against the reference model: every id, machine, node count, grant, version and place
-//! of the caller, with hubs free and busy; function numbers; negotiation; units that fault. The guest in QEMU makes the
-//! same calls.
+//! The contract sweep, call by call against the reference model: every register, machine, number of nodes, grant, version
+//! and node of the caller, with hubs free and busy; function numbers; negotiation; units that fault. The guest in QEMU makes
+//! the same calls.
 
 use sweep::parts;
 use tests::swept::compare;

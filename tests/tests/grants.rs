@@ -1,4 +1,4 @@
-//! Rights from hand to hand in a configuration: LDoms' rules, written out.
+//! Rights that a configuration grants, revokes and transfers, by the rules of LDoms.
 
 use perfctr_service::{ConfigError, Grant, Grants, Right, RightError};
 use tests::machine::guest_id;
@@ -7,16 +7,16 @@ fn grant(text: &str) -> Grant {
     text.parse().unwrap()
 }
 
-/// A configuration in which guest 0 has this.
+/// Returns a configuration in which guest 0 has these rights.
 fn with(text: &str) -> Grants {
     let mut grants = Grants::none(3);
     grants.set(guest_id(0), grant(text)).unwrap();
     grants
 }
 
-/// What a guest has after one more right, or the right that it has already.
+/// A guest gets one more right, or an error with the right that excludes it.
 #[test]
-fn each_right_is_given_to_each_holder() {
+fn each_right_is_granted_to_each_holder() {
     use Right::{Global, HtStrand, Strand};
     let excluded = |right| Err(RightError::Excluded(guest_id(0), right));
     for (before, right, after) in [
@@ -42,17 +42,14 @@ fn each_right_is_given_to_each_holder() {
         let mut grants = with(before);
         let given = grants.grant(guest_id(0), right);
         let told = format!("{before} and {right}");
-        assert_eq!(
-            given.map(|()| grants.get(guest_id(0))),
-            after.map(grant),
-            "{told}"
-        );
+        let has = given.map(|()| grants.get(guest_id(0)));
+        assert_eq!(has, after.map(grant), "{told}");
         assert_eq!(grants == with(before), given.is_err(), "{told}");
     }
 }
 
 #[test]
-fn each_right_is_taken_from_each_holder() {
+fn each_right_is_revoked_from_each_holder() {
     use Right::{Global, HtStrand, Strand};
     for (before, right, after) in [
         ("none", Strand, None),
@@ -77,11 +74,8 @@ fn each_right_is_taken_from_each_holder() {
             Some(after) => Ok(grant(after)),
             None => Err(RightError::NotHeld(guest_id(0), right)),
         };
-        assert_eq!(
-            taken.map(|()| grants.get(guest_id(0))),
-            expected,
-            "{before}, {right}"
-        );
+        let has = taken.map(|()| grants.get(guest_id(0)));
+        assert_eq!(has, expected, "{before}, {right}");
         assert_eq!(grants == with(before), taken.is_err());
     }
 }
@@ -91,21 +85,21 @@ fn a_transfer_is_whole_or_nothing() {
     let mut grants = with("global+htstrand");
     grants.set(guest_id(1), grant("strand")).unwrap();
     let before = grants;
-    let refused = grants.transfer(guest_id(0), guest_id(1), Right::HtStrand);
-    assert_eq!(
-        refused,
-        Err(RightError::Excluded(guest_id(1), Right::Strand))
-    );
-    assert_eq!(grants, before);
-    let nobody = grants.transfer(guest_id(0), guest_id(3), Right::Global);
-    assert_eq!(nobody, Err(RightError::NoSuchGuest(guest_id(3))));
-    assert_eq!(grants, before);
-    assert_eq!(
-        grants.transfer(guest_id(0), guest_id(1), Right::Global),
-        Ok(())
-    );
-    assert_eq!(grants.get(guest_id(0)), grant("htstrand"));
-    assert_eq!(grants.get(guest_id(1)), grant("global+strand"));
+    let [first, second, absent] = [0, 1, 3].map(guest_id);
+    for (to, right, error) in [
+        (
+            second,
+            Right::HtStrand,
+            RightError::Excluded(second, Right::Strand),
+        ),
+        (absent, Right::Global, RightError::NoSuchGuest(absent)),
+    ] {
+        assert_eq!(grants.transfer(first, to, right), Err(error));
+        assert_eq!(grants, before);
+    }
+    assert_eq!(grants.transfer(first, second, Right::Global), Ok(()));
+    assert_eq!(grants.get(first), grant("htstrand"));
+    assert_eq!(grants.get(second), grant("global+strand"));
     assert_eq!(grants.check(), Ok(()));
     grants.grant(guest_id(2), Right::Global).unwrap();
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));

@@ -1,4 +1,4 @@
-//! Strands of one guest negotiate at the same time as others call.
+//! Strands of a guest negotiate while other strands of the guest make calls.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -53,7 +53,7 @@ fn a_version_is_never_a_mixture() {
                 [[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version),
                 "{version:?}"
             );
-            // Whatever the version, a call is served by it or ends as the contract says: never ENOACCESS or EINVAL.
+            // At any version, a call is served, or has a status that the contract has for it: never ENOACCESS or EINVAL.
             assert!([0, 7].contains(&machine.get(strand, 2).0));
             assert!([0, 7].contains(&machine.set(strand, 0, 9)));
             assert!([0, 7, 9, 13].contains(&machine.get(strand, 18).0));
@@ -62,7 +62,7 @@ fn a_version_is_never_a_mixture() {
     );
 }
 
-/// HT is a question of the grant alone: a guest that has it is never told ENOACCESS, whatever it negotiates meanwhile.
+/// HT depends on the grant alone: a guest that has the right never gets ENOACCESS, whatever it negotiates meanwhile.
 #[test]
 fn ht_does_not_depend_on_the_version() {
     let board = Board::new(Machine::Maramba, 1, &[]);
@@ -84,7 +84,7 @@ fn ht_does_not_depend_on_the_version() {
     );
 }
 
-/// A hub's registers are in 1.1 only: no call is served after 1.0 came into force and before 1.1 does again.
+/// Only version 1.1 has hub registers: no call for one is served while 1.0 is in force.
 #[test]
 fn no_call_is_served_beyond_the_version_in_force() {
     let board = Board::new(Machine::Batoka, 1, &[]);
@@ -121,7 +121,7 @@ fn no_call_is_served_beyond_the_version_in_force() {
     assert!(compared.load(Ordering::SeqCst) > 0);
 }
 
-/// Two strands negotiate: each gets the minor number it asked for, and what is left is one of the two.
+/// Two strands negotiate: each gets the minor version that it asks for, and the guest has one of the two.
 #[test]
 fn two_strands_negotiate() {
     let board = Board::new(Machine::Batoka, 1, &[]);

@@ -1,5 +1,5 @@
-//! Threads use what `global` and `strand` cover while the operator moves both from guest to guest. Every value carries the mark
-//! of the guest that wrote it, and nobody ever reads the mark of another.
+//! Threads use the registers that `global` and `strand` cover while the operator transfers both rights from guest to guest.
+//! Every value carries the mark of the guest that writes it, and no guest ever reads the mark of another.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,15 +9,15 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The registers that each guest uses, and where its mark is in each: bits that the register keeps.
+/// The registers that each guest uses, and the lowest bit of its mark in each. The register keeps these bits.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
 const ROUNDS: usize = 150;
 
-/// A strand of neither guest, since a strand does one thing at a time.
+/// The operator's strand, of neither guest, because a strand does one thing at a time.
 const OPERATOR: u16 = 63;
 
-/// All is over, also if the operator's part of the test fails.
+/// Ends the threads of the guests, also if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -35,7 +35,7 @@ fn rights(holder: usize, strand_holder: usize) -> [Grant; 2] {
     })
 }
 
-/// What a strand of a guest does until all is over; how often it got through.
+/// Makes calls on a strand of a guest until `done`, and counts the reads that are served.
 fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, seen: &AtomicU64) {
     let mark = guest + 1;
     while !done.load(Ordering::SeqCst) {
@@ -69,10 +69,8 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
 #[test]
 fn nobody_reads_what_another_guest_has_written() {
     let board = Board::new(Machine::Batoka, 2, &[]);
-    let guests = [
-        Guest::new([0, 64], rights(0, 1)[0]),
-        Guest::new([1, 65], rights(0, 1)[1]),
-    ];
+    let [first, second] = rights(0, 1);
+    let guests = [Guest::new([0, 64], first), Guest::new([1, 65], second)];
     let machine = MachineUnderTest::new(&board, &guests).with_operator(OPERATOR);
     let done = AtomicBool::new(false);
     let seen = [const { AtomicU64::new(0) }; 2];
@@ -85,7 +83,7 @@ fn nobody_reads_what_another_guest_has_written() {
             })
         });
         let wait_while = |condition: &dyn Fn() -> bool| {
-            // A player that ends before it is told has failed.
+            // A player that ends before `done` has failed.
             while condition() && !players.iter().any(|player| player.is_finished()) {
                 thread::yield_now();
             }
@@ -93,7 +91,7 @@ fn nobody_reads_what_another_guest_has_written() {
         let over = Over(&done);
         for round in 0..ROUNDS {
             let holder = round / 2 % 2;
-            // A strand that is at work on a change may be a thread that does not run.
+            // While another strand works on the transfer, the operator tries again: the host may have paused its thread.
             wait_while(&|| {
                 machine.acknowledge(OPERATOR);
                 let result = machine.reconfigure(&rights(holder, round % 2));
@@ -103,7 +101,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // A change in three is overtaken by the next; the others come to their end.
+            // One transfer in three is replaced by the next; the others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);
@@ -117,7 +115,7 @@ fn nobody_reads_what_another_guest_has_written() {
     });
     machine
         .reconfigure(&[Grant::NONE; 2])
-        .expect("nobody else is there");
+        .expect("no other strand works on a transfer");
     machine.all_acknowledge();
     assert_eq!(machine.awaited(), None);
     for (cell, value) in board.cells() {
@@ -126,6 +124,6 @@ fn nobody_reads_what_another_guest_has_written() {
     assert!(board.cells().contains_key(&Cell::L2 { node: 1, bank: 7 }));
     assert!(board.pcrs().values().all(|pcr| *pcr == 0));
     tests::tell(format_args!(
-        "{ROUNDS} changes; reads that were served: {seen:?}"
+        "{ROUNDS} transfers; reads that were served: {seen:?}"
     ));
 }

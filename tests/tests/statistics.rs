@@ -1,18 +1,19 @@
-//! Statistics: calls by guest, function, class of register and status, written out, and read while strands call.
+//! Statistics: the number of calls by guest, function, class of register and status, also read while strands call.
 
 use guest_abi::trap::VFALLS_GET_PERFREG;
-use hv_core::GuestId;
-use perfctr_service::statistics::{Class, Operation, Outcome, Refusal, Statistics};
+use perfctr_service::statistics::Operation::{self, Get, Set};
+use perfctr_service::statistics::Outcome::{self, Ok, Refused};
+use perfctr_service::statistics::{Class, Refusal, Statistics};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
 
 fn of(machine: &MachineUnderTest, guest: usize) -> Statistics {
-    machine.service().statistics(GuestId::new(guest).unwrap())
+    machine.service().statistics(guest_id(guest))
 }
 
-/// Every count that is not 0, in the order of function, class, outcome.
+/// Returns the counts that are not 0, in the order of function, class and outcome.
 fn counts(statistics: Statistics) -> Vec<(Operation, Class, Outcome, u64)> {
     let mut counts = Vec::new();
     for operation in [Operation::Get, Operation::Set] {
@@ -30,8 +31,6 @@ fn counts(statistics: Statistics) -> Vec<(Operation, Class, Outcome, u64)> {
 
 #[test]
 fn every_call_is_counted_once_where_it_belongs() {
-    use Operation::{Get, Set};
-    use Outcome::{Ok, Refused};
     let board = Board::new(Machine::Batoka, 2, &[]);
     let guests = [
         Guest::new([0, 64], Grant::GLOBAL_HTSTRAND),
@@ -100,19 +99,19 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(counts(of(&machine, 2)), []);
     assert_eq!(of(&machine, 0).total(), 27);
     assert_eq!(of(&machine, 0).outcome(Ok), 17);
-    // By strand: what strand 64 did of it.
+    // The calls of strand 64 alone.
     let second = machine
         .service()
         .statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
-    // Calls of other functions are none of the service's.
+    // Calls of other functions are not counted: they are not the service's.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }
     assert_eq!(of(&machine, 0).total(), 27);
 }
 
-/// A reset starts the guest again, not its statistics, which are the operator's.
+/// Statistics are for the operator, so a reset of the guest keeps them.
 #[test]
 fn a_reset_keeps_the_counts() {
     let board = Board::new(Machine::Maramba, 1, &[]);
@@ -124,7 +123,7 @@ fn a_reset_keeps_the_counts() {
     assert_eq!(of(&machine, 0).total(), 2);
 }
 
-/// A reader sees counts that only grow, and at the end all of them.
+/// A reader sees counts that only grow. At the end they include every call.
 #[test]
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;
@@ -139,10 +138,8 @@ fn reading_while_strands_call() {
             while !done.load(Ordering::SeqCst) {
                 let now = of(&machine, 0);
                 for &outcome in Outcome::ALL {
-                    assert!(
-                        now.outcome(outcome) >= last.outcome(outcome),
-                        "{outcome:?} went down"
-                    );
+                    let grows = now.outcome(outcome) >= last.outcome(outcome);
+                    assert!(grows, "{outcome:?} went down");
                 }
                 last = now;
                 seen += 1;
@@ -170,26 +167,11 @@ fn reading_while_strands_call() {
         done.store(true, Ordering::SeqCst);
         assert!(reader.join().unwrap() > 0);
     });
-    let expected: Vec<_> = [
-        (Operation::Get, Class::Dram, Outcome::Ok),
-        (
-            Operation::Get,
-            Class::Dram,
-            Outcome::Refused(Refusal::NotSupported),
-        ),
-        (
-            Operation::Set,
-            Class::Strand,
-            Outcome::Refused(Refusal::NoAccess),
-        ),
-        (
-            Operation::Set,
-            Class::Invalid,
-            Outcome::Refused(Refusal::Invalid),
-        ),
-    ]
-    .into_iter()
-    .map(|(operation, class, outcome)| (operation, class, outcome, CALLS))
-    .collect();
+    let expected = [
+        (Get, Class::Dram, Ok, CALLS),
+        (Get, Class::Dram, Refused(Refusal::NotSupported), CALLS),
+        (Set, Class::Strand, Refused(Refusal::NoAccess), CALLS),
+        (Set, Class::Invalid, Refused(Refusal::Invalid), CALLS),
+    ];
     assert_eq!(counts(of(&machine, 0)), expected);
 }

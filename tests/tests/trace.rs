@@ -1,22 +1,23 @@
-//! What the service records, and that a call is the same whether it is recorded or not.
+//! The events that the service records, and that a call has the same result whether it is recorded or not.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use guest_abi::{Clock, Hub, Mcu, Node, Registers, StrandId};
+use guest_abi::{Clock, Hub};
 use hv_core::trace::{
     Clock27, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion, Trace as _, Tracer,
 };
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor};
+use perfctr_service::Unit;
 use perfctr_service::trace::{
     ChangeComplete, ChangePending, Get, GetRefused, Granted, Held, HubConflict, Revoked,
     ServiceEvent, Set, SetRefused, UnitOut, UnitReturned,
 };
-use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandRight, Unit};
-use platform::models::{Devices, FaultyUnit};
-use platform::{Machine, Model};
+use tests::board::Board;
+use tests::leak;
+use tests::machine::{MachineUnderTest, guest_id, strand};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap};
 use tests::random::Random;
 
-/// Goes on by 5 at every look.
+/// A clock that goes on by 5 each time it is read.
 #[derive(Debug, Default)]
 struct Fives(AtomicU64);
 
@@ -26,118 +27,47 @@ impl Clock for Fives {
     }
 }
 
-struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), guest_abi::HvError> {
-        Ok(())
-    }
-}
-
 const PACKETS: usize = 2;
 const WORDS: usize = 2039;
 
-type Rings = [Ring<Clock27, PACKETS, WORDS>; 5];
-type Trace<'a> = &'a Tracer<'a, Fives, Clock27, PACKETS, WORDS>;
-type Service<'a> = PerfCounterService<&'a Devices, &'a Devices, Trace<'a>>;
+type Trace = &'static Tracer<'static, Fives, Clock27, PACKETS, WORDS>;
 
-fn rings() -> Rings {
-    [const { Ring::new(Mode::Discard) }; 5]
-}
-
-/// A T5440 with one node. Guest 0 has strands 0 and 1 and every right, guest 1 has strand 2 and its register 0; the operator
-/// is on strand 4.
-struct Traced<'a> {
-    devices: &'a Devices,
-    tracer: Trace<'a>,
-    hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, Trace<'a>>>,
+/// A T5440 with one node. Guest 0 has strands 0 and 1 and every right, guest 1 has strand 2 and the right `strand`. The
+/// operator is on strand 4.
+struct Traced {
+    machine: MachineUnderTest<'static, Trace>,
+    tracer: Trace,
+    rings: &'static [Ring<Clock27, PACKETS, WORDS>],
 }
 
 const OPERATOR: usize = 4;
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
-
-fn guest(number: usize) -> GuestId {
-    GuestId::new(number).unwrap()
-}
-
-fn devices() -> Box<Devices> {
-    Box::new(Devices::new(Machine::new(Model::Batoka, 1).unwrap()))
-}
-
-impl<'a> Traced<'a> {
-    fn new(devices: &'a Devices, tracer: Trace<'a>) -> Self {
+impl Traced {
+    fn new(on: bool) -> Self {
+        let rings = leak(Vec::from_iter((0..5).map(|_| Ring::new(Mode::Discard))));
+        let tracer = leak(Tracer::new(Fives::default(), rings));
+        tracer.set_on(on);
+        let board = leak(Board::new(Machine::Batoka, 1, &[]));
         let guests = [
-            GuestConfig {
-                strands: [0, 1].map(strand).into_iter().collect(),
-                grant: Grant::ALL,
-                compatible: false,
-            },
-            GuestConfig {
-                strands: [strand(2)].into_iter().collect(),
-                grant: Grant {
-                    strand: StrandRight::Strand,
-                    global: false,
-                },
-                compatible: false,
-            },
+            ([0, 1].to_vec(), Grant::GLOBAL_HTSTRAND),
+            ([2].to_vec(), Grant::STRAND),
         ];
-        let machine = devices.machine();
-        let service =
-            PerfCounterService::with_trace(machine, devices, devices, &guests, tracer).unwrap();
+        let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
+        let machine = MachineUnderTest::with_trace(board, &guests, &*tracer).with_operator(4);
         Self {
-            devices,
+            machine,
             tracer,
-            hypervisor: Box::new(Hypervisor::with_trace((service,), NoConsole, tracer)),
+            rings,
         }
-    }
-
-    fn service(&self) -> &Service<'a> {
-        &self.hypervisor.services().0
     }
 
     fn turn(&self, on: bool) {
         self.tracer.set_on(on);
-        self.service().trace_turned();
+        self.machine.service().trace_turned();
     }
 
-    fn caller(&self, number: usize) -> Caller {
-        Caller {
-            guest: guest(number / 2),
-            strand: strand(number),
-        }
-    }
-
-    fn negotiate(&self, strand: usize) {
-        let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);
-        let strand = self.hypervisor.strand(self.caller(strand));
-        assert_eq!(strand.core_trap(&mut registers), After::Resume);
-    }
-
-    fn fast(&self, strand: usize, function: u64, id: u64, value: u64) -> [u64; 6] {
-        let mut registers = Registers::call(function, [id, value, 12, 13, 14]);
-        self.hypervisor
-            .strand(self.caller(strand))
-            .fast_trap(&mut registers);
-        registers.to_array()
-    }
-
-    fn get(&self, strand: usize, id: u64) -> [u64; 6] {
-        self.fast(strand, 0x106, id, 11)
-    }
-
-    fn set(&self, strand: usize, id: u64, value: u64) -> [u64; 6] {
-        self.fast(strand, 0x107, id, value)
-    }
-
-    fn take_cross_calls(&self) {
-        for strand in (0..5).map(strand) {
-            while self.devices.take_cross_call(strand) {
-                self.service().cross_called(strand);
-            }
-        }
+    fn log(&self, strand: usize) -> Log {
+        Log(self.rings[strand].reader())
     }
 }
 
@@ -147,15 +77,11 @@ enum Seen {
     Service(ServiceEvent),
 }
 
-/// What one strand has recorded.
-struct Log<'a>(Reader<'a, Clock27, PACKETS, WORDS>);
+/// The events of one strand.
+struct Log(Reader<'static, Clock27, PACKETS, WORDS>);
 
-impl<'a> Log<'a> {
-    fn new(rings: &'a Rings, strand: usize) -> Self {
-        Self(rings[strand].reader())
-    }
-
-    /// What is new.
+impl Log {
+    /// Returns the events since the last call.
     fn events(&mut self) -> Vec<Seen> {
         let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
         let mut events = Vec::new();
@@ -165,7 +91,7 @@ impl<'a> Log<'a> {
             };
             let hypervisor = HypervisorEvent::decode(event.id, event.payload).map(Seen::Hypervisor);
             let service = ServiceEvent::decode(event.id, event.payload).map(Seen::Service);
-            events.push(hypervisor.or(service).expect("an event that is known"));
+            events.push(hypervisor.or(service).expect("a known event"));
         }
         events
     }
@@ -176,38 +102,63 @@ fn seen<const N: usize>(events: [ServiceEvent; N]) -> Vec<Seen> {
 }
 
 fn got(strand: u8, perfreg: u8, value: u64) -> ServiceEvent {
+    let (status, guest, duration) = (0, strand / 2, 5);
     ServiceEvent::Get(Get {
         perfreg,
-        status: 0,
-        guest: strand / 2,
+        status,
+        guest,
         strand,
-        duration: 5,
+        duration,
         value,
     })
 }
 
 fn get_refused(strand: u8, perfreg: u64, status: u16, duration: u32) -> ServiceEvent {
+    let guest = strand / 2;
     ServiceEvent::GetRefused(GetRefused {
         status,
-        guest: strand / 2,
+        guest,
         strand,
         duration,
         perfreg,
     })
 }
 
+fn revoked(guest: u8, left: u8, strand: u16) -> ServiceEvent {
+    ServiceEvent::Revoked(Revoked {
+        guest,
+        left,
+        strand,
+    })
+}
+
+fn held(guest: u8, held: u8, strand: u16) -> ServiceEvent {
+    ServiceEvent::Held(Held {
+        guest,
+        held,
+        strand,
+    })
+}
+
+fn pending(awaited: u16, strand: u16) -> ServiceEvent {
+    ServiceEvent::ChangePending(ChangePending { awaited, strand })
+}
+
+fn complete(strand: u32) -> ServiceEvent {
+    ServiceEvent::ChangeComplete(ChangeComplete { strand })
+}
+
 #[test]
 fn calls() {
-    let (devices, rings) = (devices(), rings());
-    let tracer = Tracer::new(Fives::default(), &rings);
-    let machine = Traced::new(&devices, &tracer);
-    let mut logs = [0, 1, 2].map(|strand| Log::new(&rings, strand));
-    machine.negotiate(0);
+    let traced = Traced::new(false);
+    let machine = &traced.machine;
+    let mut logs = [0, 1, 2].map(|strand| traced.log(strand));
+    machine.negotiate(0, 1, 1);
     machine.get(0, 2);
     assert_eq!(logs[0].events(), []);
 
-    machine.turn(true);
-    machine.negotiate(2);
+    traced.turn(true);
+    machine.negotiate(2, 1, 1);
     let set_version = SetVersion {
         status: 0,
         guest: 1,
@@ -221,9 +172,9 @@ fn calls() {
     let set_version = Seen::Hypervisor(HypervisorEvent::SetVersion(set_version));
     assert_eq!(logs[2].events(), [set_version]);
 
-    // What the guest gave, not what the register has of it.
-    assert_eq!(machine.set(0, 2, 0x1_0055)[0], 0);
-    assert_eq!(machine.get(1, 2), [0, 0x55, 12, 13, 14, 0x106]);
+    // An event holds the guest's value, not the bits of it that the register keeps.
+    assert_eq!(machine.set(0, 2, 0x1_0055), 0);
+    assert_eq!(machine.get(1, 2), (0, 0x55));
     let set = Set {
         perfreg: 2,
         status: 0,
@@ -236,19 +187,17 @@ fn calls() {
     assert_eq!(logs[1].events(), seen([got(1, 2, 0x55)]));
 
     for (id, status) in [(90, 6), (u64::MAX, 6), (4 + 256, 6), (4, 0), (6, 13)] {
-        assert_eq!(machine.get(0, id)[0], status);
+        assert_eq!(machine.get(0, id).0, status);
     }
-    assert_eq!(
-        logs[0].events(),
-        seen([
-            get_refused(0, 90, 6, 5),
-            get_refused(0, u64::MAX, 6, 5),
-            get_refused(0, 260, 6, 5),
-            got(0, 4, 0),
-            get_refused(0, 6, 13, 5),
-        ])
-    );
-    assert_eq!(machine.set(2, 0, 8)[0], 10);
+    let expected = [
+        get_refused(0, 90, 6, 5),
+        get_refused(0, u64::MAX, 6, 5),
+        get_refused(0, 260, 6, 5),
+        got(0, 4, 0),
+        get_refused(0, 6, 13, 5),
+    ];
+    assert_eq!(logs[0].events(), seen(expected));
+    assert_eq!(machine.set(2, 0, 8), 10);
     let refused = SetRefused {
         status: 10,
         guest: 1,
@@ -259,253 +208,166 @@ fn calls() {
     };
     assert_eq!(logs[2].events(), seen([ServiceEvent::SetRefused(refused)]));
 
-    machine.turn(false);
+    traced.turn(false);
     machine.get(0, 2);
     machine.get(0, 90);
-    machine.negotiate(0);
+    machine.negotiate(0, 1, 1);
     assert_eq!(logs[0].events(), []);
 }
 
 #[test]
 fn hubs_that_are_taken() {
-    let (devices, rings) = (devices(), rings());
-    let tracer = Tracer::new(Fives::default(), &rings);
-    tracer.set_on(true);
-    let machine = Traced::new(&devices, &tracer);
-    let mut logs = [0, 1].map(|strand| Log::new(&rings, strand));
-    machine.negotiate(0);
+    let traced = Traced::new(true);
+    let machine = &traced.machine;
+    let mut logs = [0, 1].map(|strand| traced.log(strand));
+    machine.negotiate(0, 1, 1);
     logs[0].events();
-    devices.set_hub_access_cycles(100);
-    let statuses = [0, 0, 1].map(|strand| machine.get(strand, 37)[0]);
-    assert_eq!(statuses, [0, 9, 9]);
+    assert_eq!(machine.get(0, 37).0, 0);
+    machine.board().set_hub(1, HubCondition::Busy);
+    assert_eq!([0, 1].map(|strand| machine.get(strand, 37).0), [9, 9]);
     let conflict = |strand, why| {
+        let (hub, guest) = (1, 0);
         ServiceEvent::HubConflict(HubConflict {
-            hub: 1,
+            hub,
             why,
-            guest: 0,
+            guest,
             strand,
         })
     };
-    // A look for the conflict, too.
-    assert_eq!(
-        logs[0].events(),
-        seen([got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)])
-    );
-    // The turn is that of strand 0, which was refused.
-    assert_eq!(
-        logs[1].events(),
-        seen([conflict(1, 1), get_refused(1, 37, 9, 10)])
-    );
+    // The clock is read for the conflict too. Why: 2 is a busy chip, 1 the turn of another strand (here strand 0's).
+    let of_0 = [got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)];
+    let of_1 = [conflict(1, 1), get_refused(1, 37, 9, 10)];
+    assert_eq!(logs[0].events(), seen(of_0));
+    assert_eq!(logs[1].events(), seen(of_1));
 }
 
 #[test]
 fn units_that_fail() {
-    let (devices, rings) = (devices(), rings());
-    let tracer = Tracer::new(Fives::default(), &rings);
-    tracer.set_on(true);
-    let machine = Traced::new(&devices, &tracer);
-    let mut log = Log::new(&rings, 1);
-    machine.negotiate(1);
+    let traced = Traced::new(true);
+    let machine = &traced.machine;
+    let mut log = traced.log(1);
+    machine.negotiate(1, 1, 1);
     log.events();
-    for (unit, id, number) in [
-        (FaultyUnit::Mcu(Node::Node0, Mcu::Mcu1), 5, 1),
-        (FaultyUnit::Hub(Hub::Zam3), 89, 11),
-        (FaultyUnit::L2(Node::Node0), 1, 12),
+    for (cell, id, unit) in [
+        (Cell::Register(5), 5, 1),
+        (Cell::Register(89), 89, 11),
+        (Cell::L2 { node: 0, bank: 0 }, 1, 12),
     ] {
-        devices.set_faulty(unit, true);
-        assert_eq!(machine.get(1, id)[0], 13);
-        assert_eq!(machine.get(1, id)[0], 13);
-        let out = UnitOut {
-            unit: number,
-            why: 0,
-            strand: 1,
-        };
-        assert_eq!(
-            log.events(),
-            seen([
-                ServiceEvent::UnitOut(out),
-                get_refused(1, id, 13, 10),
-                get_refused(1, id, 13, 5),
-            ])
-        );
+        machine.board().break_cell(cell, Fault::Always);
+        assert_eq!(machine.get(1, id).0, 13);
+        assert_eq!(machine.get(1, id).0, 13);
+        let (why, strand) = (0, 1);
+        let expected = [
+            ServiceEvent::UnitOut(UnitOut { unit, why, strand }),
+            get_refused(1, id, 13, 10),
+            get_refused(1, id, 13, 5),
+        ];
+        assert_eq!(log.events(), seen(expected));
     }
-    devices.set_faulty(FaultyUnit::Hub(Hub::Zam3), false);
-    let unit = Unit::Hub(Hub::Zam3);
-    machine
-        .service()
-        .return_to_service(strand(OPERATOR), unit)
-        .unwrap();
-    let returned = UnitReturned {
-        unit: 11,
-        strand: 4,
-    };
-    assert_eq!(
-        Log::new(&rings, OPERATOR).events(),
-        seen([ServiceEvent::UnitReturned(returned)])
-    );
+    machine.board().mend();
+    assert_eq!(machine.return_to_service(4, Unit::Hub(Hub::Zam3)), Ok(()));
+    let (unit, strand) = (11, 4);
+    let returned = ServiceEvent::UnitReturned(UnitReturned { unit, strand });
+    assert_eq!(traced.log(OPERATOR).events(), seen([returned]));
 }
 
 #[test]
-fn rights_that_change_hands() {
-    let (devices, rings) = (devices(), rings());
-    let tracer = Tracer::new(Fives::default(), &rings);
-    tracer.set_on(true);
-    let machine = Traced::new(&devices, &tracer);
-    let service = machine.service();
-    let mut logs = [0, 1, 2, 3, OPERATOR].map(|strand| Log::new(&rings, strand));
-    // Guest 0 gives `global` to guest 1.
-    let mut grants = service.grants();
-    let global = |strand| Grant {
-        strand,
-        global: true,
-    };
-    let without = Grant {
-        strand: StrandRight::HtStrand,
-        global: false,
-    };
-    grants.set(guest(0), without).unwrap();
-    grants.set(guest(1), global(StrandRight::Strand)).unwrap();
-    let pending = service.reconfigure(strand(OPERATOR), &grants).unwrap();
-    assert_eq!(pending.unwrap().iter().count(), 2);
+fn transfers_of_rights() {
+    let traced = Traced::new(true);
+    let machine = &traced.machine;
+    let mut logs = [0, 1, 2, 3, OPERATOR].map(|strand| traced.log(strand));
     let granted = |guest, grant| {
+        let strand = 4;
         ServiceEvent::Granted(Granted {
             guest,
             grant,
-            strand: 4,
-        })
-    };
-    let revoked = |guest, left, strand| {
-        ServiceEvent::Revoked(Revoked {
-            guest,
-            left,
             strand,
         })
     };
-    assert_eq!(
-        logs[4].events(),
-        seen([
-            granted(0, 0b110),
-            granted(1, 0b011),
-            revoked(0, 0b110, 4),
-            ServiceEvent::ChangePending(ChangePending {
-                awaited: 2,
-                strand: 4
-            }),
-        ])
-    );
-    machine.take_cross_calls();
-    assert_eq!(service.pending(), None);
-    // The last strand that was awaited makes it complete.
-    let held = ServiceEvent::Held(Held {
-        guest: 1,
-        held: 0b011,
-        strand: 1,
-    });
-    let complete = |strand| ServiceEvent::ChangeComplete(ChangeComplete { strand });
+    // `global` goes from guest 0 to guest 1.
+    let grants = [Grant::HTSTRAND, Grant::GLOBAL_STRAND];
+    assert_eq!(machine.reconfigure(&grants), Ok(()));
+    assert_eq!(machine.awaited(), Some([0, 1].into()));
+    let expected = [
+        granted(0, 0b110),
+        granted(1, 0b011),
+        revoked(0, 0b110, 4),
+        pending(2, 4),
+    ];
+    assert_eq!(logs[4].events(), seen(expected));
+    machine.all_acknowledge();
+    assert_eq!(machine.awaited(), None);
+    // The last strand that acknowledges completes the transfer.
     assert_eq!(logs[0].events(), []);
-    assert_eq!(logs[1].events(), seen([held, complete(1)]));
+    assert_eq!(logs[1].events(), seen([held(1, 0b011, 1), complete(1)]));
 
-    // Nothing has to wait, and nobody loses anything.
-    let mut more = service.grants();
-    more.set(guest(1), global(StrandRight::HtStrand)).unwrap();
-    assert_eq!(service.reconfigure(strand(OPERATOR), &more).unwrap(), None);
-    assert_eq!(
-        logs[4].events(),
-        seen([
-            granted(1, 0b111),
-            ServiceEvent::Held(Held {
-                guest: 1,
-                held: 0b111,
-                strand: 4
-            }),
-            complete(4),
-        ])
-    );
+    // No guest loses a right, so the transfer waits for no strand.
+    let grants = [Grant::HTSTRAND, Grant::GLOBAL_HTSTRAND];
+    assert_eq!(machine.reconfigure(&grants), Ok(()));
+    assert_eq!(machine.awaited(), None);
+    let expected = [granted(1, 0b111), held(1, 0b111, 4), complete(4)];
+    assert_eq!(logs[4].events(), seen(expected));
 
-    // A reset takes everything, and gives it back.
-    machine.hypervisor.reset_guest(guest(1), strand(3));
-    let reset = GuestReset {
-        guest: 1,
-        strand: 3,
-    };
-    let mut expected = vec![Seen::Hypervisor(HypervisorEvent::GuestReset(reset))];
-    expected.extend(seen([
-        revoked(1, 0, 3),
-        ServiceEvent::ChangePending(ChangePending {
-            awaited: 1,
-            strand: 3,
-        }),
-    ]));
+    // A reset revokes all rights of a guest, and gives them back.
+    machine.begin_reset_on(strand(3), 1);
+    let (guest, strand) = (1, 3);
+    let reset = HypervisorEvent::GuestReset(GuestReset { guest, strand });
+    let mut expected = vec![Seen::Hypervisor(reset)];
+    expected.extend(seen([revoked(1, 0, 3), pending(1, 3)]));
     assert_eq!(logs[3].events(), expected);
-    machine.take_cross_calls();
-    assert_eq!(service.pending(), None);
-    let held = ServiceEvent::Held(Held {
-        guest: 1,
-        held: 0b111,
-        strand: 2,
-    });
-    assert_eq!(logs[2].events(), seen([held, complete(2)]));
+    machine.all_acknowledge();
+    assert_eq!(machine.awaited(), None);
+    assert_eq!(logs[2].events(), seen([held(1, 0b111, 2), complete(2)]));
 }
 
-/// The same calls with and without a tracer that is on: the answers, the statistics and the devices are the same, and there is
-/// an event for every call that was made while it was on.
+/// The same calls with a tracer that is on now and then and with one that is off: results, statistics and devices are the
+/// same, and there is an event for every call that was made while the tracer was on.
 #[test]
 fn recording_changes_nothing() {
-    let rings = rings();
-    let tracer = Tracer::new(Fives::default(), &rings);
-    let off_rings = self::rings();
-    let off = Tracer::new(Fives::default(), &off_rings);
-    let boards = [devices(), devices()];
-    let machines = [
-        Traced::new(&boards[0], &tracer),
-        Traced::new(&boards[1], &off),
-    ];
-    let mut logs = [0, 1, 2].map(|strand| Log::new(&rings, strand));
+    let [traced, off] = [(); 2].map(|()| Traced::new(false));
+    let machines = [&traced.machine, &off.machine];
+    let mut logs = [0, 1, 2].map(|strand| traced.log(strand));
     let mut random = Random(12);
     let (mut expected, mut recorded) = (0, 0);
     for step in 0..20_000 {
         match step % 1000 {
-            500 => machines[0].turn(true),
-            0 => machines[0].turn(false),
+            500 => traced.turn(true),
+            0 => traced.turn(false),
             _ => {}
         }
-        let strand = random.below(3);
+        let strand = random.one_of(&[0, 1, 2]);
         let any = random.next_u64();
         let id = random.one_of(&[any, any % 20, any % 95]);
         let value = random.next_u64() >> random.below(64);
         let function = 0x106 + random.below(2) as u64;
         if random.below(50) == 0 {
-            for machine in &machines {
-                machine.negotiate(strand);
+            assert_eq!(
+                machines.map(|machine| machine.negotiate(strand, 1, 1)),
+                [0, 0]
+            );
+            expected += u64::from(traced.tracer.is_on());
+        }
+        if random.below(50) == 0 {
+            let hub = random.below(4);
+            let condition = random.one_of(&[HubCondition::Busy, HubCondition::Free]);
+            for machine in machines {
+                machine.board().set_hub(hub, condition);
             }
-            expected += u64::from(tracer.is_on());
         }
-        let cycles = random.below(2) as u64 * 1000;
-        if random.below(200) == 0 {
-            for board in &boards {
-                board.set_hub_access_cycles(cycles);
-            }
-        }
-        for board in &boards {
-            board.advance(10);
-        }
-        let answers = [0, 1].map(|machine| machines[machine].fast(strand, function, id, value));
-        assert_eq!(answers[0], answers[1], "step {step}");
-        expected += u64::from(tracer.is_on());
-        for log in &mut logs {
-            let events = log.events();
-            let calls = events
-                .iter()
-                .filter(|seen| !matches!(seen, Seen::Service(ServiceEvent::HubConflict(_))));
-            recorded += calls.count() as u64;
-        }
+        let call = [id, value, 12, 13, 14, function];
+        let results = machines.map(|machine| machine.trap(strand, Trap::Fast, call));
+        assert_eq!(results[0], results[1], "step {step}");
+        expected += u64::from(traced.tracer.is_on());
+        let events = logs.iter_mut().flat_map(Log::events);
+        let is_call = |seen: &Seen| !matches!(seen, Seen::Service(ServiceEvent::HubConflict(_)));
+        recorded += events.filter(is_call).count() as u64;
     }
     assert_eq!(recorded, expected);
     assert!(recorded > 9000);
-    for number in [0, 1] {
-        assert_eq!(
-            machines[0].service().statistics(guest(number)),
-            machines[1].service().statistics(guest(number))
-        );
+    for guest in [0, 1].map(guest_id) {
+        let [with, without] = machines.map(|machine| machine.service().statistics(guest));
+        assert_eq!(with, without);
     }
+    let [with, without] = machines.map(|machine| (machine.board().cells(), machine.board().pcrs()));
+    assert_eq!(with, without);
 }

@@ -1,21 +1,21 @@
-//! What a guest observes does not depend on what another guest does.
+//! The results that a guest gets do not depend on what another guest does.
 //!
-//! Two guests, A and B, on one machine; no references are replayed, so no event is counted. A *script* is what is the same
-//! in all runs: the calls of A, what its strands do to their own registers, and the steps of the operator and of the
-//! hardware: grants, cross-calls that strands take, resets, devices that break, stay busy or are mended, time. Between its
-//! steps B does what it likes, different things in each run. Then A must have got the same statuses and values from all of
-//! its calls.
+//! Guests A and B are on one machine, where nothing counts. A *script* is the same in all runs: the calls of A, its
+//! strands' writes to their own registers, and the steps of the operator and of the hardware (grants, cross-calls that
+//! strands take, resets, devices that break, are busy or are repaired, time). Between these steps B makes random calls,
+//! different ones in each run. A must get the same statuses and values from all of its calls.
 //!
-//! The exceptions of the contract, and how they are met:
+//! The exceptions of the contract, and how the test handles them:
 //!
-//! - **Units out of service.** Each run of B is compared with one in which B does nothing else than to take the same units
-//!   out of service at the same places, by one access each. Everything else that B did must be without effect.
-//! - **The operator's steps** are the script's. B starts again as it likes, but not while a change of rights is pending: that
-//!   would wait for B's strands once more, so that when it happens is the operator's to decide.
-//! - **EWOULDBLOCK** needs no exception here. Hubs and the L2 control of a node are for the holder of `global`, who is one
-//!   guest: strands of the same guest get in each other's way, strands of different guests never do. That holds for calls
-//!   in flight too: `while_calls_of_the_other_are_in_flight`.
-//! - **PERF_CONFIG** changes what the other guests' L2 counters count, but no status and no value unless something counts.
+//! - **Units out of service.** Each run is compared with one in which B only takes the same units out of service before the
+//!   same steps, by one access each. All other calls of B must have no effect.
+//! - **The operator's steps** are in the script. B may reset itself at any time, but not while a transfer is pending: the
+//!   transfer would wait for B's strands once more, so such a reset would be the operator's decision.
+//! - **EWOULDBLOCK** needs no exception. Only one guest, the holder of `global`, can use hubs and L2 control: its strands
+//!   delay each other, but never those of another guest. That holds for calls in flight too:
+//!   `while_calls_of_the_other_are_in_flight`.
+//! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here nothing counts, so it changes no status and no
+//!   value.
 
 mod in_flight;
 mod run;
@@ -26,11 +26,11 @@ use script::{Script, Step, is_valid, random_script};
 use tests::oracle::Grant;
 use tests::random::Random;
 
-/// The guest that is looked at, and the one that must not matter.
+/// The guest whose results are compared, and the one that must not change them.
 const A: usize = 0;
 const B: usize = 1;
 
-/// B makes no difference in this script, whatever it does.
+/// Asserts that B's calls do not change the results of this script.
 fn check(script: &Script, seed: u64, counts: &mut Counts) {
     for variant in 0..2 {
         let with = run(script, Other::Random(Random(seed << 8 | variant)));

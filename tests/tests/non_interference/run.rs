@@ -1,4 +1,4 @@
-//! A script and what B does in between.
+//! Runs of a script, with the calls of B between its steps.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use tests::random::Random;
 use crate::script::{Script, Step, random_call};
 use crate::{A, B};
 
-/// What A gets from a call: %o0 to %o5, whether it has ended, and what it has written.
+/// The result of a call of A: %o0 to %o5, `true` if A has exited, and its console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, u8)>);
 
-/// What is there of A at the end: its PCRs and PICs, what it holds, and what it has written to devices if it has `global`.
+/// The state of A at the end: its statistics, PCRs and PICs, its rights, and the devices that it may use.
 #[derive(Debug, PartialEq)]
 pub(crate) struct End {
     statistics: Statistics,
@@ -24,19 +24,19 @@ pub(crate) struct End {
     devices: Vec<(Cell, u64)>,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// Before which step B has taken which units out of service.
+    /// The units that B has taken out of service, and the step before which it did.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
 /// What B does in a run.
 pub(crate) enum Other<'a> {
-    /// Whatever comes into its mind.
+    /// Random calls.
     Random(Random),
-    /// It takes these units out of service.
+    /// Calls that take these units out of service, before these steps.
     TakesOut(&'a [(usize, Unit)]),
 }
 
@@ -45,7 +45,7 @@ struct Run<'a> {
     board: &'a Board,
     machine: MachineUnderTest<'a>,
     ticks: u64,
-    /// What is wrong with the devices.
+    /// The broken cells, which other steps of the script repair.
     broken: Vec<(Cell, Fault)>,
     hubs: [HubCondition; 4],
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
     };
     let mut observations = Vec::new();
     let mut taken_out = Vec::new();
-    for (place, step) in script.steps.iter().enumerate() {
+    for (number, step) in script.steps.iter().enumerate() {
         match &mut other {
             Other::Random(random) => {
                 let before = run.out_of_service();
@@ -72,11 +72,11 @@ pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
                 let now = run.out_of_service().into_iter();
                 taken_out.extend(
                     now.filter(|unit| !before.contains(unit))
-                        .map(|unit| (place, unit)),
+                        .map(|unit| (number, unit)),
                 );
             }
             Other::TakesOut(units) => {
-                for (_, unit) in units.iter().filter(|(at, _)| *at == place) {
+                for (_, unit) in units.iter().filter(|(at, _)| *at == number) {
                     run.other_takes_out(*unit);
                 }
             }
@@ -103,9 +103,9 @@ impl Run<'_> {
             Step::Pic(strand, value) => self.board.put_pic(strand, value),
             Step::Reset => machine.begin_reset(A),
             Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
-            Step::Answer(strand) => drop(machine.acknowledge(strand)),
-            Step::AllAnswer => {
-                // A change that has to clear a busy hub is not at its end before that is free.
+            Step::Acknowledge(strand) => drop(machine.acknowledge(strand)),
+            Step::AllAcknowledge => {
+                // A transfer that has to scrub a busy hub does not end before the hub is free.
                 if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
                     machine.all_acknowledge();
                 }
@@ -177,7 +177,7 @@ impl Run<'_> {
         }
     }
 
-    /// By one access that faults. That the access is B's to make is so because it has made one in the other run.
+    /// Takes a unit out of service by one access that faults. B may make it: it made one in the other run.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

@@ -1,11 +1,11 @@
-//! What is the same in all runs.
+//! Random scripts.
 
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 use tests::random::Random;
 
 use crate::{A, B};
 
-/// What is the same in all runs.
+/// A machine and the steps that are the same in all runs.
 pub(crate) struct Script {
     pub(crate) world: World,
     pub(crate) steps: Vec<Step>,
@@ -17,22 +17,22 @@ pub(crate) enum Step {
     /// A strand of A writes its own PCR or PIC.
     Pcr(u16, u64),
     Pic(u16, u64),
-    /// A starts again.
+    /// The operator resets A.
     Reset,
-    /// The operator grants A and B this.
+    /// The operator gives A and B these grants.
     Grants([Grant; 2]),
     /// A strand takes its cross-call, or all do.
-    Answer(u16),
-    AllAnswer,
+    Acknowledge(u16),
+    AllAcknowledge,
     /// Time passes for all strands.
     Time(u64),
     Break(Cell, Fault),
     Hub(usize, HubCondition),
-    /// All devices are mended and in service again.
+    /// All devices are repaired and return to service.
     Mend,
 }
 
-/// Whether two guests may have these.
+/// Returns `true` if two guests can have these grants.
 pub(crate) fn is_valid([a, b]: [Grant; 2]) -> bool {
     !(a.global && b.global)
 }
@@ -53,7 +53,7 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
             3 => {
                 steps.push(Step::Reset);
                 if random.below(4) != 0 {
-                    steps.push(Step::AllAnswer);
+                    steps.push(Step::AllAcknowledge);
                 }
                 negotiate(1)
             }
@@ -64,8 +64,8 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                 }
                 Step::Grants(two)
             }
-            6..=11 => Step::Answer(random.one_of(&all)),
-            12 | 13 => Step::AllAnswer,
+            6..=11 => Step::Acknowledge(random.one_of(&all)),
+            12 | 13 => Step::AllAcknowledge,
             14 => Step::Time(1 << (24 + random.below(8))),
             15 => {
                 let cell = Cell::Register(2 + random.below(88) as u64);
@@ -80,14 +80,10 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                 Step::Break(Cell::L2 { node, bank }, fault)
             }
             17..=20 if world.machine == Machine::Batoka => {
-                let conditions = [
-                    HubCondition::Busy,
-                    HubCondition::Busy,
-                    HubCondition::Faulted,
-                ];
-                Step::Hub(random.below(4), random.one_of(&conditions))
+                let (busy, faulted) = (HubCondition::Busy, HubCondition::Faulted);
+                Step::Hub(random.below(4), random.one_of(&[busy, busy, faulted]))
             }
-            // A's strands get in each other's way: they are refused while the hub is busy, then by turns.
+            // A's strands delay each other: they are refused while the hub is busy, then in turn.
             26 if world.machine == Machine::Batoka => {
                 let hub = random.below(4);
                 for condition in [HubCondition::Busy, HubCondition::Free] {
@@ -114,14 +110,8 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
 pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     let mut registers = [0; 6].map(|_| random.next_u64());
     let any = random.below(256) as u64;
-    registers[0] = random.one_of(&[
-        0,
-        1,
-        2 + any % 16,
-        2 + any % 16,
-        18 + any % 72,
-        18 + any % 72,
-    ]);
+    let (dram, hub) = (2 + any % 16, 18 + any % 72);
+    registers[0] = random.one_of(&[0, 1, dram, dram, hub, hub]);
     registers[1] = random.one_of(&[registers[1], any, any % 16, 0, u64::MAX]);
     registers[5] = random.one_of(&[0x106, 0x107, 0x107]);
     let trap = match random.below(16) {
@@ -144,7 +134,7 @@ pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// A machine with strands of both guests on its nodes.
+/// Returns a machine with strands of both guests on its nodes.
 fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());
