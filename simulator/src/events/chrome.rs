@@ -4,33 +4,20 @@
 //! not exact to the tick, a slice begins when the one before it ends. Other events are instants. Each value that a guest read from
 //! a PIC is a point of a counter track.
 
-use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
 use guest_abi::{HubRole, Kind, McuRole, PerfReg};
 use hv_core::trace::{Field, Shown, take};
+use serde_json::{Map, Value, json};
 
 use super::calls::{Call, Function};
 use super::{Entry, Event, Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
 /// The numbers of the processes for events of no guest, and for the counters.
-const MACHINE: u32 = 1000;
-const COUNTERS: u32 = 1001;
-
-/// Nanoseconds, written as microseconds without loss: no floating point.
-struct Microseconds(u64);
-
-impl Display for Microseconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
-
-fn string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
+const MACHINE: u64 = 1000;
+const COUNTERS: u64 = 1001;
 
 /// Writes a trace.
 ///
@@ -60,11 +47,12 @@ struct Chrome<'a, W> {
 }
 
 impl<W: Write> Chrome<'_, W> {
-    /// Writes an element of the array.
-    fn line(&mut self, line: fmt::Arguments<'_>) -> io::Result<()> {
+    /// Writes an element of the array, on a line of its own.
+    fn line(&mut self, element: &Value) -> io::Result<()> {
         let comma = if self.first { "" } else { "," };
         self.first = false;
-        write!(self.output, "{comma}\n{line}")
+        writeln!(self.output, "{comma}")?;
+        Ok(serde_json::to_writer(&mut self.output, element)?)
     }
 
     fn names(&mut self) -> io::Result<()> {
@@ -74,23 +62,20 @@ impl<W: Write> Chrome<'_, W> {
             .zip(guests)
             .chain([(MACHINE, "machine"), (COUNTERS, "counters")]);
         for (pid, name) in processes {
-            let name = string(name);
-            self.line(format_args!(
-                r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":{name}}}}}"#
-            ))?;
+            self.line(
+                &json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
+            )?;
         }
         for stream in &trace.streams {
-            let (tid, name) = (
-                stream.strand.number(),
-                string(&format!("strand {}", stream.strand)),
-            );
-            let mut guests: Vec<u32> = stream.events().map(process).collect();
+            let tid = stream.strand.number();
+            let args = json!({"name": format!("strand {}", stream.strand)});
+            let mut guests: Vec<u64> = stream.events().map(process).collect();
             guests.sort_unstable();
             guests.dedup();
             for pid in guests {
-                self.line(format_args!(
-                    r#"{{"ph":"M","name":"thread_name","pid":{pid},"tid":{tid},"args":{{"name":{name}}}}}"#
-                ))?;
+                self.line(
+                    &json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}),
+                )?;
             }
         }
         Ok(())
@@ -104,10 +89,10 @@ impl<W: Write> Chrome<'_, W> {
             let event = match entry {
                 Entry::Event(event) => event,
                 Entry::Lost(lost) => {
-                    let ts = Microseconds(now);
-                    self.line(format_args!(
-                        r#"{{"ph":"i","s":"t","name":"lost","ts":{ts},"pid":{MACHINE},"tid":{tid},"args":{{"events":{lost}}}}}"#
-                    ))?;
+                    self.line(&json!({
+                        "ph": "i", "s": "t", "name": "lost", "ts": microseconds(now),
+                        "pid": MACHINE, "tid": tid, "args": {"events": lost},
+                    }))?;
                     continue;
                 }
             };
@@ -117,16 +102,13 @@ impl<W: Write> Chrome<'_, W> {
                 Some(call) => {
                     let started = event.time.saturating_sub(call.duration.into());
                     let start = self.nanoseconds(started).clamp(ended.min(now), now);
-                    self.call(&call, [pid, tid.into()], [start, now])?;
+                    self.call(&call, (pid, tid.into()), (start, now))?;
                     ended = now;
                 }
-                None => {
-                    let (ts, name) = (Microseconds(now), class_name(event));
-                    let arguments = arguments(event);
-                    self.line(format_args!(
-                        r#"{{"ph":"i","s":"t","name":"{name}","ts":{ts},"pid":{pid},"tid":{tid},"args":{{{arguments}}}}}"#
-                    ))?;
-                }
+                None => self.line(&json!({
+                    "ph": "i", "s": "t", "name": class_name(event), "ts": microseconds(now),
+                    "pid": pid, "tid": tid, "args": arguments(event),
+                }))?,
             }
         }
         Ok(())
@@ -135,24 +117,19 @@ impl<W: Write> Chrome<'_, W> {
     fn call(
         &mut self,
         call: &Call,
-        [pid, tid]: [u32; 2],
-        [start, end]: [u64; 2],
+        (pid, tid): (u64, u64),
+        (start, end): (u64, u64),
     ) -> io::Result<()> {
-        let name = string(&format!(
-            "{} {}",
-            call.function.name(),
-            call.function.object()
-        ));
-        let (ts, dur) = (Microseconds(start), Microseconds(end - start));
-        let status = string(&status_name(call.status));
-        let mut arguments = format!(r#""status":{status},"ticks":{}"#, call.duration);
+        let mut args = json!({"status": status_name(call.status), "ticks": call.duration});
         if let Some(value) = call.value {
             // A number would lose bits: JSON's readers have 53.
-            let _ = write!(arguments, r#","value":"{value:#x}""#);
+            args["value"] = format!("{value:#x}").into();
         }
-        self.line(format_args!(
-            r#"{{"ph":"X","name":{name},"cat":"hcall","ts":{ts},"dur":{dur},"pid":{pid},"tid":{tid},"args":{{{arguments}}}}}"#
-        ))?;
+        self.line(&json!({
+            "ph": "X", "name": format!("{} {}", call.function.name(), call.function.object()),
+            "cat": "hcall", "ts": microseconds(start), "dur": microseconds(end - start),
+            "pid": pid, "tid": tid, "args": args,
+        }))?;
         let (Function::Get(id), guest_abi::status::EOK, Some(value)) =
             (call.function, call.status, call.value)
         else {
@@ -161,10 +138,10 @@ impl<W: Write> Chrome<'_, W> {
         let Some((register, counts)) = PerfReg::new(id).zip(counts(id, value)) else {
             return Ok(());
         };
-        let ts = Microseconds(end);
-        self.line(format_args!(
-            r#"{{"ph":"C","name":"{register}","ts":{ts},"pid":{COUNTERS},"args":{{{counts}}}}}"#
-        ))
+        self.line(&json!({
+            "ph": "C", "name": register.name(), "ts": microseconds(end), "pid": COUNTERS,
+            "args": counts,
+        }))
     }
 
     /// Returns the time since the trace began.
@@ -174,28 +151,33 @@ impl<W: Write> Chrome<'_, W> {
     }
 }
 
+/// Returns nanoseconds as microseconds; without loss for more than a month.
+fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1000.0
+}
+
 /// Returns the values of the counters of a PIC; `None` for other registers.
-fn counts(id: u64, value: u64) -> Option<String> {
+fn counts(id: u64, value: u64) -> Option<Value> {
     match PerfReg::new(id)?.kind() {
         Kind::Dram {
             role: McuRole::Pic, ..
         } => {
             let pic = DramPic::from(value);
-            Some(format!(r#""pic0":{},"pic1":{}"#, pic.pic0(), pic.pic1()))
+            Some(json!({"pic0": pic.pic0(), "pic1": pic.pic1()}))
         }
         Kind::Hub {
             role: HubRole::Pic0 | HubRole::Pic1,
             ..
-        } => Some(format!(r#""count":{value}"#)),
+        } => Some(json!({"count": value})),
         _ => None,
     }
 }
 
 /// Returns the process of an event: that of its guest, if it has one.
-fn process(event: &TracedEvent) -> u32 {
+fn process(event: &TracedEvent) -> u64 {
     fields(event)
         .find(|(field, _)| field.name == "guest")
-        .map_or(MACHINE, |(_, guest)| guest as u32)
+        .map_or(MACHINE, |(_, guest)| guest)
 }
 
 fn class_name(event: &TracedEvent) -> &'static str {
@@ -213,17 +195,18 @@ fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     })
 }
 
-fn arguments(event: &TracedEvent) -> String {
+/// Returns the fields of an event as JSON.
+fn arguments(event: &TracedEvent) -> Map<String, Value> {
     let arguments = fields(event).map(|(field, value)| {
-        let named = match field.shown {
-            Shown::Names(names) => names.iter().find(|(number, _)| *number == value),
-            _ => None,
+        let shown = match field.shown {
+            Shown::Number => value.into(),
+            Shown::Hex => format!("{value:#x}").into(),
+            Shown::Names(names) => match names.iter().find(|(number, _)| *number == value) {
+                Some((_, name)) => (*name).into(),
+                None => value.into(),
+            },
         };
-        match (named, field.shown) {
-            (Some((_, name)), _) => format!(r#""{}":"{name}""#, field.name),
-            (None, Shown::Hex) => format!(r#""{}":"{value:#x}""#, field.name),
-            (None, _) => format!(r#""{}":{value}"#, field.name),
-        }
+        (field.name.to_owned(), shown)
     });
-    arguments.collect::<Vec<_>>().join(",")
+    arguments.collect()
 }
