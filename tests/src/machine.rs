@@ -64,6 +64,15 @@ pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
 
+/// Boxes the hypervisor, apart from the construction of the service: the stack of a test does not hold all copies of both.
+fn hypervisor<T: Trace>(
+    service: Service<'_, T>,
+    trace: T,
+) -> Box<Hypervisor<(Service<'_, T>,), Console, T>> {
+    let console = Console::default();
+    Box::new(Hypervisor::with_trace((service,), console, trace))
+}
+
 impl<'a> MachineUnderTest<'a> {
     /// Returns a machine whose guests have negotiated nothing.
     pub fn new(board: &'a Board, guests: &[oracle::Guest]) -> Self {
@@ -82,9 +91,9 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     /// Returns a machine that records its events in `trace`, and whose guests have negotiated nothing.
     pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
-        let service =
-            PerfCounterService::with_trace(board.machine(), board, board, &configs, trace);
-        let services = (service.expect("guests that fit"),);
+        let machine = board.machine();
+        let service = PerfCounterService::with_trace(machine, board, board, &configs, trace)
+            .expect("guests that fit");
         let mut guest_of = vec![None; StrandId::COUNT];
         for (number, guest) in guests.iter().enumerate() {
             for strand in &guest.strands {
@@ -92,7 +101,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
             }
         }
         Self {
-            hypervisor: Box::new(Hypervisor::with_trace(services, Console::default(), trace)),
+            hypervisor: hypervisor(service, trace),
             board,
             guest_of,
             operator: strand(0),

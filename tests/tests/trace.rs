@@ -45,7 +45,7 @@ const OPERATOR: usize = 4;
 impl Traced {
     fn new(on: bool) -> Self {
         let rings = leak(Vec::from_iter((0..5).map(|_| Ring::new(Mode::Discard))));
-        let tracer = leak(Tracer::new(Fives::default(), rings));
+        let tracer: Trace = leak(Tracer::new(Fives::default(), rings));
         tracer.set_on(on);
         let board = leak(Board::new(Machine::Batoka, 1, &[]));
         let guests = [
@@ -53,7 +53,7 @@ impl Traced {
             ([2].to_vec(), Grant::STRAND),
         ];
         let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
-        let machine = MachineUnderTest::with_trace(board, &guests, &*tracer).with_operator(4);
+        let machine = MachineUnderTest::with_trace(board, &guests, tracer).with_operator(4);
         Self {
             machine,
             tracer,

@@ -1,4 +1,4 @@
-//! Machines and the guests that they start with.
+//! Machines and their guests.
 
 use core::fmt;
 
@@ -6,13 +6,13 @@ use guest_abi::{Mcu, Node, StrandId};
 use perfctr_service::{Grant, GuestConfig, StrandRight, StrandSet};
 use platform::{Machine, Model};
 
-/// How many guests a configuration can have.
+/// The largest number of guests of a configuration.
 pub const GUESTS: usize = 3;
 
-/// How many strands each of them can have.
+/// The largest number of strands of a guest.
 pub const STRANDS: usize = 4;
 
-/// A machine and its guests, of which the later ones may have no strands.
+/// A machine and its guests. A guest without strands is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// The machine.
@@ -22,30 +22,26 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// A machine with these guests.
+    /// Returns a machine with these guests.
     pub(crate) fn new<const N: usize>(machine: Machine, given: [GuestConfig; N]) -> Self {
         let mut guests = [GuestConfig::default(); GUESTS];
-        guests
-            .iter_mut()
-            .zip(given)
-            .for_each(|(guest, given)| *guest = given);
+        guests[..N].copy_from_slice(&given);
         Self { machine, guests }
     }
 
-    /// The guest that a strand is of.
+    /// Returns the guest of a strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<usize> {
-        self.guests
-            .iter()
-            .position(|guest| guest.strands.has(strand))
+        let mut guests = self.guests.iter();
+        guests.position(|guest| guest.strands.has(strand))
     }
 
-    /// The machine in a word, and each guest in another.
+    /// Returns a word for the machine and one for each guest.
     pub fn to_words(&self) -> [u64; 1 + GUESTS] {
         let [first, second, third] = self.guests.map(guest_word);
         [machine_word(self.machine), first, second, third]
     }
 
-    /// What these words describe, if it is a machine.
+    /// Returns the configuration of these words; `None` if they are not of a machine.
     pub fn from_words([machine, guests @ ..]: [u64; 1 + GUESTS]) -> Option<Self> {
         Some(Self {
             machine: machine_of(machine)?,
@@ -66,16 +62,14 @@ impl fmt::Display for Configuration {
         for guest in self.guests.iter().filter(given) {
             let switch = if guest.compatible { ", compatible" } else { "" };
             write!(f, ", guest ({}{switch}) on", guest.grant)?;
-            guest
-                .strands
-                .iter()
-                .try_for_each(|strand| write!(f, " {strand}"))?;
+            let mut strands = guest.strands.iter();
+            strands.try_for_each(|strand| write!(f, " {strand}"))?;
         }
         Ok(())
     }
 }
 
-/// A guest on strands of these numbers, without the switch.
+/// Returns a guest on strands of these numbers, with the compatibility switch off.
 pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
     GuestConfig {
         strands: strands.into_iter().filter_map(StrandId::new).collect(),
@@ -84,17 +78,14 @@ pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> G
     }
 }
 
-/// Channels that the machine does not have, of nodes that it has.
+/// Returns the disabled channels of the nodes that the machine has.
 fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
-    let nodes = Node::ALL
-        .iter()
-        .filter(move |node| machine.has_node(**node));
-    nodes
-        .flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)))
-        .filter(move |(node, mcu)| !machine.has_channel(*node, *mcu))
+    let nodes = Node::ALL.iter().copied();
+    let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));
+    channels.filter(move |(node, mcu)| machine.has_node(*node) && !machine.has_channel(*node, *mcu))
 }
 
-/// Nodes in bits 7:0, bit 8 for a Batoka, and from bit 16 on the channels that are absent.
+/// Packs the number of nodes in bits 7:0, the model in bit 8 (1 is Batoka), the absent channels in bits 16 and above.
 fn machine_word(machine: Machine) -> u64 {
     let family = u64::from(machine.model() == Model::Batoka) << 8;
     absent_channels(machine).fold(machine.nodes() as u64 | family, |word, (node, mcu)| {
@@ -103,11 +94,7 @@ fn machine_word(machine: Machine) -> u64 {
 }
 
 fn machine_of(word: u64) -> Option<Machine> {
-    let model = if word >> 8 & 1 == 1 {
-        Model::Batoka
-    } else {
-        Model::Maramba
-    };
+    let model = [Model::Maramba, Model::Batoka][(word >> 8 & 1) as usize];
     let mut machine = Machine::new(model, (word & 0xff) as usize).ok()?;
     for node in Node::ALL {
         for mcu in Mcu::ALL {
@@ -119,7 +106,7 @@ fn machine_of(word: u64) -> Option<Machine> {
     Some(machine)
 }
 
-/// Strands in eight bits each from bit 0 on, their number in bits 34:32, rights and the switch from bit 40 on.
+/// Packs up to four strands in bits 31:0, their number in bits 34:32, the rights in bits 42:40, the switch in bit 43.
 fn guest_word(guest: GuestConfig) -> u64 {
     let strands = guest.strands.iter().take(STRANDS);
     let (count, strands) = strands.fold((0, 0), |(count, word), strand| {

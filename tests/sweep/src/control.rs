@@ -1,4 +1,4 @@
-//! The call by which a guest changes its machine, and who it is. Only a hypervisor that is built for tests has it.
+//! A call by which a guest changes its machine and the strand that it calls from. Only the hypervisor image for tests has it.
 
 use guest_abi::{Hub, Node, PerfReg, Registers, StrandId};
 use perfctr_service::Unit;
@@ -6,23 +6,23 @@ use perfctr_service::Unit;
 use crate::counters::Counters;
 use crate::{Cell, Change, Configuration};
 
-/// Its function number, which is none of the specification.
+/// The number of the function, which the specification does not use.
 pub const FUNCTION: u64 = 0x5eed_c0de;
 
-/// What it does.
+/// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Another machine is switched on: nothing is left of this one.
+    /// Switches another machine on in place of this one.
     PowerOn(Configuration),
-    /// Calls come from this strand.
+    /// Makes the next calls come from this strand.
     Caller(StrandId),
-    /// A change of the machine.
+    /// Changes the machine.
     Change(Change),
-    /// %o1 is what [`System::state`](crate::System::state) says.
+    /// Returns [`System::state`](crate::System::state) in %o1.
     State,
-    /// The hypervisor calls itself as often as this says, and then runs out of register windows.
+    /// Makes the hypervisor call itself this number of times, so that it runs out of register windows.
     Recurse(u64),
-    /// The counters of the strand that calls.
+    /// Uses the counters of the strand that calls.
     Counters(Counters),
 }
 
@@ -30,7 +30,7 @@ pub enum Control {
 const COUNTERS: u64 = 13;
 
 impl Control {
-    /// The registers of the call.
+    /// Returns the registers of the call.
     pub fn registers(self) -> Registers {
         let [kind, a, b] = match self {
             Self::PowerOn(configuration) => {
@@ -61,7 +61,7 @@ impl Control {
         Registers::call(FUNCTION, [kind, a, b, 0, 0])
     }
 
-    /// What a call asks for, if it is one of these.
+    /// Returns the effect of a call with these registers; `None` if it is another call.
     pub fn from_registers(registers: &Registers) -> Option<Self> {
         let [kind, a, b, c, d, function] = registers.to_array();
         if function != FUNCTION {

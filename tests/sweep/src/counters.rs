@@ -1,4 +1,4 @@
-//! %pcr and %pic of the strand that calls, for a processor that has neither, and events for them to count.
+//! %pcr and %pic of the calling strand, and events for them to count, on a processor that has no such registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::{SparcMode, UnitMode};
@@ -9,32 +9,32 @@ use platform::{Machine, Model};
 use crate::Configuration;
 use crate::configuration::guest;
 
-/// What a guest can do to the model of its strand's counters.
+/// An operation on the model of the calling strand's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counters {
-    /// %o1 is %pcr.
+    /// Returns %pcr in %o1.
     Pcr,
     /// Writes %pcr, as privileged code does.
     SetPcr(u64),
-    /// %o1 is %pic.
+    /// Returns %pic in %o1.
     Pic,
     /// Writes %pic.
     SetPic(u64),
-    /// From now on the overflow trap comes up to so many events early, 0 to 16.
+    /// Makes the overflow trap come up to this number of events early, 0 to 16.
     Early(u8),
-    /// In this mode, this happens so often. The overflow trap is taken at the instruction behind the call.
+    /// Makes an event happen this number of times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
 }
 
 impl Counters {
-    /// A machine with a guest that may count everything, on strand 37, and one that has no rights, on strand 38.
+    /// Returns a machine with a guest that has every right, on strand 37, and a guest without rights, on strand 38.
     pub fn configuration() -> Option<Configuration> {
         let machine = Machine::new(Model::Maramba, 1).ok()?;
         let guests = [guest([37], Grant::ALL), guest([38], Grant::NONE)];
         Some(Configuration::new(machine, guests))
     }
 
-    /// In three words, of which the first is below 6.
+    /// Packs the operation in three words, of which the first is below 6.
     pub(crate) fn to_words(self) -> [u64; 3] {
         match self {
             Self::Pcr => [0, 0, 0],
@@ -49,7 +49,7 @@ impl Counters {
         }
     }
 
-    /// From such words.
+    /// Returns the operation of such words.
     pub(crate) fn from_words([kind, a, b]: [u64; 3]) -> Option<Self> {
         Some(match kind {
             0 => Self::Pcr,
@@ -66,7 +66,7 @@ impl Counters {
         })
     }
 
-    /// Does it. What the call returns in %o1, if anything.
+    /// Executes the operation. Returns the value for %o1, if it has one.
     pub fn apply(self, unit: &mut StrandUnit) -> Option<u64> {
         match self {
             Self::Pcr => return Some(unit.pcr()),

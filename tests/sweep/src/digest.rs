@@ -1,4 +1,4 @@
-//! What a system answers, in one number or call by call.
+//! The results of a system, in one number or call by call.
 
 use core::fmt;
 
@@ -6,12 +6,12 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, System};
 
-/// What happened.
+/// A result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A call: its strand, its trap, %o0 to %o5 before it and afterwards.
+    /// A call: its strand, its trap, %o0 to %o5 before and after it.
     Call(StrandId, Trap, [u64; 6], [u64; 6]),
-    /// A look at the whole machine.
+    /// The digest of the state of the machine.
     State(u64),
 }
 
@@ -20,9 +20,8 @@ impl fmt::Display for Event {
         match self {
             Self::Call(strand, trap, before, after) => {
                 write!(f, "strand {strand}, {trap:?} call")?;
-                before
-                    .iter()
-                    .try_for_each(|value| write!(f, " {value:x}"))?;
+                let mut values = before.iter();
+                values.try_for_each(|value| write!(f, " {value:x}"))?;
                 f.write_str(": answered")?;
                 after.iter().try_for_each(|value| write!(f, " {value:x}"))
             }
@@ -31,23 +30,23 @@ impl fmt::Display for Event {
     }
 }
 
-/// All that happened, in one number, and how many calls that was.
+/// A digest of all results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The number.
+    /// The digest.
     pub value: u64,
-    /// The calls.
+    /// The number of calls.
     pub calls: u64,
 }
 
 impl Digest {
-    /// Nothing happened.
+    /// The digest of no results.
     pub const EMPTY: Self = Self {
         value: 0xcbf2_9ce4_8422_2325,
         calls: 0,
     };
 
-    /// And then this.
+    /// Adds a result.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::Call(.., after) => {
@@ -69,18 +68,18 @@ impl fmt::Display for Digest {
     }
 }
 
-/// One step of a digest, which no order and no change of two values leaves alike.
+/// Adds a value to a digest. Another value, or another order of values, gives another digest.
 pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
     (digest ^ value)
         .wrapping_mul(0x100_0000_01b3)
         .rotate_left(23)
 }
 
-/// A system, and who is told what it answers.
+/// A system whose results go to a function too.
 pub struct Watched<'a> {
     /// The system.
     pub system: &'a mut dyn System,
-    /// Is told.
+    /// Is called with each result.
     pub each: &'a mut dyn FnMut(&Event),
 }
 

@@ -1,8 +1,8 @@
-//! The contract sweep: calls, and changes of the machine between them, that a [`System`] serves.
+//! The contract sweep: calls to a [`System`], and changes of the machine between them.
 //!
-//! The tests on the host make them of the service beside the reference model, which compares every call. A guest in QEMU
-//! makes them by real traps, and must get the same answers: it and the host each boil them down to one number
-//! ([`digest`]) and, where that differs, [`tell`] more.
+//! Tests on the host make them on the service and on the reference model, and compare every call. A guest in QEMU makes them
+//! by real traps, and must get the same results: the guest and the host each reduce all results to one number ([`digest`])
+//! and, where the numbers differ, print more ([`tell`]).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -20,36 +20,36 @@ use perfctr_service::Unit;
 
 pub use configuration::Configuration;
 
-/// Where calls go, and changes. It has just been switched on.
+/// A machine with guests, which has just been switched on.
 pub trait System {
-    /// Makes a call from a strand of a guest: %o0 to %o5 before it; the same afterwards.
+    /// Makes a call from a strand of a guest with %o0 to %o5 in `registers`. Returns %o0 to %o5 afterwards.
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6];
 
-    /// Changes something.
+    /// Changes the machine.
     fn change(&mut self, change: Change);
 
-    /// All that can be seen of the machine, in one number: see [`state`].
+    /// Returns a digest of the visible state of the machine: see [`state`].
     fn state(&mut self) -> u64;
 }
 
 /// A change between calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The guest of this number starts again.
+    /// Resets the guest of this number.
     Reset(usize),
-    /// From now on a hub answers every access with "busy", or none.
+    /// From now on a hub answers every access with "busy" (`true`) or serves every access (`false`).
     Busy(Hub, bool),
     /// From now on all devices of a unit fault.
     Break(Unit),
-    /// From now on the L2 control registers of a node fault, from this bank (0 to 7) on.
+    /// From now on the L2 control registers of a node fault in this bank (0 to 7) and all higher ones.
     BreakBanks(Node, usize),
-    /// All hardware works again, and every hub is free. What is out of service stays so.
+    /// All hardware works again, and every hub is free. Units that are out of service stay so.
     Repair,
-    /// A unit returns to service.
+    /// Returns a unit to service.
     Return(Unit),
-    /// All hardware works again, and every unit returns to service.
+    /// Repairs all hardware and returns every unit to service.
     Mend,
-    /// The hardware puts a value into a register.
+    /// Puts a value into a register, as the hardware does.
     Put(Cell, u64),
 }
 
@@ -63,37 +63,33 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Every one that the largest machine has.
+    /// Returns every device register of the largest machine.
     pub fn all() -> impl Iterator<Item = Self> {
         let banks = Node::ALL
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
-        // Registers 0 and 1 are the strand's own, and the banks.
+        // Register 0 is the strand's own, and register 1 stands for the banks.
         banks.chain(PerfReg::all().skip(2).map(Self::Register))
     }
 }
 
-/// One part of the sweep: machines, and what is called on each.
+/// A part of the sweep: machines, and the calls on each.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// What it is about.
+    /// The name in messages.
     pub name: &'static str,
-    /// Configurations have numbers below this.
+    /// The numbers of configurations are below this.
     pub limit: usize,
-    /// The configuration of a number, if there is one.
+    /// Returns the configuration of a number; `None` if there is none.
     pub configuration: fn(usize) -> Option<Configuration>,
-    /// What is called there.
+    /// Makes the calls on the configuration of a number.
     pub run: fn(usize, &Configuration, &mut dyn System),
 }
 
 impl Part {
-    /// All configurations, and their numbers.
+    /// Returns all configurations with their numbers.
     pub fn configurations(&self) -> impl Iterator<Item = (usize, Configuration)> {
-        let Self {
-            limit,
-            configuration,
-            ..
-        } = *self;
-        (0..limit).filter_map(move |number| Some((number, configuration(number)?)))
+        let configuration = self.configuration;
+        (0..self.limit).filter_map(move |number| Some((number, configuration(number)?)))
     }
 }

@@ -1,4 +1,4 @@
-//! The service on models of the devices: the system of the hypervisor image, and the same on the host.
+//! The service on models of the devices, in the hypervisor image and on the host.
 
 use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Node, Registers, StrandId, Trap};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor};
@@ -11,17 +11,17 @@ use crate::{Cell, Change, Configuration, System, state};
 /// The service.
 pub type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
 
-/// How long an access to a hub takes that never ends.
+/// The length of an access to a hub that does not end, in cycles.
 const LONG: u64 = 1 << 40;
 
-/// More rounds of cross-calls than a change takes.
+/// More rounds of cross-calls than a transfer takes.
 const ROUNDS: usize = 4;
 
-/// A machine of models, with what the sweep does to it.
+/// A machine of models, and its state in the sweep.
 pub struct Modelled<'a, E> {
     /// The hypervisor.
     pub hypervisor: &'a Hypervisor<(Service<'a>,), E>,
-    /// The machine and its guests, as it was switched on.
+    /// The configuration that was switched on.
     pub configuration: Configuration,
     /// The hubs that are busy.
     pub busy: [bool; Hub::ALL.len()],
@@ -46,16 +46,16 @@ impl<E: Embedder> Modelled<'_, E> {
             let mut hub = devices.hub(*hub);
             if busy {
                 hub.set_access_cycles(LONG);
-                // If it faults it is not busy, either.
+                // A hub that faults is not busy.
                 let _ = hub.read(HubUnit::LpuA, HubRole::Pcr, now);
                 hub.set_access_cycles(0);
             }
         }
     }
 
-    /// All strands take the cross-calls that wait for them: one round for what they hold, and one for L2 control.
+    /// Lets all strands take their cross-calls: a round for their own registers, and one for L2 control.
     #[inline(always)]
-    fn answer_cross_calls(&self) {
+    fn take_cross_calls(&self) {
         for _ in 0..ROUNDS {
             for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
                 if self.devices().take_cross_call(strand) {
@@ -72,10 +72,10 @@ impl<E: Embedder> Modelled<'_, E> {
             Unit::Mcu(..) | Unit::Hub(_) => Node::Node0,
         };
         if let Some(on) = first_strand(on) {
-            // A unit that cannot be cleared stays out of service.
+            // A unit that cannot be scrubbed stays out of service.
             let _ = self.service().return_to_service(on, unit);
         }
-        self.answer_cross_calls();
+        self.take_cross_calls();
     }
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl<E: Embedder> Modelled<'_, E> {
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
         let devices = self.devices();
-        // What faults or is busy is not put; the sweep does not.
+        // The sweep does not put values into registers that fault or are busy.
         let _ = match cell {
             Cell::L2(node, bank) => devices.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
@@ -145,7 +145,7 @@ impl<E: Embedder> System for Modelled<'_, E> {
             Change::Reset(guest) => {
                 if let (Some(guest), Some(on)) = (GuestId::new(guest), first_strand(Node::Node0)) {
                     self.hypervisor.reset_guest(guest, on);
-                    self.answer_cross_calls();
+                    self.take_cross_calls();
                 }
             }
             Change::Busy(hub, busy) => {
@@ -179,7 +179,7 @@ impl<E: Embedder> System for Modelled<'_, E> {
     }
 }
 
-/// Who calls from a strand.
+/// Returns the caller on a strand; `None` if the strand is in no guest.
 pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
     let guest = GuestId::new(configuration.guest_of(strand)?)?;
     Some(Caller { guest, strand })
@@ -197,7 +197,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// A console that nobody reads: the sweep does not write to it.
+/// The console, to which the sweep does not write.
 struct NoConsole;
 
 impl Embedder for NoConsole {

@@ -1,4 +1,4 @@
-//! The state of a machine in one number: what its registers hold, and what is out of service.
+//! A digest of the state of a machine: the contents of its registers, and the units that are out of service.
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
@@ -6,8 +6,8 @@ use perfctr_service::Unit;
 use crate::Cell;
 use crate::digest::fold;
 
-/// The number, from what each device register holds (`None` if it faults or is busy), the PCR of each strand, and whether
-/// each unit is out of service.
+/// Returns the digest. `cell` returns the contents of a device register (`None` if it faults or is busy), `pcr` the PCR of
+/// a strand, and `is_out` returns `true` for a unit that is out of service.
 pub fn digest(
     mut cell: impl FnMut(Cell) -> Option<u64>,
     mut pcr: impl FnMut(StrandId) -> u64,

@@ -1,29 +1,29 @@
-//! As much of the sweep as is wanted, told in lines that must be the same everywhere.
+//! The sweep as lines of text, at three levels of detail. The lines are the same on every correct system.
 
 use core::fmt;
 
 use crate::digest::{Digest, Event, Watched};
 use crate::{Configuration, Part, System, parts};
 
-/// Who switches machines on.
+/// A source of machines.
 pub trait Machines {
-    /// Switches one on, and lets `work` use it.
+    /// Switches a machine on, and lets `work` use it.
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System));
 }
 
-/// How much is told. Parts have the numbers that they have in [`parts::ALL`].
+/// The level of detail. A part has its number in [`parts::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// One line for each part.
     Parts,
-    /// One for each configuration of this part.
+    /// One line for each configuration of this part.
     Configurations(usize),
-    /// One for each call on this configuration of this part.
+    /// One line for each call on this configuration of this part.
     Calls(usize, usize),
 }
 
 impl Detail {
-    /// In one word.
+    /// Packs the detail in a word.
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Parts => 0,
@@ -34,7 +34,7 @@ impl Detail {
         }
     }
 
-    /// From such a word.
+    /// Returns the detail of such a word.
     pub const fn from_word(word: u64) -> Self {
         let (part, configuration) = ((word >> 8 & 0xff) as usize, (word >> 16) as usize);
         match word & 0xff {
@@ -45,16 +45,15 @@ impl Detail {
     }
 }
 
-/// Makes the calls, and hands on the lines.
+/// Makes the calls, and calls `line` with each line.
 pub fn tell(detail: Detail, machines: &mut dyn Machines, line: &mut dyn FnMut(fmt::Arguments<'_>)) {
     match detail {
         Detail::Parts => {
             for part in &parts::ALL {
                 let mut digest = Digest::EMPTY;
                 for (number, configuration) in part.configurations() {
-                    run(part, number, &configuration, machines, &mut |event| {
-                        digest.add(event);
-                    });
+                    let mut add = |event: &Event| digest.add(event);
+                    run(part, number, &configuration, machines, &mut add);
                 }
                 line(format_args!("sweep, {}: {digest}", part.name));
             }
@@ -65,20 +64,17 @@ pub fn tell(detail: Detail, machines: &mut dyn Machines, line: &mut dyn FnMut(fm
             };
             for (number, configuration) in part.configurations() {
                 let mut digest = Digest::EMPTY;
-                run(part, number, &configuration, machines, &mut |event| {
-                    digest.add(event);
-                });
+                let mut add = |event: &Event| digest.add(event);
+                run(part, number, &configuration, machines, &mut add);
                 line(format_args!("{number}: {digest}"));
             }
         }
         Detail::Calls(part, number) => {
-            let part = parts::ALL.get(part);
-            if let Some((part, configuration)) =
-                part.and_then(|part| Some((part, (part.configuration)(number)?)))
+            if let Some(part) = parts::ALL.get(part)
+                && let Some(configuration) = (part.configuration)(number)
             {
-                run(part, number, &configuration, machines, &mut |event| {
-                    line(format_args!("{event}"));
-                });
+                let mut tell = |event: &Event| line(format_args!("{event}"));
+                run(part, number, &configuration, machines, &mut tell);
             }
         }
     }

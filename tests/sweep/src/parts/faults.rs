@@ -1,4 +1,4 @@
-//! Devices that fault: every register of every unit, what is left, and who sees it.
+//! Devices that fault: every register of every unit, the state afterwards, and the calls of all guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, GuestConfig, StrandRight, Unit, write_mask};
@@ -8,7 +8,7 @@ use super::{strand, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Every register on a broken unit, read and written: the unit is out of service then, and the others are not.
+/// Every register on a broken unit is read and written. Then the unit is out of service, and the others are not.
 pub const BROKEN_UNITS: Part = Part {
     name: "every register on a broken unit",
     limit: WORLDS.len() * RIGHTS.len() * 2,
@@ -29,7 +29,7 @@ pub const ALL_OR_NOTHING: Part = Part {
     run: all_or_nothing,
 };
 
-/// A unit returns to service while others are out: those stay out.
+/// A unit returns to service while others are out of service: those stay so.
 pub const ONE_BY_ONE: Part = Part {
     name: "units return to service one by one",
     limit: 1,
@@ -60,23 +60,20 @@ const RIGHTS: [Grant; 3] = [
     GLOBAL,
 ];
 
-/// The strand of the guest that may do nothing.
+/// The strand of the guest without rights.
 const NEIGHBOUR: usize = 5;
 
-/// A guest on the first strand of every node, and a neighbour without rights.
+/// Returns a guest on the first strand of every node, and a neighbour without rights.
 fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<Configuration> {
     let tested = GuestConfig {
         compatible,
         ..guest((0..nodes).map(|node| 64 * node), grant)
     };
-    let machine = Machine::new(model, nodes).ok()?;
-    Some(Configuration::new(
-        machine,
-        [tested, guest([NEIGHBOUR], Grant::NONE)],
-    ))
+    let guests = [tested, guest([NEIGHBOUR], Grant::NONE)];
+    Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
 
-/// Contents for every register that the machine has.
+/// Puts a value into every register of the machine.
 fn fill(machine: Machine, system: &mut dyn System) {
     for (number, cell) in Cell::all().enumerate() {
         let value = 0x1f_e123_0000 + number as u64;
@@ -94,7 +91,7 @@ fn start(configuration: &Configuration, system: &mut dyn System, minor: u64) {
     (0..2).for_each(|guest| system.start(configuration, guest, Some(minor)));
 }
 
-/// Every register once, from every strand of both guests.
+/// Reads every register from every strand of both guests.
 fn look(configuration: &Configuration, system: &mut dyn System) {
     let guests = configuration.guests.iter();
     for strand in guests.flat_map(|guest| guest.strands.iter()) {
@@ -122,7 +119,7 @@ fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn S
             } else {
                 system.get(caller, id);
             }
-            // The hardware is well again, but the unit stays out of service; the others work on.
+            // The hardware works again, but the unit stays out of service; the others work on.
             system.change(Change::Repair);
             for other in [1, 2, 3, 6, 8, id, 18, 35, 36, 89] {
                 system.get(strand(0), other);

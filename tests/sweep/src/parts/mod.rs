@@ -1,4 +1,4 @@
-//! What is called on which machine.
+//! The parts of the sweep.
 
 mod faults;
 mod hubs;
@@ -20,7 +20,7 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, Configuration, Part, System};
 
-/// All of them. The reference model has the answers to all but the last.
+/// All parts. The reference model can follow all but the last.
 pub const ALL: [Part; 11] = [
     EVERY_REGISTER,
     READ_BACK,
@@ -35,50 +35,34 @@ pub const ALL: [Part; 11] = [
     AT_RANDOM,
 ];
 
-/// Minor versions of group 0x205 that a guest can have, or none.
+/// The minor versions of group 0x205 that a guest can have; `None` if it has not negotiated the group.
 const VERSIONS: [Option<u64>; 3] = [Some(1), Some(0), None];
 
 const PERF_COUNTERS: u64 = 0x205;
 
-/// Calls with a value of its own in every register that is no argument.
+/// The values of %o1 to %o4 where they are no argument.
+const REST: [u64; 4] = [0x1111_0bad, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad];
+
 impl dyn System + '_ {
     fn get(&mut self, strand: StrandId, id: u64) {
-        let registers = [
-            id,
-            0x1111_0bad,
-            0x2222_0bad,
-            0x3333_0bad,
-            0x4444_0bad,
-            VFALLS_GET_PERFREG,
-        ];
+        let [o1, o2, o3, o4] = REST;
+        let registers = [id, o1, o2, o3, o4, VFALLS_GET_PERFREG];
         self.call(strand, Trap::Fast, registers);
     }
 
     fn set(&mut self, strand: StrandId, id: u64, value: u64) {
-        let registers = [
-            id,
-            value,
-            0x2222_0bad,
-            0x3333_0bad,
-            0x4444_0bad,
-            VFALLS_SET_PERFREG,
-        ];
+        let [_, o2, o3, o4] = REST;
+        let registers = [id, value, o2, o3, o4, VFALLS_SET_PERFREG];
         self.call(strand, Trap::Fast, registers);
     }
 
     fn negotiate(&mut self, strand: StrandId, [group, major, minor]: [u64; 3]) {
-        let registers = [
-            group,
-            major,
-            minor,
-            0x3333_0bad,
-            0x4444_0bad,
-            API_SET_VERSION,
-        ];
+        let [_, _, o3, o4] = REST;
+        let registers = [group, major, minor, o3, o4, API_SET_VERSION];
         self.call(strand, Trap::Core, registers);
     }
 
-    /// A guest starts again, with this minor version of group 0x205.
+    /// Resets a guest, which then negotiates this minor version of group 0x205, if any.
     fn start(&mut self, configuration: &Configuration, guest: usize, version: Option<u64>) {
         self.change(Change::Reset(guest));
         let first = configuration.guests[guest].strands.iter().next();
@@ -88,7 +72,7 @@ impl dyn System + '_ {
     }
 }
 
-/// The strand of that number.
+/// Returns the strand of this number.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,

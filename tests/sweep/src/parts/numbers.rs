@@ -1,4 +1,4 @@
-//! Function numbers: 0x106 and 0x107 in all 64 bits of the FAST trap, nothing else, whatever is negotiated.
+//! Function numbers: at any version, the FAST trap serves only 0x106 and 0x107, compared in all 64 bits.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};
@@ -33,7 +33,7 @@ fn functions(number: usize, configuration: &Configuration, system: &mut dyn Syst
         system.start(configuration, 0, VERSIONS[number]);
         for first in [0, 2, 18, 0x41] {
             for trap in [Trap::Fast, Trap::Core] {
-                // These two do what they are asked to.
+                // These two functions exist, and have effects outside of the machine.
                 if trap == Trap::Core && matches!(function, CONS_PUTCHAR | EXIT) {
                     continue;
                 }

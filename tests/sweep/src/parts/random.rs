@@ -1,4 +1,4 @@
-//! Calls and changes, at random, most of them near to what means something.
+//! Random calls and changes, most of them valid or nearly so.
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
@@ -9,7 +9,7 @@ use super::{PERF_COUNTERS, worlds};
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, and on each two ways to share the rights. Hubs are busy at any time, so that strands are refused on
+/// Four machines, each with two distributions of the rights. Hubs are busy at any time, so the service refuses strands on
 /// behalf of others, which the reference model does not do.
 pub const AT_RANDOM: Part = Part {
     name: "calls at random",
@@ -18,10 +18,10 @@ pub const AT_RANDOM: Part = Part {
     run,
 };
 
-/// How many calls a configuration has.
+/// The number of calls of a configuration.
 const CALLS: usize = 3000;
 
-/// Three guests, of which the first or the second has most rights.
+/// Returns a machine with three guests, of which the first or the second has `global`.
 fn configuration(number: usize) -> Option<Configuration> {
     let (model, nodes) = match number % 4 {
         0 => (Model::Batoka, 4),

@@ -1,13 +1,12 @@
 //! Get and set of every register number.
 
-use guest_abi::StrandId;
 use perfctr_service::Grant;
 
 use super::{PERF_COUNTERS, VERSIONS, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Every register in every world: all values are written, and the last one read.
+/// Every register in every world: all values are written, and the last one is read.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
     limit: worlds::LIMIT,
@@ -15,7 +14,7 @@ pub const EVERY_REGISTER: Part = Part {
     run: every_register,
 };
 
-/// What is written reads back, masked, from every strand that may: each set is followed by a get.
+/// Every register is written from every strand, and after each set read from every strand.
 pub const READ_BACK: Part = Part {
     name: "what is written reads back",
     limit: worlds::MACHINES.len(),
@@ -27,54 +26,25 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Ids that look like a register if not all 64 bits are compared, and the ends of the range.
+/// Numbers that are a register's in some of their 64 bits, and the ends of the range.
+#[rustfmt::skip]
 const EDGES: [u64; 24] = [
-    0x100 + 2,
-    0x100 + 89,
-    0x400,
-    0x1_0000,
-    0x1_0002,
-    0x8000_0000,
-    0x8000_0002,
-    0xffff_ffff,
-    1 << 32,
-    1 << 32 | 1,
-    1 << 32 | 2,
-    1 << 32 | 17,
-    1 << 32 | 18,
-    1 << 32 | 89,
-    1 << 40 | 2,
-    1 << 56 | 2,
-    1 << 62 | 18,
-    1 << 63,
-    1 << 63 | 1,
-    1 << 63 | 2,
-    1 << 63 | 89,
-    u64::MAX - 89,
-    u64::MAX - 1,
-    u64::MAX,
+    0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,
+    1 << 32, 1 << 32 | 1, 1 << 32 | 2, 1 << 32 | 17, 1 << 32 | 18, 1 << 32 | 89, 1 << 40 | 2, 1 << 56 | 2,
+    1 << 62 | 18, 1 << 63, 1 << 63 | 1, 1 << 63 | 2, 1 << 63 | 89, u64::MAX - 89, u64::MAX - 1, u64::MAX,
 ];
 
-/// The fields of a register, by the layouts: each is written alone and left out alone.
+/// The fields of the SPARC PCR, from the highest, among them the bits that do not exist.
+#[rustfmt::skip]
+const PCR_FIELDS: [u64; 15] = [
+    1 << 63, 1 << 62, 0x3fff_ffff << 32, 1 << 31, 0xf << 27, 0xff << 19, 1 << 18, 0xf << 14,
+    0xff << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1 << 1, 1,
+];
+
+/// Returns the fields of a register, by its layout. Each is written alone, and all are written without it.
 fn fields(id: u64) -> &'static [u64] {
     match id {
-        0 => &[
-            1 << 63,
-            1 << 62,
-            0x3fff_ffff << 32,
-            1 << 31,
-            0xf << 27,
-            0xff << 19,
-            1 << 18,
-            0xf << 14,
-            0xff << 6,
-            1 << 5,
-            1 << 4,
-            1 << 3,
-            1 << 2,
-            1 << 1,
-            1,
-        ],
+        0 => &PCR_FIELDS,
         1 => &[0b01, 0b10, 0b100, 0xff << 25, 0b11 << 36],
         2..=17 if id.is_multiple_of(2) => &[0x0f, 0xf0, 0x100, 1 << 32],
         2..=17 => &[0x7fff_ffff, 1 << 31, 0x7fff_ffff << 32, 1 << 63],
@@ -122,10 +92,9 @@ fn read_back(_: usize, configuration: &Configuration, system: &mut dyn System) {
         }
     }
     let strands = || configuration.guests[0].strands.iter();
-    let first: Option<StrandId> = strands().next();
-    first
-        .into_iter()
-        .for_each(|strand| system.negotiate(strand, [PERF_COUNTERS, 1, 1]));
+    if let Some(first) = strands().next() {
+        system.negotiate(first, [PERF_COUNTERS, 1, 1]);
+    }
     for id in 0..90 {
         for value in values(id) {
             for writer in strands() {

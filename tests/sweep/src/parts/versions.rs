@@ -9,7 +9,7 @@ use super::{PERF_COUNTERS, strand, worlds};
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Negotiation from every prior state, one configuration for each.
+/// Negotiation from every prior state. Each state has a configuration.
 pub const NEGOTIATION: Part = Part {
     name: "negotiation from every prior state",
     limit: PRIOR.len(),
@@ -17,7 +17,7 @@ pub const NEGOTIATION: Part = Part {
     run: negotiation,
 };
 
-/// The version of every group in every prior state, one configuration for each.
+/// The version of every group in every prior state. Each state has a configuration.
 pub const OF_EVERY_GROUP: Part = Part {
     name: "the version of every group",
     limit: PRIOR.len(),
@@ -25,41 +25,18 @@ pub const OF_EVERY_GROUP: Part = Part {
     run: of_every_group,
 };
 
+#[rustfmt::skip]
 const GROUPS: [u64; 17] = [
-    0,
-    1,
-    2,
-    0x200,
-    0x202,
-    0x204,
-    0x205,
-    0x206,
-    0x209,
-    0x20c,
-    0x300,
-    1 << 16 | 0x205,
-    1 << 32,
-    1 << 32 | 1,
-    1 << 32 | 0x205,
-    1 << 63 | 0x205,
-    u64::MAX,
+    0, 1, 2, 0x200, 0x202, 0x204, 0x205, 0x206, 0x209, 0x20c, 0x300,
+    1 << 16 | 0x205, 1 << 32, 1 << 32 | 1, 1 << 32 | 0x205, 1 << 63 | 0x205, u64::MAX,
 ];
 
-const MAJORS: [u64; 9] = [
-    0,
-    1,
-    2,
-    3,
-    255,
-    1 << 8 | 1,
-    1 << 32 | 1,
-    1 << 63 | 1,
-    u64::MAX,
-];
+#[rustfmt::skip]
+const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1, u64::MAX];
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// Prior states: negotiations of group, major, minor, one after the other.
+/// The prior states, each by the negotiations (group, major, minor) that lead to it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],
@@ -71,20 +48,18 @@ const PRIOR: [&[[u64; 3]]; 8] = [
     &[[0x205, 1, 0], [0x205, 2, 0], [0x202, 1, 0]],
 ];
 
-/// A guest with two strands, and another.
+/// Returns a guest with two strands, and one with one.
 fn two_guests(_: usize) -> Option<Configuration> {
     let machine = Machine::new(Model::Batoka, 2).ok()?;
     let other = GuestConfig {
         compatible: true,
         ..guest([64], worlds::grant(StrandRight::Strand, false))
     };
-    Some(Configuration::new(
-        machine,
-        [guest([0, 1], Grant::ALL), other],
-    ))
+    let guests = [guest([0, 1], Grant::ALL), other];
+    Some(Configuration::new(machine, guests))
 }
 
-/// The first guest starts again, and goes into a prior state.
+/// Resets the first guest and brings it into a prior state.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
     PRIOR[number]
@@ -92,7 +67,7 @@ fn begin(number: usize, system: &mut dyn System) {
         .for_each(|version| system.negotiate(strand(0), *version));
 }
 
-/// Everything that a guest can see of its versions: what is negotiated, and which registers that gives it.
+/// Reads all that depends on a guest's versions: the versions, and one register of each kind.
 fn look(system: &mut dyn System, strand: StrandId) {
     for group in [0, 1, PERF_COUNTERS] {
         let registers = [group, 0x11aa, 0x22aa, 0x33aa, 0x44aa, API_GET_VERSION];

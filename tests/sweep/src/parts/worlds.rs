@@ -1,4 +1,4 @@
-//! Every machine, place of the guest, grant and setting of the compatibility switch.
+//! Every combination of machine, nodes of the guest, grant and compatibility switch.
 
 use guest_abi::{Mcu, Node};
 use perfctr_service::{Grant, GuestConfig, StrandRight};
@@ -25,7 +25,7 @@ pub(super) const MACHINES: [Description; 8] = [
     ),
 ];
 
-/// Every combination of rights.
+/// All combinations of rights.
 pub(super) const GRANTS: [Grant; 6] = [
     grant(StrandRight::None, false),
     grant(StrandRight::Strand, false),
@@ -39,7 +39,7 @@ pub(super) const fn grant(strand: StrandRight, global: bool) -> Grant {
     Grant { strand, global }
 }
 
-/// A machine of [`MACHINES`].
+/// Returns a machine of [`MACHINES`].
 pub(super) fn machine(number: usize) -> Option<Machine> {
     let (model, nodes, disabled) = *MACHINES.get(number)?;
     let whole = Machine::new(model, nodes).ok()?;
@@ -48,16 +48,16 @@ pub(super) fn machine(number: usize) -> Option<Machine> {
     Some(disabled.iter().fold(whole, without))
 }
 
-/// The guest that the parts are about. Before it there is a neighbour.
+/// The number of the guest under test. Guest 0 is a neighbour.
 pub(super) const TESTED: usize = 1;
 
-/// Where its strands are: on each node, on the first, on the last.
+/// The guest's strands are on all nodes, on the first, or on the last.
 const PLACES: usize = 3;
 
-/// Worlds have numbers below this.
+/// The numbers of worlds are below this.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
-/// The guest under test, and on the strand next to its first a neighbour that may do nothing.
+/// Returns the world of a number: the guest under test, and a neighbour without rights on the strand after its first.
 pub(super) fn world(number: usize) -> Option<Configuration> {
     let (number, compatible) = (number / 2, number % 2 == 1);
     let (number, grant) = (number / GRANTS.len(), GRANTS[number % GRANTS.len()]);
