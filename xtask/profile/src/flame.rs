@@ -1,7 +1,7 @@
 //! Flame graphs: stacks of frames, folded to one line each, and the picture that the `inferno` crate draws of them.
 //!
-//! A recording does not tell who called whom. So a stack is a function and what is inlined in it, where the symbols come
-//! with debugging information; below it stands the event, if there are several.
+//! A recording does not have call stacks. So a stack is a function and the functions inlined in it, if the symbols come
+//! with debugging information. If several events are sampled, the event is the outermost frame.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use simulator::profile::rows::{Functions, Place};
 
 use crate::symbols::Symbols;
 
-/// The stacks of all samples: frames from the outermost on, apart by semicolons, and the number of samples.
+/// Returns the stacks of all samples: frames from the outermost on, separated by semicolons, and the number of samples.
 ///
 /// # Errors
 /// There is no sample.
@@ -53,7 +53,7 @@ pub(crate) fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Re
         .try_for_each(|line| writeln!(output, "{line}"))
 }
 
-/// Draws the stacks.
+/// Draws the stacks as SVG.
 ///
 /// # Errors
 /// `output` cannot be written.

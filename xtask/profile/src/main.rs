@@ -27,7 +27,7 @@ use xtask::output::OutputFile;
 /// cause the events
 ///
 /// A guest of the simulated machine loads the counters so that they overflow, and its interrupt handler takes the
-/// samples. Beside them stands where the events happened in truth.
+/// samples. The report also has where the events really happened.
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo xtask profile",
@@ -45,7 +45,7 @@ struct Args {
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     unit: Unit,
 
-    /// What makes a sample; may be repeated, and each event is sampled
+    /// The event to sample, or several apart by commas; may be repeated
     #[arg(
         short,
         long,
@@ -54,15 +54,15 @@ struct Args {
     )]
     event: Vec<String>,
 
-    /// So many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
+    /// How many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
     count: Option<Period>,
 
-    /// Let the periods differ at random, by up to an eighth, so that no loop is in step with them
+    /// Vary the periods at random, by up to an eighth, so that no loop is in step with them
     #[arg(long)]
     randomise: bool,
 
-    /// Which random numbers
+    /// The seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1, requires = "randomise")]
     seed: u64,
 
@@ -70,7 +70,7 @@ struct Args {
     #[arg(long, value_name = "ELF")]
     symbols: Option<PathBuf>,
 
-    /// Where the program was loaded, if its file leaves it open [default: where valgrind does]
+    /// Where the program was loaded, if its file can be loaded anywhere [default: where valgrind loads it]
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
     load_address: Option<u64>,
 
@@ -164,7 +164,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     complete(svg, |file| flame::write_svg(file, &report, &stacks))
 }
 
-/// Says so if most samples are in no function of the file: it may be another program, or loaded elsewhere.
+/// Prints a note if most samples are in no function of the file: it may be of another program, or loaded elsewhere.
 fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
     let all = report.first.samples;
     let named = |row: &&Row| symbols.function(row.address).is_some();

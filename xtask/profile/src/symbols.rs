@@ -9,7 +9,7 @@ use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 use simulator::profile::rows::Functions;
 use simulator::recording::BUNDLED_PROGRAM;
 
-/// Where valgrind loads a program that may be loaded anywhere.
+/// Where valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,24 +19,24 @@ struct Function {
     name: String,
 }
 
-/// The functions of a program, and its debugging information, where it has any.
+/// The functions of a program, and its debugging information, if it has any.
 pub(crate) struct Symbols {
-    /// What to subtract from an address of the recording.
+    /// The difference between addresses of the recording and of the file.
     loaded_at: u64,
-    /// By address. None overlaps the next one.
+    /// Sorted by address, without overlaps.
     functions: Vec<Function>,
     debugging: Option<addr2line::Loader>,
 }
 
 impl Symbols {
-    /// Those of the program of the bundled recording.
+    /// Returns the symbols of the program of the bundled recording.
     #[must_use]
     pub(crate) fn bundled() -> Self {
         Self::from_elf(BUNDLED_PROGRAM, None).expect("the symbols are part of the program")
     }
 
-    /// Those of an ELF file. It says itself where it is loaded, or else it is loaded at `loaded_at`, or else where
-    /// valgrind does.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`; if that is `None`, where the file says, or else where
+    /// valgrind loads it.
     ///
     /// # Errors
     /// The file cannot be read, is no ELF file, or names no function.
@@ -70,13 +70,13 @@ impl Symbols {
         })
     }
 
-    /// What is added to the addresses of the file.
+    /// Returns the difference between addresses of the recording and of the file.
     #[must_use]
     pub(crate) fn loaded_at(&self) -> u64 {
         self.loaded_at
     }
 
-    /// The functions that are inlined at an address of the recording, the outermost first; none without debugging
+    /// Returns the functions that are inlined at an address of the recording, the outermost first; none without debugging
     /// information.
     #[must_use]
     pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
@@ -118,7 +118,7 @@ impl Functions for Symbols {
     }
 }
 
-/// All functions that the symbol tables name, one for an address.
+/// Returns all functions that the symbol tables name, one for each address.
 fn functions(elf: &object::File<'_>) -> Vec<Function> {
     let mut named: Vec<_> = elf
         .symbols()

@@ -1,4 +1,4 @@
-//! A profile as `perf report` shows one.
+//! A profile as text, in the form of `perf report`.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use simulator::profile::rows::Row;
 
 use xtask::table::{Align, Table};
 
-/// Prints a report in the form that `perf report` has.
+/// Prints a report in the form of `perf report`.
 ///
 /// # Errors
 /// `output` cannot be written.

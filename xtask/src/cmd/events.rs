@@ -1,4 +1,4 @@
-//! `events`: what the events of a simulation show.
+//! `events`: the summary of a simulation's events.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What `sim` writes of the events that its hypervisor records.
+//! The files of events that `sim` writes.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn find<T: Copy>(
     found.copied().with_context(|| unknown(what, text, names))
 }
 
-/// Files that are begun.
+/// Files under construction.
 #[must_use]
 pub struct Outputs {
     directory: Option<(OutputDirectory, Endian)>,
@@ -84,10 +84,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins what `args` want.
+    /// Begins the files that `args` name.
     ///
     /// # Errors
-    /// A file or the directory cannot be written, or there is something that must not be replaced.
+    /// A file or the directory cannot be written, or something is there that must not be replaced.
     pub fn create(args: &EventArgs) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {
@@ -111,7 +111,7 @@ impl Outputs {
         })
     }
 
-    /// Writes what was recorded.
+    /// Writes a trace, and completes the files.
     ///
     /// # Errors
     /// It cannot be written.

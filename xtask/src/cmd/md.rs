@@ -109,15 +109,15 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
-/// What the description in a file, or the one that is built from it, says.
+/// Reads the description in a file, or the one that is built from it.
 ///
 /// # Errors
-/// The file cannot be read, or is no description that makes sense.
+/// The file cannot be read, is no description, or contradicts itself.
 pub(crate) fn describe(file: &Path) -> anyhow::Result<Described> {
     Described::new(&load(file)?).with_context(|| file.display().to_string())
 }
 
-/// What `--json` prints.
+/// The report that `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
     nodes: usize,
@@ -171,7 +171,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The channels of a machine's nodes that are disabled or not there.
+/// Returns the channels of a machine's nodes that are disabled or absent.
 fn missing_channels(machine: Machine) -> Vec<String> {
     let nodes = Node::ALL.iter().filter(|node| machine.has_node(**node));
     nodes
@@ -181,7 +181,7 @@ fn missing_channels(machine: Machine) -> Vec<String> {
         .collect()
 }
 
-/// What a person sees.
+/// Returns the report that a person reads.
 fn text(described: &Described) -> String {
     let mut lines = vec![("nodes", described.nodes.to_string())];
     if let Some(platform) = &described.platform {
