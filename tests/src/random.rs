@@ -1,11 +1,11 @@
-//! Random numbers that repeat (SplitMix64).
+//! Random numbers, the same in every run (SplitMix64).
 
-/// A sequence that its seed determines.
+/// A sequence of random numbers, by its seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number, any of 64 bits.
+    /// Returns the next number of 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,12 +13,12 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next_u64() % end as u64) as usize
     }
 
-    /// One of these.
+    /// Returns one of the choices.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

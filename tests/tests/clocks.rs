@@ -1,4 +1,4 @@
-//! The clock of a machine: %stick and %tick of its strands, and a PTIMER, each gone wrong in its own way.
+//! The clock of a machine with three sources: %stick and %tick of its strands, and a PTIMER. Each fails in its own way.
 
 use std::cell::RefCell;
 
@@ -31,7 +31,7 @@ const CRYSTAL: Input = Input::Crystal {
     external_hz: 100_000_000,
 };
 
-/// The counters of the strands, and a timer, at one time.
+/// The counters of the strands, and a timer. All have the same time.
 struct Hardware {
     ticks: TickCounters,
     timer: RefCell<PtimerEngine>,
@@ -49,7 +49,7 @@ impl Hardware {
         self.ticks.set_time(self.ticks.now() + nanoseconds);
     }
 
-    /// %stick, %tick and the timer, as candidates.
+    /// Returns %stick, %tick and the timer as candidates.
     fn candidates(&self, alignment: Alignment) -> [Candidate<Source<'_>>; 3] {
         [
             Source::Stick(Stick::new(&self.ticks, STICK_HZ.into(), alignment)),
@@ -60,7 +60,7 @@ impl Hardware {
     }
 }
 
-/// The sources of an image: one type for all, without a table of functions.
+/// The sources of an image, in one type that needs no trait object.
 enum Source<'a> {
     Stick(Stick<&'a TickCounters>),
     Tick(Tick<&'a TickCounters>),
@@ -85,7 +85,7 @@ impl ClockSource for Source<'_> {
     }
 }
 
-/// An access to the timer takes 400 ns.
+/// Each access to the timer takes 400 ns.
 impl PtimerRegisters for Hardware {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         self.pass(400);
@@ -107,23 +107,11 @@ fn strand(number: usize) -> StrandId {
 #[test]
 fn verdicts_of_a_machine() {
     let hardware = Hardware::new();
+    let varies = Verdict::Unsafe(Reason::RateVaries);
+    let apart = Verdict::Unsafe(Reason::Unsynchronised(256));
     for (alignment, expected) in [
-        (
-            Alignment::Aligned,
-            [
-                Verdict::Safe,
-                Verdict::Unsafe(Reason::RateVaries),
-                Verdict::Safe,
-            ],
-        ),
-        (
-            Alignment::Unknown,
-            [
-                Verdict::Unsafe(Reason::Unsynchronised(256)),
-                Verdict::Unsafe(Reason::Unsynchronised(256)),
-                Verdict::Safe,
-            ],
-        ),
+        (Alignment::Aligned, [Verdict::Safe, varies, Verdict::Safe]),
+        (Alignment::Unknown, [apart, apart, Verdict::Safe]),
     ] {
         let verdicts = hardware.candidates(alignment).map(|candidate| {
             let description = candidate.source.map(|source| source.describe());
@@ -134,14 +122,14 @@ fn verdicts_of_a_machine() {
 }
 
 #[test]
-fn strands_that_are_apart_leave_the_timer() {
+fn without_synchronised_strands_the_timer_is_chosen() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Unknown);
     let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 2);
     let clocks = [0, 255].map(|number| keeper.clock(strand(number)));
     let begun = hardware.ticks.now();
-    // Past the wraps of TIME_0, whatever the strands' own counters do.
+    // TIME_0 wraps several times meanwhile.
     for second in 1..=20 {
         hardware.pass(SECOND);
         for clock in &clocks {
@@ -152,7 +140,7 @@ fn strands_that_are_apart_leave_the_timer() {
 }
 
 #[test]
-fn npt_comes_and_goes_unnoticed() {
+fn npt_has_no_effect_on_the_clock() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Aligned);
     let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
@@ -192,22 +180,18 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
             hardware.pass(SECOND / 2);
             assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Agrees);
         }
-        wrong(
-            &mut hardware.ticks.stick_counter(strand(5)),
-            hardware.ticks.now(),
-        );
+        let now = hardware.ticks.now();
+        wrong(&mut hardware.ticks.stick_counter(strand(5)), now);
         hardware.pass(SECOND / 2);
         let before = clock.ticks();
         let found = watchdog.check(&keeper, strand(5));
         let (source, chosen) = (0, 2);
-        assert_eq!(
-            found,
-            Finding::Demoted {
-                source,
-                fault,
-                chosen
-            }
-        );
+        let expected = Finding::Demoted {
+            source,
+            fault,
+            chosen,
+        };
+        assert_eq!(found, expected);
         let after = clock.ticks();
         assert!(after >= before);
         hardware.pass(SECOND);
@@ -216,7 +200,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
 }
 
 #[test]
-fn a_timer_that_hangs_is_no_bad_stick() {
+fn a_timer_that_hangs_does_not_demote_stick() {
     let hardware = Hardware::new();
     let candidates = hardware.candidates(Alignment::Aligned);
     let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();

@@ -1,37 +1,36 @@
-//! Sequences of hypercalls against the reference model: many guests and strands, versions, faults, and grants that change
+//! Sequences of hypercalls against the reference model: many guests and strands, versions, faults, and transfers of rights
 //! between the calls.
 //!
-//! An input is a machine with its guests, then steps, until it ends. Each byte is a choice, so that every input is a
-//! sequence.
+//! An input describes a machine with its guests, and then steps. Each byte is a choice, so every input is a sequence.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// What a sequence has reached.
+/// Counts of what a sequence has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Calls by the status that they returned.
     pub statuses: [u32; 14],
-    /// Calls while a change of rights was under way.
+    /// Calls while a transfer was pending.
     pub pending: u32,
-    /// Changes of rights that were accepted, and resets.
+    /// Transfers that were accepted, and resets.
     pub changes: u32,
     /// Devices that broke.
     pub broken: u32,
 }
 
-/// Makes these steps on both sides.
+/// Makes the steps on both sides.
 ///
 /// # Panics
 /// At any difference.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
-    // None is the end of the input.
+    // `None` means the end of the input.
     let _ = sequence(&mut Input(bytes), &mut reached);
     reached
 }
 
-/// The bytes that are left.
+/// The rest of the input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -47,7 +46,7 @@ impl Input<'_> {
         Some(u64::from_le_bytes(*first))
     }
 
-    /// A number below `end`, which is from 1 to 256.
+    /// Returns a number below `end`, which is 1 to 256.
     fn below(&mut self, end: usize) -> Option<usize> {
         Some(usize::from(self.byte()?) % end)
     }
@@ -60,7 +59,7 @@ impl Input<'_> {
         self.one_of(&Grant::ALL)
     }
 
-    /// A value for a register: one byte at either end, or all eight.
+    /// Returns a value for a register: random in its lowest byte, in its highest, or in all eight.
     fn value(&mut self) -> Option<u64> {
         Some(match self.below(4)? {
             0 | 1 => self.byte()?.into(),
@@ -108,7 +107,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     while let Some(kind) = input.byte() {
         if let 0..=191 = kind {
             let strand = input.one_of(&strands)?;
-            // The dead make no calls.
+            // Dead strands make no calls.
             if !comparison.world.transfer.dead.contains_key(&strand) {
                 call(kind, strand, input, &mut comparison, reached)?;
             }
@@ -118,7 +117,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // However it has ended: once every strand has answered, nothing is pending.
+    // However the sequence has ended, no transfer is pending once every strand has acknowledged.
     comparison.mend_hardware();
     comparison.all_acknowledge();
     comparison.check_state();
@@ -126,7 +125,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     Some(())
 }
 
-/// A strand makes a call.
+/// Makes a call from a strand.
 fn call(
     kind: u8,
     strand: u16,
@@ -170,7 +169,7 @@ fn call(
     Some(())
 }
 
-/// Something happens that is no call.
+/// Makes a step that is no call.
 fn step(
     kind: u8,
     strands: &[u16],
@@ -204,7 +203,7 @@ fn step(
         232..=235 => comparison.mend(),
         236..=241 => break_something(input, comparison, reached)?,
         242..=247 => busy_hub(input, comparison, strands, reached)?,
-        // What a strand does itself: its PIC and PCR are its own.
+        // A strand writes its own PIC and PCR directly.
         248..=251 => {
             let (strand, value) = (input.one_of(strands)?, input.value()?);
             comparison.world.pic.insert(strand, value);
@@ -219,8 +218,8 @@ fn step(
     Some(())
 }
 
-/// Of an L2 only one bank breaks at a time: what is left of a set that fails at one bank and cannot be undone at another
-/// depends on the order of the accesses, which is not fixed.
+/// Breaks a cell. Of an L2 only one bank breaks at a time: if a set fails at one bank and cannot be undone at another, the
+/// result depends on the order of the accesses, which the contract leaves open.
 fn break_something(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
@@ -253,8 +252,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand asks. Then it is free or broken, and the strand asks once more, so that others are not
-/// refused on its behalf, which the model does not know.
+/// A hub is busy while a strand makes two calls. Then it is free or broken, and the strand makes one more call, so that no
+/// other strand is refused on its behalf, which the model does not do.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

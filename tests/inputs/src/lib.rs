@@ -1,8 +1,8 @@
-//! What holds for any input, however broken: one function for each kind of input. Each panics where something does not
-//! hold, and says what the input has reached.
+//! Properties that hold for every input, however malformed: one function for each kind of input. It panics if a property does
+//! not hold, and returns what the input has reached.
 //!
-//! libFuzzer calls them (`cargo xtask fuzz`, from `tests/fuzz`), and an ordinary test does with the inputs in `corpus`:
-//! some to begin with, those by which the fuzzer has reached what no other does, and those that once found something.
+//! libFuzzer calls these functions (`cargo xtask fuzz`, from `tests/fuzz`). An ordinary test calls them with the inputs in
+//! `corpus`: the first ones, those with which the fuzzer reached new code, and those that once found a defect.
 
 pub mod hypercalls;
 pub mod md_reader;

@@ -1,19 +1,19 @@
-//! The reader of machine descriptions: what it accepts can be looked at in every way, stays within its bytes, and has an
-//! answer to every question about the machine and its guests. An error says what is wrong and where.
+//! The reader of machine descriptions: every function of the reader works on an input that it accepts, and returns only parts
+//! of the input. An error says what is wrong, and where.
 
 use perfctr_service::description::{self, GuestError};
 use perfctr_service::policy;
 use platform::Machine;
 use platform::md::{Md, MdError, Node, NodeError, Value};
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// No description.
+    /// It is no description.
     Nothing,
-    /// A description that contradicts itself.
+    /// It is a description that contradicts itself.
     Contradiction,
-    /// A description, and how many guests it has.
+    /// It is a description of this machine and number of guests.
     Description(Option<Machine>, usize),
 }
 
@@ -51,7 +51,7 @@ pub fn check(bytes: &[u8]) -> Read {
         is_within(platform.name.as_bytes(), bytes);
         assert_ne!(platform.stick_frequency, Some(0));
     }
-    // With the machine fewer strands are there; nothing else is different.
+    // A check against the machine finds more errors, but no other guests.
     let all = guests(md, None, bytes);
     match machine {
         Ok(machine) => match guests(md, machine, bytes) {
@@ -65,7 +65,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// How many guests there are. What is accepted, the service accepts too.
+/// Returns the number of guests, if the reader accepts them. Then the service accepts them too.
 fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usize, GuestError<'a>> {
     let guests = description::guests(md, machine).inspect_err(|error| {
         is_within(error.node.as_bytes(), bytes);
@@ -88,7 +88,7 @@ fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usiz
     Ok(configs.len())
 }
 
-/// Looks everything up that a node has; how many properties that is.
+/// Looks up every property of a node. Returns the number of properties.
 fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
     assert_eq!(md.node(node.index()), Some(node));
     is_text(node.name(), bytes);
@@ -127,13 +127,13 @@ fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
     count
 }
 
-/// A name or a string, without the NUL that ends it.
+/// Asserts that a name or a string is in the description, without the NUL that ends it.
 fn is_text(text: &str, bytes: &[u8]) {
     is_within(text.as_bytes(), bytes);
     assert!(!text.contains('\0'), "{text:?}");
 }
 
-/// `part` is a part of `bytes`, not a copy and not what lies behind them.
+/// Asserts that `part` is in `bytes`: it is no copy, and does not go beyond their end.
 fn is_within(part: &[u8], bytes: &[u8]) {
     let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
     assert!(
@@ -142,7 +142,7 @@ fn is_within(part: &[u8], bytes: &[u8]) {
     );
 }
 
-/// An error is one line, about a place in the description.
+/// Asserts that an error is one line, about an offset in the description.
 fn is_told(error: &impl ToString, offset: usize, bytes: &[u8]) {
     let text = error.to_string();
     assert!(!text.contains(char::is_control), "{text:?}");

@@ -1,17 +1,17 @@
-//! Machine descriptions there and back: what is read from bytes or from a source is the same after it was built, and
-//! after it was printed, and so is what it says of the machine and its guests.
+//! Round trips of machine descriptions: a description that was read, from bytes or from a source, is the same after it was
+//! built and read again, and after it was printed and parsed again. So are its machine and its guests.
 
 use platform::md::Md;
 use simulator::md::{Described, Description, Property, parse, print};
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Neither a description nor a source.
     Nothing,
-    /// A description of so many nodes.
+    /// A description with this number of nodes.
     Description(usize),
-    /// The source of a description of so many nodes.
+    /// The source of a description with this number of nodes.
     Source(usize),
 }
 
@@ -23,7 +23,7 @@ pub fn check(bytes: &[u8]) -> Read {
     if let Ok(md) = Md::new(bytes) {
         let description = Description::read(md);
         let again = built(&description);
-        // It may have had names twice and gaps; now it has not.
+        // The input may have had gaps and repeated names, which the new bytes do not have.
         assert_eq!(meaning(&again), meaning(bytes));
         there_and_back(&description);
         return Read::Description(description.nodes.len());
@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// The bytes of a description, from which it can be read.
+/// Builds the bytes of a description, and asserts that they read back as the description.
 fn built(description: &Description) -> Vec<u8> {
     let bytes = description.build().expect("what was read fits");
     let md = Md::new(&bytes).expect("what was built is a description");
@@ -54,25 +54,22 @@ fn built(description: &Description) -> Vec<u8> {
     bytes
 }
 
-/// The source of a description, from which it can be read.
+/// Prints a description, and asserts that the text parses as the description.
 fn there_and_back(description: &Description) {
     let text = print(description);
     let again = parse(&text).unwrap_or_else(|error| panic!("{error}, in\n{text}"));
     assert_eq!(again, together(description.clone()), "{text}");
     assert_eq!(print(&again), text);
-    assert_eq!(
-        meaning(&built(&again)),
-        meaning(&built(description)),
-        "{text}"
-    );
+    let meanings = [&again, description].map(|description| meaning(&built(description)));
+    assert_eq!(meanings[0], meanings[1], "{text}");
 }
 
-/// What the service learns from it.
+/// Returns what the service learns from the bytes.
 fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// The same with the properties of one name together, at the place of the first: a source can have them only so.
+/// Moves the properties of each name behind the first one of that name, as a source has them.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = (node.properties.iter())

@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. However they come, what is read from them is what stands in
-//! the text, by a second reader that is slow and plain.
+//! Recordings of memory references, plain and compressed. The reader finds the same references as a second reader, which is
+//! slow and plain, in whatever pieces the input comes.
 
 use std::io::{self, Cursor, Read, Write};
 
@@ -9,14 +9,14 @@ use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, RecordingError, RecordingReader, Reference};
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
-    /// No recording that is known here.
+    /// A compressed file of an unknown format.
     Unknown,
-    /// One with a line that is wrong, or that is damaged.
+    /// A recording with a wrong line, or one that is damaged.
     Wrong(Form),
-    /// One with so many references.
+    /// A valid recording with this number of references.
     Whole(Form, usize),
 }
 
@@ -31,10 +31,10 @@ pub enum Form {
     Zstd,
 }
 
-/// More references than this are not read: a few bytes can be compressed from very many.
+/// The number of references after which reading ends: a small compressed file can hold very many.
 const MOST: usize = 2 * BLOCK;
 
-/// Longer texts are not decompressed by the second reader.
+/// The length of the longest text that the second reader decompresses.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads these bytes as a recording.
@@ -55,7 +55,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Plain => {
-            assert_eq!(found, in_pieces, "byte by byte it is another recording");
+            assert_eq!(found, in_pieces, "read byte by byte");
             same(&found, &plain(bytes));
             if found.is_ok() {
                 let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
@@ -67,7 +67,7 @@ pub fn check(bytes: &[u8]) -> Recording {
             }
         }
         Form::Gzip | Form::Zstd => {
-            // Of what is damaged and wrong, which is told first depends on the pieces.
+            // If an input is both damaged and wrong, the pieces decide which error is found first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
     }
@@ -77,7 +77,7 @@ pub fn check(bytes: &[u8]) -> Recording {
         match decoder.read_to_end(&mut text) {
             Ok(length) if length as u64 <= LONGEST => same(&found, &plain(&text)),
             Ok(_) => {}
-            Err(_) => assert!(found.is_err(), "damaged, and still whole"),
+            Err(_) => assert!(found.is_err(), "a damaged recording was accepted"),
         }
     }
     match found {
@@ -90,7 +90,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     }
 }
 
-/// The references of a recording, up to [`MOST`].
+/// Returns the first references of a recording, up to [`MOST`] or a block more.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = RecordingReader::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingE
     Ok(all)
 }
 
-/// A stream that comes byte by byte.
+/// A stream that returns one byte at a time.
 struct Bytewise(Cursor<Vec<u8>>);
 
 impl Read for Bytewise {
@@ -111,8 +111,8 @@ impl Read for Bytewise {
     }
 }
 
-/// Both readers have found the same: the references, or the line that is wrong. Where there is no reference at all, the
-/// first one says so, without a line.
+/// Asserts that both readers find the same references, or the same wrong line. Only the first reader rejects a recording
+/// without references, with an error that has no line.
 fn same(found: &Result<Vec<Reference>, RecordingError>, expected: &Result<Vec<Reference>, u64>) {
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
@@ -127,12 +127,12 @@ fn same(found: &Result<Vec<Reference>, RecordingError>, expected: &Result<Vec<Re
         (Err(error), Ok(expected)) => {
             assert!(expected.is_empty() && error.line().is_none(), "{error}");
         }
-        // It has not come to the wrong line.
+        // The first reader has not come to the wrong line.
         (Ok(found), Err(line)) => assert!(found.len() >= MOST, "line {line} is wrong"),
     }
 }
 
-/// The references of a text, or the number of the first line that is wrong.
+/// Returns the references of a text, or the number of the first wrong line.
 fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
     let mut references = Vec::new();
     let lines = text.split(|byte| *byte == b'\n');
@@ -145,7 +145,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             references.push(reference(line).ok_or(number)?);
         }
     }
-    // A fetch says what its instruction does to data: the references up to the next fetch.
+    // The kind of a fetch depends on the references of its instruction, which are those before the next fetch.
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {
         match reference.kind {
@@ -166,7 +166,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
     Ok(references)
 }
 
-/// What a line says: `I`, ` L`, ` S` or ` M`, the address, a comma, the size.
+/// Returns the reference of a line: `I`, ` L`, ` S` or ` M`, the address, a comma, the size.
 fn reference(line: &[u8]) -> Option<Reference> {
     let line = str::from_utf8(line).ok()?;
     let (lead, rest) = line.split_at_checked(3)?;

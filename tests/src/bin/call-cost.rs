@@ -1,8 +1,8 @@
 //! Makes one kind of call many times, for a tool that counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
-//! [`record_event`]: from the entry, with the guest's registers in memory, to the return, with the answer there; for an event,
-//! from its fields in registers to the ring.
+//! [`record_event`]. A call begins and ends with the guest's registers in memory; an event begins with its fields in
+//! registers and ends in the ring.
 //!
-//! `call-cost KIND`: the kinds are the names in `cargo xtask bench`.
+//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 use rustsbi::{EnvInfo, Pmu, RustSBI, SbiRet};
 
-/// How often each call is made.
+/// The number of calls.
 const CALLS: usize = 1000;
 
 /// Device registers that cost one load or store each.
@@ -85,7 +85,7 @@ static BOARD: Board = Board {
 type Measured<'a, T> =
     Strand<'a, (PerfCounterService<&'static Board, &'static Board, T>,), NoConsole, T>;
 
-/// Everything from the registers in memory to the answer in memory.
+/// Makes the call whose registers are in memory, and writes its results there.
 #[inline(never)]
 fn hypercall<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers) {
     strand.fast_trap(registers);
@@ -106,7 +106,7 @@ type EventRing = Ring<Clock19, 4, 2039>;
 
 static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
 
-/// A get as an event: five words. `about` holds the register, the status, the guest and the strand, a byte each.
+/// Records a get, an event of five words. `about` holds the register, the status, the guest and the strand, a byte each.
 #[inline(never)]
 fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
     let [perfreg, status, guest, strand] = about.to_le_bytes();
@@ -231,7 +231,7 @@ fn main() -> ExitCode {
 
 /// Makes a call many times.
 fn calls<T: Trace + Copy>(trace: T, call: Registers, status: u64) {
-    // Nodes 0 and 1 only: register 15 is on node 3, and refused.
+    // The guest is on nodes 0 and 1 only, so register 15, which is on node 3, is refused.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig {
         strands,

@@ -1,9 +1,8 @@
-//! Takes one kind of sample many times, for a tool that counts the instructions of [`sample`]: the handler of a guest's
-//! overflow trap, from its entry, with the trap pending, to its end, with the counters running again and the sample in the
-//! ring.
+//! Takes one kind of sample many times, for a tool that counts the instructions of [`sample`], the handler of a guest's
+//! overflow trap. It begins with the trap pending, and ends with the counters running and the sample in the ring.
 //!
-//! `sample-cost KIND`: the kinds are the names in `cargo xtask bench`. %pcr and %pic are words in memory, as each is one
-//! instruction on SPARC V9.
+//! Usage: `sample-cost KIND`. `cargo xtask bench` has the names of the kinds. %pcr and %pic are words in memory: an access to
+//! either is one instruction, as on SPARC V9.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -17,7 +16,7 @@ use guest_abi::sampling::{
 };
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
 
-/// How often each sample is taken.
+/// The number of samples.
 const SAMPLES: u64 = 1000;
 
 /// OV0 and OV1.
@@ -52,7 +51,7 @@ impl StrandCounters for &Words {
     }
 }
 
-/// User mode is counted, which takes no hypercall.
+/// The samples are of user mode, which needs no hypercall.
 struct NoHypervisor;
 
 impl Hypercall for NoHypervisor {
@@ -64,7 +63,7 @@ impl Hypercall for NoHypervisor {
 type Unit<'a> = OwnCounters<&'a Words, NoHypervisor>;
 type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
 
-/// The handler.
+/// Handles the overflow trap.
 #[inline(never)]
 fn sample<'a>(
     profiler: &mut Sampler<'a>,
@@ -101,7 +100,7 @@ fn main() -> ExitCode {
     let mut unit = Unit::new(&words, None);
     profiler.start(&mut unit, 0).expect("user mode is allowed");
     for time in 1..=SAMPLES {
-        // The counters are at their overflow, or beyond by as much as it takes to trap.
+        // The counters have overflowed, and have counted on until the trap was taken.
         words.pic.set(black_box(0x0000_0002_0000_0003));
         words.pcr.set(words.pcr.get() | black_box(overflows));
         let at = black_box(Interrupted {

@@ -1,31 +1,31 @@
-//! What holds for every counter unit, by the trait alone.
+//! Tests that every counter unit passes, by its trait alone.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
     Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, UnitEvent, UnitMode,
 };
 
-/// A unit with something around it that makes events happen.
+/// A unit in a machine in which events happen.
 pub(crate) trait Machine: CounterUnit {
-    /// The count, as a number of more than 32 bits, at which a counter overflows.
+    /// The count at which a counter overflows, as a number of more than 32 bits.
     const TOP: u64;
 
-    /// A unit after reset. It may count in all modes, and its interrupt is as exact as it can be.
+    /// Returns a unit after reset, which may count in all modes and interrupts as exactly as it can.
     fn reset() -> Self;
 
-    /// All this happens in one step, in this mode.
+    /// Makes these events happen in one step, in this mode.
     fn happen(&mut self, mode: Self::Mode, events: &[(Self::Event, u32)]);
 
-    /// How much a counter with this event has to count then: from the specification of the unit.
+    /// Returns how much a counter of this event must count in such a step, by the specification of the unit.
     fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
 
-    /// Whether the interrupt is asserted.
+    /// Returns `true` if the interrupt is asserted.
     fn interrupted(&self) -> bool;
 }
 
 type Of<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
 
-/// Every mode; both counters interrupt.
+/// Returns a program that counts in every mode, with interrupts of both counters.
 fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> {
     Program {
         events: Assignment::new(pic0, pic1).expect("events on their counters"),
@@ -37,10 +37,10 @@ fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> 
 fn first<M: Machine>(counter: Counter) -> M::Event {
     M::events()
         .find(|event| event.on(counter) && M::counted(*event, &[(*event, 1)]) == 1)
-        .expect("an event that one thing makes happen once")
+        .expect("an event that counts 1 when it happens once")
 }
 
-/// Each counter counts an event of its own, in every mode.
+/// Returns a unit whose counters each count an event of their own, in every mode.
 fn started<M: Machine>() -> M {
     let mut unit = M::reset();
     let events = program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)));
@@ -48,7 +48,7 @@ fn started<M: Machine>() -> M {
     unit
 }
 
-/// The event of a counter happens `n` times at once, and nothing that the other one counts.
+/// Makes the event of a counter happen `n` times at once. The other counter counts nothing.
 fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
     let other = match counter {
         Pic0 => Pic1,
@@ -85,7 +85,7 @@ pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
     assert!(M::events().all(|event| !event.counters().is_empty()));
 }
 
-/// Every event, on every counter that it fits, for every set of modes, in every mode.
+/// Every event, on every counter that can count it, for every set of modes, in every mode.
 pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     let mut cases = 0;
     for event in M::events() {
@@ -119,7 +119,7 @@ pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     assert!(cases >= M::events().count() * M::Mode::ALL.len() * (1 << M::Mode::ALL.len()));
 }
 
-/// Every pair of events: one is selected, the other happens.
+/// One event is selected and another happens, for every pair of events.
 pub(crate) fn counts_nothing_else<M: Machine>() {
     for selected in M::events() {
         for happens in M::events() {
@@ -140,7 +140,7 @@ pub(crate) fn counts_nothing_else<M: Machine>() {
     }
 }
 
-/// Every pair of events on the two counters, both in one step.
+/// Two events happen in one step, for every pair of events on the two counters.
 pub(crate) fn counts_two_events_at_once<M: Machine>() {
     for event0 in M::events().filter(|event| event.on(Pic0)) {
         for event1 in M::events().filter(|event| event.on(Pic1)) {
@@ -157,18 +157,8 @@ pub(crate) fn counts_two_events_at_once<M: Machine>() {
 }
 
 pub(crate) fn overflows_after_its_period<M: Machine>() {
-    for events in [
-        1_u32,
-        2,
-        3,
-        15,
-        16,
-        17,
-        1000,
-        1 << 30,
-        (1 << 31) - 1,
-        1 << 31,
-    ] {
+    let long = [1 << 30, (1 << 31) - 1, 1 << 31];
+    for events in [1_u32, 2, 3, 15, 16, 17, 1000].into_iter().chain(long) {
         for counter in Counter::ALL.iter().copied() {
             let mut unit = started::<M>();
             let period = Period::new(events).expect("a period");
@@ -179,11 +169,8 @@ pub(crate) fn overflows_after_its_period<M: Machine>() {
             assert_eq!(still, -i64::from(events));
 
             happen(&mut unit, counter, events - 1);
-            assert_eq!(
-                unit.overflowed(),
-                CounterSet::NONE,
-                "one of {events} missing"
-            );
+            let overflowed = unit.overflowed();
+            assert_eq!(overflowed, CounterSet::NONE, "one of {events} missing");
             assert!(!unit.interrupted());
             happen(&mut unit, counter, 1);
             assert_eq!(unit.overflowed(), only(counter), "after {events}");
@@ -218,8 +205,8 @@ pub(crate) fn shows_the_overshoot_of_a_step<M: Machine>() {
     }
 }
 
-/// Every set of counters that overflow, for every set that interrupts.
-pub(crate) fn only_those_that_interrupt_ask<M: Machine>() {
+/// Every set of counters overflows, for every set of counters that may interrupt.
+pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
     let sets = || [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH].into_iter();
     for interrupts in sets() {
         for overflow in sets() {
@@ -234,15 +221,19 @@ pub(crate) fn only_those_that_interrupt_ask<M: Machine>() {
             }
             let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
             unit.happen(M::Mode::ALL[0], &happened);
-            let asks = interrupts.intersection(overflow);
-            assert_eq!(unit.overflowed(), asks, "{overflow:?} of {interrupts:?}");
-            assert_eq!(unit.interrupted(), !asks.is_empty());
+            let interrupting = interrupts.intersection(overflow);
+            assert_eq!(
+                unit.overflowed(),
+                interrupting,
+                "{overflow:?}, {interrupts:?}"
+            );
+            assert_eq!(unit.interrupted(), !interrupting.is_empty());
         }
     }
 }
 
-/// Both have overflowed; every set is acknowledged.
-pub(crate) fn acknowledges_what_it_is_told<M: Machine>() {
+/// Both counters have overflowed, and every set of counters is acknowledged.
+pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
     for told in [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH] {
         let mut unit = started::<M>();
         unit.preload(Pic0, Period::SHORTEST);
@@ -280,12 +271,12 @@ pub(crate) fn stops_and_goes_on<M: Machine>() {
         unit.happen(*mode, &happened);
     }
     assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
-    assert_eq!(unit.overflowed(), only(Pic0), "still asks");
+    assert_eq!(unit.overflowed(), only(Pic0), "the interrupt stays");
     assert!(unit.interrupted());
 
     unit.start(&events).expect("all modes are allowed");
     assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
-    assert_eq!(unit.overflowed(), only(Pic0), "still asks");
+    assert_eq!(unit.overflowed(), only(Pic0), "the interrupt stays");
     unit.acknowledge(only(Pic0));
     assert!(!unit.interrupted());
     let before = [unit.read(Pic0), unit.read(Pic1)];
@@ -306,7 +297,7 @@ pub(crate) fn writes_one_counter<M: Machine>() {
     }
 }
 
-/// A write comes just before, and just after, the event that makes the counter overflow.
+/// The counter is written just before, and just after, the event that makes it overflow.
 pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     for counter in Counter::ALL.iter().copied() {
         let mut unit = started::<M>();
@@ -326,14 +317,14 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// One test for each function, for one machine.
+/// Makes a test of each function for a machine.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {
             $crate::conformance::suite!(
                 @ $machine: starts_silent, has_two_counters_of_32_bits, counts_its_event_in_its_modes, counts_nothing_else,
                 counts_two_events_at_once, overflows_after_its_period, counts_on_after_the_overflow,
-                shows_the_overshoot_of_a_step, only_those_that_interrupt_ask, acknowledges_what_it_is_told,
+                shows_the_overshoot_of_a_step, only_counters_that_may_interrupt_do, acknowledges_the_given_counters,
                 stops_and_goes_on, writes_one_counter, writes_at_the_moment_of_overflow
             );
         }

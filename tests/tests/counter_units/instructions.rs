@@ -1,4 +1,4 @@
-//! The words of MTC0 and MFC0 of register 25, and what they do.
+//! The words of MTC0 and MFC0 of register 25, and their effects.
 
 use std::collections::HashSet;
 
@@ -30,21 +30,21 @@ const ALL: [(&str, (platform::models::r10000::Direction, Kind)); 4] = [
 
 #[test]
 fn words_as_an_assembler_writes_them() {
-    let encoded = |direction, kind, counter, rt| {
-        PerformanceMove::new(direction, kind, counter, rt)
-            .unwrap()
-            .encode()
-    };
-    assert_eq!(encoded(From, Kind::Control, Pic0, 2), 0x4002_c800);
-    assert_eq!(encoded(From, Kind::Counter, Pic0, 2), 0x4002_c801);
-    assert_eq!(encoded(From, Kind::Control, Pic1, 2), 0x4002_c802);
-    assert_eq!(encoded(From, Kind::Counter, Pic1, 2), 0x4002_c803);
-    assert_eq!(encoded(To, Kind::Control, Pic0, 31), 0x409f_c800);
-    assert_eq!(encoded(To, Kind::Counter, Pic1, 31), 0x409f_c803);
+    for (direction, kind, counter, rt, word) in [
+        (From, Kind::Control, Pic0, 2, 0x4002_c800),
+        (From, Kind::Counter, Pic0, 2, 0x4002_c801),
+        (From, Kind::Control, Pic1, 2, 0x4002_c802),
+        (From, Kind::Counter, Pic1, 2, 0x4002_c803),
+        (To, Kind::Control, Pic0, 31, 0x409f_c800),
+        (To, Kind::Counter, Pic1, 31, 0x409f_c803),
+    ] {
+        let performance_move = PerformanceMove::new(direction, kind, counter, rt);
+        assert_eq!(performance_move.unwrap().encode(), word);
+    }
     assert_eq!(PerformanceMove::new(To, Kind::Control, Pic0, 32), None);
 }
 
-/// All 256 moves there are, both ways; and no other word with the same upper 16 bits, or one bit away, is one.
+/// All 256 moves are encoded and decoded. Words with the upper 16 bits of a move, or with one bit changed, are no moves.
 #[test]
 fn every_word_of_a_move_and_no_other() {
     let mut words = HashSet::new();
@@ -92,10 +92,8 @@ fn moves_write_and_read_the_registers() {
     execute(&mut unit, word("mtpc", 4, 1), &mut general);
     assert_eq!(unit.control(Pic0).into_bits(), 0x1ff, "bits 31:9 stay 0");
     assert_eq!(unit.control(Pic1).into_bits(), 0);
-    assert_eq!(
-        (unit.read(Pic0), unit.read(Pic1)),
-        (0x7fff_fff0, 0xffff_ffff)
-    );
+    let counts = [Pic0, Pic1].map(|counter| unit.read(counter));
+    assert_eq!(counts, [0x7fff_fff0, 0xffff_ffff]);
 
     execute(&mut unit, word("mfps", 6, 0), &mut general);
     execute(&mut unit, word("mfpc", 7, 0), &mut general);

@@ -1,5 +1,5 @@
-//! The two counter units: one suite that both pass, a strand's as a guest reaches it too; what is special about each; and
-//! both beside counters that are written apart from them.
+//! The counter units of SPARC strands and of the R10000: a suite that both pass, and that a strand's unit also passes as its
+//! guest uses it; tests of each unit alone; and both against reference counters that share no code with them.
 
 mod conformance;
 mod instructions;

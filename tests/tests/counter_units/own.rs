@@ -1,4 +1,4 @@
-//! A strand's counters as a guest reaches them: direct reads and writes, and hypercalls for HT.
+//! A strand's counters as its guest uses them: direct reads and writes, and hypercalls for HT.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,16 +7,14 @@ use guest_abi::Counter::{self, Pic0};
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
-use guest_abi::sampling::{
-    Assignment, CounterSet, CounterUnit, ModeSet, OwnCounters, Program, SparcMode,
-};
+use guest_abi::sampling::{CounterSet, CounterUnit, ModeSet, OwnCounters, Program, SparcMode};
 use guest_abi::{HvError, Hypercall, PerfCounters, Registers, Trap};
 use platform::models::StrandUnit;
 
 use crate::conformance::Machine;
 use crate::sparc::{self, Strand};
 
-/// A strand, and a hypervisor that lets it set HT, or does not.
+/// A strand, `true` if the hypervisor lets it set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]
 struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
 
@@ -34,7 +32,7 @@ impl World {
         self.0.1.set(granted);
     }
 
-    /// How often register 0 was set by a hypercall.
+    /// Returns the number of hypercalls that set register 0.
     fn sets(&self) -> u32 {
         self.0.2.get()
     }
@@ -58,7 +56,7 @@ impl StrandCounters for World {
     }
 }
 
-/// Version 1.1 is granted; the only call is `VFALLS_SET_PERFREG` of register 0.
+/// A hypervisor that grants version 1.1 and serves only `VFALLS_SET_PERFREG` of register 0.
 impl Hypercall for World {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         registers.o0 = match (trap, registers.o5, registers.o0) {
@@ -80,7 +78,7 @@ impl Hypercall for World {
     }
 }
 
-/// The unit as a guest has it, and the world around it.
+/// The unit as a guest uses it, and its strand and hypervisor.
 pub(crate) struct Own {
     unit: OwnCounters<World, World>,
     world: World,
@@ -155,14 +153,10 @@ impl Machine for Own {
 }
 
 fn program(modes: ModeSet<SparcMode>) -> Program<SparcSelect, SparcMode> {
-    Program {
-        events: Assignment::one(SparcEvent::Loads.into()).unwrap(),
-        modes,
-        interrupts: CounterSet::BOTH,
-    }
+    sparc::loads(modes, CounterSet::BOTH)
 }
 
-/// No hypercall without HT: to set it takes one, to clear it another.
+/// To set HT takes a hypercall, and to clear it takes another. Nothing else takes one.
 #[test]
 fn calls_the_hypervisor_for_ht_only() {
     let mut own = Own::new(true);
@@ -173,7 +167,7 @@ fn calls_the_hypervisor_for_ht_only() {
     assert_eq!(own.world.sets(), 1);
     own.acknowledge(CounterSet::BOTH);
     own.start(&program(ModeSet::ALL)).unwrap();
-    assert_eq!(own.world.sets(), 1, "it is set already");
+    assert_eq!(own.world.sets(), 1, "HT is set already");
     own.stop();
     assert_eq!(own.world.sets(), 2);
     assert_eq!(own.world.strand().pcr() & 0xe, 0);
@@ -194,7 +188,7 @@ fn without_the_right_it_is_refused_and_stops() {
     assert_eq!(alone.start(&program(SparcMode::User.into())), Ok(()));
 }
 
-/// The hypervisor takes HT away while it is set: the next start is refused.
+/// The hypervisor clears HT while the guest uses it: the next start is refused.
 #[test]
 fn a_right_that_is_lost_is_noticed() {
     let mut own = Own::new(true);

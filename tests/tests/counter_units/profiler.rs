@@ -1,5 +1,5 @@
-//! The profiler on both units: whatever happens, and however late the interrupt is taken, counts are exact and samples
-//! stand for all that was counted.
+//! The profiler on both units: for random events and delays of the interrupt, counts are exact, and the samples stand for all
+//! events that were counted.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -15,12 +15,12 @@ use guest_abi::event::SparcEvent;
 use crate::conformance::Machine;
 use crate::sparc::Strand;
 
-/// What the profiler is tried with.
+/// A unit that the profiler is tested on.
 trait Sampled: Machine {
-    /// An event for each counter; neither happens when the other one does.
+    /// Returns an event for each counter. Neither happens when the other one does.
     fn pair() -> [Self::Event; 2];
 
-    /// The next interrupt comes so many events early, where that can be.
+    /// Makes the next interrupt come this number of events early, if the unit can.
     fn next_early(&mut self, events: u8);
 }
 
@@ -66,7 +66,7 @@ fn request<M: Sampled>(counter: Counter, pace: Option<Pace>) -> Request<M::Event
 struct Step {
     events: [u32; 2],
     early: u8,
-    /// Steps until an interrupt is taken.
+    /// The number of steps until the interrupt is taken.
     delay: u32,
 }
 
@@ -85,7 +85,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// Counts exactly, and loses nothing, with these periods.
+/// Asserts that counts are exact and no sample is lost, with these periods.
 fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
     let pace = |events| {
         let pace = Pace::every(period(events));
@@ -118,7 +118,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         wait = None;
         let cause = profiler.handle(&mut unit, &at::<M>(time)).unwrap();
         assert!(!cause.counters.is_empty() && !cause.timer);
-        assert!(!unit.interrupted(), "dealt with");
+        assert!(!unit.interrupted(), "the handler ends the interrupt");
         while let Some(sample) = profiler.pop() {
             let which = usize::from(sample.event == event1);
             assert_eq!(sample.at, at::<M>(time));
@@ -127,7 +127,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // The next overflow is due where the next period ends.
+            // The next overflow is due at the end of the next period.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);
@@ -165,8 +165,8 @@ proptest! {
     }
 }
 
-/// A loop of 100 instructions of 1 event each, and a period of 1000: without randomisation all samples hit the same
-/// one. With it each gets its hundredth, within what chance allows.
+/// A loop has 100 instructions with an event each, and the period is 1000. Without randomisation all samples are of the same
+/// instruction. With it, each instruction gets a hundredth of them, but for chance.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {
         let mut profiler =
@@ -201,7 +201,7 @@ fn loops<M: Sampled>() {
 }
 
 #[test]
-fn a_random_period_has_no_favourite_in_a_loop() {
+fn random_periods_sample_all_instructions_of_a_loop() {
     loops::<Strand>();
     loops::<R10000>();
 }
@@ -233,12 +233,16 @@ fn the_handler_tells_compare_from_the_counters() {
         assert_eq!(cause.timer, compare);
         assert_eq!(cause.is_spurious(), case == 0);
         assert_eq!(profiler.spurious(), u64::from(case == 0));
-        assert_eq!(unit.ip7(), compare, "Compare's part is left to its handler");
+        assert_eq!(
+            unit.ip7(),
+            compare,
+            "the part of Compare is for its own handler"
+        );
         assert_eq!(profiler.waiting(), usize::from(over0) + usize::from(over1));
     }
 }
 
-/// The right to HT is lost while it is used: the next interrupt says so, and nothing is lost.
+/// The right to HT is revoked while the profiler uses it: the next interrupt returns an error, and no count is lost.
 #[test]
 fn a_right_that_is_lost_ends_the_profile() {
     let requests = [request::<Strand>(Pic0, Some(Pace::every(period(10))))];

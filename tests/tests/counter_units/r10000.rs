@@ -1,4 +1,4 @@
-//! The R10000's counters: harness, and what is special about them.
+//! The counters of the R10000: their machine for the suite, and tests of them alone.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit};
@@ -23,7 +23,7 @@ impl Machine for R10000 {
         self.step(mode.into(), &cycle);
     }
 
-    /// A step is a cycle, whatever happens in it.
+    /// A step is one cycle, whatever happens in it.
     fn counted(event: Event, happened: &[(Event, u32)]) -> u32 {
         let of_step = u32::from(matches!(event, Event::Cycles0 | Event::Cycles1));
         let same = happened.iter().filter(|(other, _)| *other == event);
@@ -41,7 +41,7 @@ const USER: Status = Status {
     erl: false,
 };
 
-/// U, and both counters interrupt; counter 0 counts event `event0`, counter 1 `event1`.
+/// Returns a unit that counts in user mode: counter 0 `event0`, counter 1 `event1`. Both counters interrupt.
 fn counting(event0: u32, event1: u32) -> R10000 {
     let mut unit = R10000::new();
     unit.set_control(Pic0, Control::written(event0 << 5 | 0x18));
@@ -49,7 +49,7 @@ fn counting(event0: u32, event1: u32) -> R10000 {
     unit
 }
 
-/// What both counters count of one cycle, for events of these numbers.
+/// Returns the counts of both counters, which count the events of these numbers, after one cycle.
 fn counts(event0: u32, event1: u32, cycle: &Cycle) -> (u32, u32) {
     let mut unit = counting(event0, event1);
     unit.step(USER, cycle);
@@ -104,7 +104,7 @@ fn a_multiply_or_divide_graduates_as_two() {
 }
 
 #[test]
-fn what_sets_the_fp_status_graduates_as_floating_point() {
+fn instructions_that_set_the_fp_status_graduate_as_floating_point() {
     let cycle = Cycle::new()
         .graduate(Operation::FloatingPoint)
         .graduate(Operation::FloatingPoint)
@@ -112,7 +112,7 @@ fn what_sets_the_fp_status_graduates_as_floating_point() {
     assert_eq!(counts(15, 5, &cycle), (3, 2));
 }
 
-/// Five branches are decoded, the second is mispredicted. The third would have been mispredicted, too.
+/// Five branches are decoded, and the second is mispredicted. The later branches are nullified, so they do not count.
 #[test]
 fn nullified_branches_are_not_mispredicted() {
     let mut unit = counting(6, 8);
@@ -131,7 +131,7 @@ fn nullified_branches_are_not_mispredicted() {
     assert_eq!((unit.read(Pic0), unit.read(Pic1)), (5, 1));
 }
 
-/// New misses count in the mode that they interrupt, those within the handler at exception level.
+/// A new miss counts in the mode that it interrupts, and a miss in the handler at exception level.
 #[test]
 fn tlb_refills_count_within_the_handler_too() {
     let handler = Status { exl: true, ..USER };
@@ -179,7 +179,7 @@ fn a_cycle_is_a_cycle() {
     assert_eq!(busy.count(Event::L2DataMisses), 3);
 }
 
-/// Four instructions graduate in the cycle in which bit 31 is set: the counter is past it by up to three.
+/// Four instructions graduate in the cycle that sets bit 31: the counter goes past the overflow by up to three.
 #[test]
 fn several_events_in_one_cycle_overshoot() {
     for missing in 1..=4_u32 {
@@ -220,20 +220,17 @@ fn ip7_stays_up_until_bit_31_is_cleared() {
     unit.step(USER, &Cycle::new());
     unit.match_compare();
     unit.write_compare();
-    assert!(unit.ip7(), "Compare clears its own part only");
+    assert!(unit.ip7(), "a write of Compare clears only its own part");
     unit.set_control(Pic0, Control::written(0x08));
-    assert!(!unit.ip7(), "IE withdraws it");
+    assert!(!unit.ip7(), "IE 0 ends it");
     unit.set_control(Pic0, Control::written(0x18));
     assert!(unit.ip7(), "bit 31 is still set");
     unit.write(Pic0, 0x8000_0000);
     assert!(unit.ip7());
     unit.write(Pic0, 0xffff_ffff);
     unit.step(USER, &Cycle::new());
-    assert_eq!(
-        (unit.read(Pic0), unit.ip7()),
-        (0, false),
-        "2^31 events later"
-    );
+    let after = (unit.read(Pic0), unit.ip7());
+    assert_eq!(after, (0, false), "2^31 events later");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The R10000's counters beside a reference that is written apart from them: anything may happen, in any order. All
+//! The counters of the R10000 against a reference that shares no code with them: random actions in random order. All
 //! registers are written and read by instruction words.
 
 use platform::models::R10000;
 use platform::models::r10000::{Cycle, Ksu, PerformanceMove, R10000Event, Status};
 use proptest::prelude::*;
 
-/// CP0 register 25 and Compare's part of IP[7].
+/// CP0 register 25, and the part of IP[7] that Compare sets.
 #[derive(Default)]
 struct Reference {
     control: [u32; 2],
@@ -17,7 +17,8 @@ struct Reference {
 }
 
 impl Reference {
-    /// A word of an MTC0 or MFC0 of register 25: bits 5:1 are the number, bit 0 tells counter from control register.
+    /// Executes the word of an MTC0 of register 25: bits 5:1 are the number, bit 0 is 1 for a counter, 0 for its control
+    /// register.
     fn move_to(&mut self, word: u32, value: u32) {
         let number = (word >> 1 & 0x1f) as usize;
         match word & 1 {
@@ -34,7 +35,7 @@ impl Reference {
         }
     }
 
-    /// `happened` is by the numbers of `perfex`.
+    /// Counts a cycle. `happened` has the events in the order of their numbers in `perfex`.
     fn cycle(&mut self, happened: &[u32; 32]) {
         for n in 0..2 {
             let control = self.control[n];
@@ -70,14 +71,14 @@ enum Action {
     WriteCompare,
 }
 
-/// Modes and the interrupt, mostly.
+/// Mostly a value that counts in user mode and interrupts.
 fn control() -> impl Strategy<Value = u32> {
     let events = prop::sample::select(vec![0_u32, 1, 9, 10, 15]);
     let useful = (events, 0_u32..32).prop_map(|(event, low)| event << 5 | low | 0x18);
     prop_oneof![6 => useful, 1 => any::<u32>()]
 }
 
-/// A counter that is about to overflow, or to wrap, mostly.
+/// Mostly a count that is about to overflow or to wrap.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0x7fff_fff0_u32..=0x8000_0004,
@@ -103,7 +104,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// Executes a word, and returns what register 1 holds then.
+/// Executes a word with `value` in register 1. Returns register 1 afterwards.
 fn execute(unit: &mut R10000, word: u32, value: u64) -> u64 {
     let mut general = [0; 32];
     general[1] = value;

@@ -5,8 +5,8 @@ use guest_abi::sampling::CounterUnit;
 use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
-/// In one cycle, event number n of counter 0 happens n + 1 times, that of counter 1 n + 101 times. The cycle itself is one of
-/// those.
+/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 n + 101 times. Event 0 is the
+/// cycle itself, which is one of these times.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {
@@ -18,8 +18,8 @@ fn cycle() -> Cycle {
     })
 }
 
-/// 512 values of each control register, 3 modes, EXL, ERL: what is counted, and what reads back. Bits beyond 8 change
-/// nothing.
+/// What is counted, and what reads back, for 512 values of each control register, 3 modes, EXL and ERL. Bits above 8 have
+/// no effect.
 #[test]
 fn every_control_value_in_every_state() {
     let cycle = cycle();
@@ -55,7 +55,7 @@ fn every_control_value_in_every_state() {
     assert_eq!(cases, 512 * 2 * 3 * 4 * 2);
 }
 
-/// 512 values of each control register with bit 31 set or not: IP[7] is IE and bit 31, counting or not.
+/// For 512 values of each control register: IP[7] is IE and bit 31 of the counter, whether it counts or not.
 #[test]
 fn every_control_value_interrupts_by_its_ie() {
     for value in 0..512_u32 {
@@ -76,17 +76,11 @@ fn every_control_value_interrupts_by_its_ie() {
     }
 }
 
-/// Every pair of values: each register is its own.
+/// Every pair of values: neither register affects the counter of the other.
 #[test]
 fn every_pair_of_control_values() {
     let cycle = cycle();
-    let counts = |value: u32, first| {
-        if value & 8 != 0 {
-            first + (value >> 5)
-        } else {
-            0
-        }
-    };
+    let counts = |value: u32, first| (value >> 3 & 1) * (first + (value >> 5));
     let user = Status {
         ksu: Ksu::User,
         exl: false,

@@ -1,9 +1,11 @@
-//! A strand's counters: harness, and what is special about them.
+//! The counters of a SPARC strand: their machine for the suite, and tests of them alone.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
-use guest_abi::sampling::{Assignment, CounterSet, CounterUnit, ModeSet, Program, SparcMode};
+use guest_abi::sampling::{
+    Assignment, CounterSet, CounterUnit, ModeSet, Program, SparcMode, UnitMode,
+};
 use platform::models::{Early, NoHtRight, SparcUnit, StrandUnit};
 
 use crate::conformance::Machine;
@@ -11,7 +13,7 @@ use crate::conformance::Machine;
 /// The unit, which owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// What makes an event of several MASK bits happen is what the lowest of them stands for.
+/// Makes events happen. For an event with several MASK bits, the event of the lowest bit happens.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     let single = |select: SparcSelect| {
         let code = select.code();
@@ -53,6 +55,19 @@ impl Machine for Strand {
     }
 }
 
+/// Returns a program that counts loads on counter 0.
+pub(crate) fn loads(
+    modes: ModeSet<SparcMode>,
+    interrupts: CounterSet,
+) -> Program<SparcSelect, SparcMode> {
+    let events = Assignment::one(SparcEvent::Loads.into()).unwrap();
+    Program {
+        events,
+        modes,
+        interrupts,
+    }
+}
+
 const OV0: u64 = 1 << 18;
 const OV1: u64 = 1 << 31;
 const HOLDOV0: u64 = 1 << 62;
@@ -70,7 +85,7 @@ fn strand(pcr: u64, pic: u64) -> StrandUnit {
     strand
 }
 
-/// For every earliness, step by step to the wrap, and past it.
+/// The trap is set to come 0 to 16 events early. The counter goes to its wrap, and past it.
 #[test]
 fn the_trap_comes_up_to_16_events_early() {
     for events in 0..=16 {
@@ -99,7 +114,7 @@ fn without_toe_nothing_is_early_and_nothing_traps() {
     assert!(!strand.trap_pending());
 }
 
-/// What an early trap leaves undone: with the PIC as it is, the counter traps again.
+/// An early trap that is acknowledged without a write of PIC comes again at the next event.
 #[test]
 fn an_early_trap_that_is_only_acknowledged_comes_again() {
     let mut strand = strand(LOADS | UT | TOE0, 0xffff_fff8);
@@ -127,7 +142,7 @@ fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     assert!(!strand.trap_pending());
 }
 
-/// Both OV bits are set by their counters; then every combination of HOLDOV and OV is written.
+/// The counters set both OV bits. Then every combination of HOLDOV and OV is written.
 #[test]
 fn holdov_keeps_what_the_counter_has_set() {
     for holds in [0, HOLDOV0, HOLDOV1, HOLDOV0 | HOLDOV1] {
@@ -145,7 +160,7 @@ fn holdov_keeps_what_the_counter_has_set() {
     }
 }
 
-/// The race that HOLDOV is for: counter 1 overflows between a handler's read and its write of the PCR.
+/// HOLDOV keeps the overflow of counter 1 that happens between a handler's read and its write of the PCR.
 #[test]
 fn holdov_saves_the_other_counters_overflow() {
     let mut strand = strand(0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1, u64::MAX);
@@ -158,7 +173,7 @@ fn holdov_saves_the_other_counters_overflow() {
     assert!(strand.trap_pending());
 }
 
-/// Section 2.1 of the contract: without an overflow in between, all bits that exist read back as written.
+/// Section 2.1 of the contract: without an overflow in between, all bits read back as written.
 #[test]
 fn reads_back_as_written() {
     let mut strand = StrandUnit::new();
@@ -171,7 +186,7 @@ fn reads_back_as_written() {
 }
 
 #[test]
-fn ht_takes_the_hypervisor() {
+fn only_the_hypervisor_changes_ht() {
     let mut strand = strand(LOADS | HT, 0);
     strand.set_pcr_privileged(LOADS | UT);
     assert_eq!(strand.pcr(), LOADS | UT | HT, "not cleared");
@@ -180,26 +195,18 @@ fn ht_takes_the_hypervisor() {
     assert_eq!(strand.pcr(), LOADS, "not set");
 }
 
-/// For every set of modes, with and without the right.
+/// Every set of modes, with and without the right.
 #[test]
-fn hyperprivileged_events_take_the_right() {
+fn hyperprivileged_events_need_the_right() {
     for granted in [false, true] {
         for modes in ModeSet::<SparcMode>::every() {
             let mut unit = Strand::new(Box::new(StrandUnit::new()));
             unit.grant_ht(granted);
-            let program = Program {
-                events: Assignment::one(SparcEvent::Loads.into()).unwrap(),
-                modes,
-                interrupts: CounterSet::NONE,
-            };
+            let program = loads(modes, CounterSet::NONE);
             let refused = modes.contains(SparcMode::Hyperprivileged) && !granted;
             let answer = unit.start(&program);
             assert_eq!(answer, if refused { Err(NoHtRight) } else { Ok(()) });
-            for mode in [
-                SparcMode::User,
-                SparcMode::Privileged,
-                SparcMode::Hyperprivileged,
-            ] {
+            for &mode in SparcMode::ALL {
                 let before = unit.read(Pic0);
                 unit.step(mode, &[(SparcEvent::Loads, 1)]);
                 let counts = !refused && modes.contains(mode);
@@ -212,11 +219,7 @@ fn hyperprivileged_events_take_the_right() {
 #[test]
 fn a_refused_program_stops_the_unit() {
     let mut unit = Strand::new(Box::new(StrandUnit::new()));
-    let mut program = Program {
-        events: Assignment::one(SparcEvent::Loads.into()).unwrap(),
-        modes: SparcMode::User.into(),
-        interrupts: CounterSet::NONE,
-    };
+    let mut program = loads(SparcMode::User.into(), CounterSet::NONE);
     unit.start(&program).unwrap();
     program.modes = ModeSet::ALL;
     assert_eq!(unit.start(&program), Err(NoHtRight));
@@ -225,23 +228,22 @@ fn a_refused_program_stops_the_unit() {
 }
 
 #[test]
-fn who_loses_the_right_stops_counting_hyperprivileged_events() {
+fn without_the_right_hyperprivileged_events_are_counted_no_more() {
     let mut unit = Strand::reset();
-    let program = Program {
-        events: Assignment::one(SparcEvent::Loads.into()).unwrap(),
-        modes: ModeSet::ALL,
-        interrupts: CounterSet::BOTH,
-    };
-    unit.start(&program).unwrap();
+    unit.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     unit.write(Pic0, u32::MAX);
     unit.step(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 1)]);
     assert_eq!(unit.overflowed(), CounterSet::only(Pic0));
     unit.grant_ht(false);
     unit.step(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 1)]);
     assert_eq!((unit.read(Pic0), unit.strand().pcr() & HT), (0, 0));
-    assert_eq!(unit.overflowed(), CounterSet::only(Pic0), "not lost");
+    assert_eq!(
+        unit.overflowed(),
+        CounterSet::only(Pic0),
+        "the overflow stays"
+    );
     unit.step(SparcMode::User, &[(SparcEvent::Loads, 1)]);
-    assert_eq!(unit.read(Pic0), 1, "goes on in the other modes");
+    assert_eq!(unit.read(Pic0), 1, "it counts in the other modes");
 }
 
 #[test]
@@ -253,7 +255,7 @@ fn stopping_clears_ht_without_the_right() {
     assert_eq!(unit.strand().pcr() & (HT | UT), 0);
 }
 
-/// Several MASK bits of one SL add up, on both counters: all 255 masks of class 2.
+/// The events of several MASK bits add up, on both counters: all 256 masks of class 2.
 #[test]
 fn mask_bits_add_up() {
     let events = [

@@ -1,16 +1,16 @@
-//! A strand's counters beside a reference that is written apart from them: anything may happen, in any order.
+//! The counters of a SPARC strand against a reference that shares no code with them: random actions in random order.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;
 use platform::models::{Early, StrandUnit};
 use proptest::prelude::*;
 
-/// %pcr and %pic, one bit and one event at a time.
+/// %pcr and %pic, which the reference changes by one bit or one event at a time.
 #[derive(Default)]
 struct Reference {
     pcr: u64,
     pic: [u64; 2],
-    /// OV bits that come from a counter.
+    /// `true` for an OV bit that its counter has set.
     by_counter: [bool; 2],
     early: u64,
     mode: u32,
@@ -62,7 +62,7 @@ impl Reference {
         }
     }
 
-    /// After a step, with all its events: is a counter that has counted just before its wrap?
+    /// Sets OV, after all events of a step, of a counter that has counted and is close to its wrap.
     fn look_ahead(&mut self, counted: [bool; 2]) {
         for (n, counted) in counted.into_iter().enumerate() {
             let missing = (1 << 32) - self.pic[n];
@@ -100,7 +100,7 @@ enum Action {
     Count { event: SparcEvent, times: u32 },
 }
 
-/// A PCR that counts something, mostly.
+/// Mostly a PCR that counts an event.
 fn pcr() -> impl Strategy<Value = u64> {
     let select = prop::sample::select(vec![0x208_u64, 0x210, 0x2fd, 0x302, 0x2ff, 0xb0c]);
     let flags = (0_u64..64, 0_u64..4, 0_u64..4);
@@ -110,7 +110,7 @@ fn pcr() -> impl Strategy<Value = u64> {
     prop_oneof![6 => useful, 1 => any::<u64>()]
 }
 
-/// Counters that are about to wrap, mostly.
+/// Mostly counters that are about to wrap.
 fn pic() -> impl Strategy<Value = u64> {
     let near = || prop_oneof![4 => 0xffff_ffd0..=u32::MAX, 1 => any::<u32>(), 1 => Just(0)];
     (near(), near()).prop_map(|(pic0, pic1)| u64::from(pic0) | u64::from(pic1) << 32)
