@@ -1,4 +1,4 @@
-//! Cargo and what belongs to it, at work on this workspace.
+//! Calls of cargo and of the compiler on this workspace.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,7 +18,7 @@ pub fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// Options that have cargo show how far it is while it compiles, and nothing else. As in `.cargo/config.toml`.
+/// Options that have cargo show its progress and nothing else while it compiles, as in `.cargo/config.toml`.
 const PROGRESS: [&str; 5] = [
     "--quiet",
     "--config",
@@ -27,12 +27,12 @@ const PROGRESS: [&str; 5] = [
     "term.progress.width=80",
 ];
 
-/// The cargo that runs this program, if one does.
+/// Returns the cargo that runs this program, or else the one in PATH.
 fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
 
-/// A call of cargo in the root of the workspace.
+/// Returns a call of cargo in the root of the workspace.
 #[must_use]
 pub fn cargo() -> Command {
     let mut command = Command::new(program());
@@ -40,10 +40,10 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Runs a command; what it prints is seen.
+/// Runs a command, which prints to the output and error of this process.
 ///
 /// # Errors
-/// It cannot be run, or fails.
+/// The command cannot be run, or fails.
 pub fn passes(command: &mut Command) -> anyhow::Result<()> {
     let status = command.stdin(Stdio::null()).status();
     let name = || format!("{} cannot be run", command.get_program().display());
@@ -52,7 +52,36 @@ pub fn passes(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds a program of the workspace, where that is needed, and becomes it: nothing follows, if there is no error.
+/// Runs a command and returns what it writes to standard output.
+///
+/// # Errors
+/// The command cannot be run, or fails; the message calls it `name`.
+pub fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output();
+    let output =
+        output.with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    ensure!(
+        output.status.success(),
+        "{name} failed with {}",
+        output.status
+    );
+    Ok(output.stdout)
+}
+
+/// Runs a command that prints nothing. Returns whether it succeeds.
+#[must_use]
+pub fn works(command: &mut Command) -> bool {
+    let command = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Builds a program of the workspace if necessary and replaces this process by it. Returns only if that fails.
 ///
 /// # Errors
 /// cargo cannot be run.
@@ -74,28 +103,19 @@ pub fn become_package(
     Err(error).context("cargo cannot be run")
 }
 
-/// What the compiler of this workspace says of itself.
+/// Returns what the compiler of this workspace prints.
 ///
 /// # Errors
-/// It cannot be run.
+/// The compiler cannot be run, or fails.
 pub fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
     let program = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
-    let output = Command::new(program)
-        .current_dir(root())
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .context("rustc cannot be run")?;
-    ensure!(
-        output.status.success(),
-        "rustc failed with {}",
-        output.status
-    );
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    let mut rustc = Command::new(program);
+    let printed = output(rustc.current_dir(root()).args(arguments), "rustc")?;
+    Ok(String::from_utf8(printed)?.trim().to_owned())
 }
 
-/// Lets rustup, if it is there, add components to the toolchain of this workspace; `say` is called before. Returns whether it
-/// added them.
+/// Lets rustup, if it is installed, add components to the toolchain of this workspace, and calls `say` before. Returns
+/// whether the components were added.
 #[must_use]
 pub fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
     let Some(rustup) = tools::find("rustup") else {
@@ -112,10 +132,10 @@ pub fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A program of crates.io in this version, built once and kept in the target directory.
+/// Returns the path of a program of crates.io in this version, which is built once and kept in the target directory.
 ///
 /// # Errors
-/// It cannot be built; says what to type.
+/// The program cannot be built; the message says what to type.
 pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let place = format!("target/tools/{name}-{version}");
     let program = root().join(&place).join("bin").join(name);
@@ -125,7 +145,7 @@ pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let package = format!("{name}@{version}");
     let install = ["install", "--locked", "--root", &place, &package];
     eprintln!(
-        "{name} {version} is not there; cargo {} ...",
+        "{name} {version} is not built yet; cargo {} ...",
         install.join(" ")
     );
     let status = cargo()
@@ -142,31 +162,24 @@ pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// What cargo says of a file that it has built.
+/// A file that cargo has built.
 #[derive(Deserialize)]
 struct Artifact {
     executable: Option<PathBuf>,
 }
 
-/// Builds a program of the workspace as a hypervisor image is built, and says where it is.
+/// Builds a program of the workspace as a hypervisor image is built. Returns its path.
 ///
 /// # Errors
-/// It cannot be built.
+/// The program cannot be built.
 pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
-    let output = cargo()
+    let mut build = cargo();
+    build
         .args(["build", "--quiet", "--profile", "image"])
         .args(["--package", package, "--bin", program])
-        .arg("--message-format=json-render-diagnostics")
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo cannot be run")?;
-    ensure!(
-        output.status.success(),
-        "cargo build of {program} failed with {}",
-        output.status
-    );
-    let lines = String::from_utf8_lossy(&output.stdout);
+        .arg("--message-format=json-render-diagnostics");
+    let printed = output(&mut build, &format!("cargo build of {program}"))?;
+    let lines = String::from_utf8_lossy(&printed);
     lines
         .lines()
         .rev()

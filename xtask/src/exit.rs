@@ -1,4 +1,4 @@
-//! How a program of this workspace ends: its exit status, and what it prints then.
+//! How the programs of this workspace end: exit statuses and error messages.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,11 +8,11 @@ use clap::Parser;
 use crate::cmd::Mismatch;
 use crate::interrupt::{self, Interrupted};
 
-/// The exit status for bad input, and for whatever else a command cannot do.
+/// The exit status for bad input, and for any other failure but a [`Mismatch`].
 const CANNOT: u8 = 2;
 
-/// Parses the arguments and does the work of a program. Returns its exit status: 0 if all is well, 1 for a [`Mismatch`], 130
-/// after an interrupt, 2 for any other error.
+/// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a
+/// [`Mismatch`], 130 after an interrupt, 2 for any other error.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     match Arguments::try_parse().map(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
@@ -21,7 +21,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// One line on standard error for a failure, but for a reader of the output that has gone.
+/// Prints a failure on one line. A closed pipe is no failure: whoever read the output has seen enough.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let kind = match cause.downcast_ref::<io::Error>() {
@@ -45,10 +45,10 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Help as clap prints it; what is wrong with the arguments on one line.
+/// Prints help as clap does, and an error in the arguments on one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // Nothing is lost if nobody reads the help.
+        // An error is ignored: nothing is lost if nobody reads the help.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: a flag that long work looks at, so that nothing half-written is left.
+//! Ctrl-C, SIGTERM and SIGHUP: a flag that long work polls, so that it leaves nothing half-written.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::output;
 
-/// The status a shell gives a program that ended by Ctrl-C.
+/// The exit status that shells report for a program that Ctrl-C ended.
 pub const EXIT_STATUS: i32 = 130;
 
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
 
-/// From now on an interrupt removes the [files that are not complete](crate::output) before it ends the process.
+/// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.
 ///
 /// # Errors
 /// The signals cannot be caught.
@@ -28,7 +28,7 @@ pub fn clean_up() -> anyhow::Result<()> {
     installed.clone().map_err(anyhow::Error::msg)
 }
 
-/// From now on an interrupt sets a flag and ends nothing. A second interrupt ends the process at once.
+/// Makes the first interrupt only set a flag. A second one ends the process at once.
 ///
 /// # Errors
 /// The signals cannot be caught.
@@ -37,13 +37,13 @@ pub fn catch() -> anyhow::Result<()> {
     clean_up()
 }
 
-/// Whether there was an interrupt since [`catch`].
+/// Returns whether there was an interrupt since [`catch`].
 #[must_use]
 pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// The error of work that was given up for an interrupt; the process ends with [`EXIT_STATUS`].
+/// The error of work that an interrupt stopped. The process ends with [`EXIT_STATUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 

@@ -1,4 +1,4 @@
-//! What a person runs.
+//! The commands of `cargo xtask`, and what they share.
 #![deny(unsafe_code)]
 
 pub mod cargo;

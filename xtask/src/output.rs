@@ -2,22 +2,23 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, bail, ensure};
+use serde::Serialize;
 
 use crate::interrupt;
 
-/// The temporary names that are there now.
+/// The temporary names of what is not complete, which an interrupt removes.
 static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
     INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all files that are not complete, and ends the process by `end` before another begins or is completed.
+/// Removes all that is not complete, and calls `end`, which ends the process, before anything else begins or is completed.
 pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     let incomplete = incomplete();
     for temporary in incomplete.iter() {
@@ -26,49 +27,76 @@ pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     end();
 }
 
-/// Removes a file, or a directory with all that is in it. Nothing can be done about one that is gone or cannot go.
+/// Removes a file, or a directory with all that is in it. A failure is ignored: nothing can be done about it.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
 }
 
-/// Makes something that is not complete yet, under a hidden name beside `path`.
-fn beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(PathBuf, T)> {
-    let Some(name) = path.file_name() else {
-        bail!("{}: expected a name", path.display())
-    };
-    interrupt::clean_up()?;
-    let mut incomplete = incomplete();
-    for attempt in 0..100 {
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        match make(&temporary) {
-            Ok(made) => {
-                incomplete.push(temporary.clone());
-                return Ok((temporary, made));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("{}: cannot be written", path.display()));
+/// What is written under a hidden name beside its own until it is complete. Dropped before that, it leaves nothing.
+struct Incomplete {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Incomplete {
+    /// Makes what will be at `path`, by `make`, which gets the temporary name.
+    fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
+        let shown = path.display();
+        let name = path.file_name();
+        let name = name.with_context(|| format!("{shown}: expected a name"))?;
+        interrupt::clean_up()?;
+        let mut incomplete = incomplete();
+        for attempt in 0..100 {
+            let mut hidden = OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
+            let temporary = path.with_file_name(hidden);
+            match make(&temporary) {
+                Ok(made) => {
+                    incomplete.push(temporary.clone());
+                    return Ok((Self { temporary, path }, made));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("{shown}: cannot be written"));
+                }
             }
         }
+        bail!(
+            "{shown}: too many files with names such as {}",
+            name.display()
+        )
     }
-    bail!(
-        "{}: too many files with names such as {}",
-        path.display(),
-        name.display()
-    )
+
+    /// Gives it its own name, by `rename`, which gets the temporary name and the path.
+    fn complete(self, rename: impl FnOnce(&Path, &Path) -> io::Result<()>) -> anyhow::Result<()> {
+        // No interrupt between the renaming and the end of its record.
+        let mut incomplete = incomplete();
+        rename(&self.temporary, &self.path).with_context(|| self.cannot_be_written())?;
+        incomplete.retain(|temporary| *temporary != self.temporary);
+        Ok(())
+    }
+
+    fn cannot_be_written(&self) -> String {
+        format!("{}: cannot be written", self.path.display())
+    }
+}
+
+impl Drop for Incomplete {
+    fn drop(&mut self) {
+        let mut incomplete = incomplete();
+        if incomplete.contains(&self.temporary) {
+            remove(&self.temporary);
+            incomplete.retain(|temporary| *temporary != self.temporary);
+        }
+    }
 }
 
 /// A file that is written under a temporary name beside its own, and has its own only once it is complete. What was
 /// there before stays until then. Dropped before that, or interrupted, it leaves nothing.
 pub struct OutputFile {
     file: File,
-    temporary: PathBuf,
-    path: PathBuf,
-    complete: bool,
+    incomplete: Incomplete,
 }
 
 impl OutputFile {
@@ -86,26 +114,31 @@ impl OutputFile {
             );
             path = fs::canonicalize(&path)?;
         }
-        let (temporary, file) = beside(&path, |temporary| File::create_new(temporary))?;
-        Ok(Self {
-            file,
-            temporary,
-            path,
-            complete: false,
-        })
+        let (incomplete, file) = Incomplete::make(path, |temporary| File::create_new(temporary))?;
+        Ok(Self { file, incomplete })
     }
 
     /// Gives the file its name, in place of any that had it.
     ///
     /// # Errors
     /// The file cannot be renamed.
-    pub fn complete(mut self) -> anyhow::Result<()> {
-        let mut incomplete = incomplete();
-        fs::rename(&self.temporary, &self.path)
-            .with_context(|| format!("{}: cannot be written", self.path.display()))?;
-        incomplete.retain(|temporary| *temporary != self.temporary);
-        self.complete = true;
-        Ok(())
+    pub fn complete(self) -> anyhow::Result<()> {
+        self.incomplete.complete(|from, to| fs::rename(from, to))
+    }
+
+    /// Writes `value` as JSON, and gives the file its name.
+    ///
+    /// # Errors
+    /// The file cannot be written or renamed.
+    pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        let mut output = BufWriter::new(&mut self.file);
+        serde_json::to_writer_pretty(&mut output, value)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(output))
+            .and_then(|()| output.flush())
+            .with_context(|| self.incomplete.cannot_be_written())?;
+        drop(output);
+        self.complete()
     }
 }
 
@@ -119,31 +152,18 @@ impl Write for OutputFile {
     }
 }
 
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        if !self.complete {
-            let mut incomplete = incomplete();
-            remove(&self.temporary);
-            incomplete.retain(|temporary| *temporary != self.temporary);
-        }
-    }
-}
-
 /// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
-pub struct OutputDirectory {
-    temporary: PathBuf,
-    path: PathBuf,
-    complete: bool,
-}
+pub struct OutputDirectory(Incomplete);
 
 impl OutputDirectory {
-    /// Begins to write the directory `path`. One that is there and not empty is only replaced if it `may_go`.
+    /// Begins to write the directory `path`. If a directory is there and not empty, `check` decides whether it may be
+    /// replaced.
     ///
     /// # Errors
     /// Nothing can be written there, or what is there must not be replaced.
     pub fn create(
         path: impl AsRef<Path>,
-        may_go: impl FnOnce(&Path) -> anyhow::Result<()>,
+        check: impl FnOnce(&Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
         if fs::symlink_metadata(&path).is_ok() {
@@ -154,65 +174,43 @@ impl OutputDirectory {
             );
             path = fs::canonicalize(&path)?;
             if fs::read_dir(&path)?.next().is_some() {
-                may_go(&path)?;
+                check(&path)?;
             }
         }
-        let (temporary, ()) = beside(&path, |temporary| fs::create_dir(temporary))?;
-        Ok(Self {
-            temporary,
-            path,
-            complete: false,
-        })
+        let (incomplete, ()) = Incomplete::make(path, |temporary| fs::create_dir(temporary))?;
+        Ok(Self(incomplete))
     }
 
-    /// Where its files are written.
-    #[must_use]
-    pub fn place(&self) -> &Path {
-        &self.temporary
-    }
-
-    /// Where they will be.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Writes a file of the directory.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let cannot = || format!("{}: cannot be written", self.0.path.join(name).display());
+        fs::write(self.0.temporary.join(name), bytes).with_context(cannot)
     }
 
     /// Gives the directory its name, in place of any that had it.
     ///
     /// # Errors
-    /// It cannot be renamed. What was there before still is.
-    pub fn complete(mut self) -> anyhow::Result<()> {
-        let mut incomplete = incomplete();
-        let written = || format!("{}: cannot be written", self.path.display());
-        let mut old = self.temporary.clone().into_os_string();
-        old.push(".old");
-        let old = PathBuf::from(old);
-        let replaces = fs::read_dir(&self.path).is_ok_and(|mut files| files.next().is_some());
-        if replaces {
-            fs::rename(&self.path, &old).with_context(written)?;
-        }
-        if let Err(error) = fs::rename(&self.temporary, &self.path) {
-            if replaces {
-                fs::rename(&old, &self.path).with_context(written)?;
+    /// The directory cannot be renamed. What was there before still is.
+    pub fn complete(self) -> anyhow::Result<()> {
+        self.0.complete(|temporary, path| {
+            let replaces = fs::read_dir(path).is_ok_and(|mut files| files.next().is_some());
+            if !replaces {
+                return fs::rename(temporary, path);
             }
-            return Err(error).with_context(written);
-        }
-        if replaces {
+            let mut old = temporary.as_os_str().to_owned();
+            old.push(".old");
+            let old = PathBuf::from(old);
+            fs::rename(path, &old)?;
+            if let Err(error) = fs::rename(temporary, path) {
+                fs::rename(&old, path)?;
+                return Err(error);
+            }
             remove(&old);
-        }
-        incomplete.retain(|temporary| *temporary != self.temporary);
-        self.complete = true;
-        Ok(())
-    }
-}
-
-impl Drop for OutputDirectory {
-    fn drop(&mut self) {
-        if !self.complete {
-            let mut incomplete = incomplete();
-            remove(&self.temporary);
-            incomplete.retain(|temporary| *temporary != self.temporary);
-        }
+            Ok(())
+        })
     }
 }
 
@@ -263,23 +261,20 @@ mod tests {
         let place = directory("directories");
         let path = place.join("result");
         let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-        let write = |name: &str, directory: &OutputDirectory| {
-            fs::write(directory.place().join(name), name).unwrap();
-        };
         // New, empty, and in place of another.
         for name in ["new", "again"] {
             if name == "again" {
                 fs::remove_file(path.join("new")).unwrap();
             }
             let made = OutputDirectory::create(&path, refuse).unwrap();
-            write(name, &made);
+            made.write(name, b"").unwrap();
             made.complete().unwrap();
             assert_eq!(names(&path), [name]);
         }
         let refused = OutputDirectory::create(&path, refuse).err().unwrap();
         assert_eq!(refused.to_string(), "it is needed");
         let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
-        write("other", &made);
+        made.write("other", b"").unwrap();
         assert_eq!(names(&path), ["again"]);
         made.complete().unwrap();
         assert_eq!(
@@ -288,7 +283,7 @@ mod tests {
         );
         // Dropped.
         let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
-        write("half", &made);
+        made.write("half", b"").unwrap();
         assert_eq!(names(&place).len(), 2);
         drop(made);
         assert_eq!(

@@ -2,29 +2,24 @@
 
 use std::fmt;
 
-/// How a column aligns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Names.
-    Left,
-    /// Numbers.
-    Right,
-}
-
 /// Rows of cells under a header, each column as wide as its widest cell.
 #[derive(Clone, Debug)]
 pub struct Table {
-    columns: Vec<Align>,
+    /// For each column whether its cells align right.
+    right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with this header.
+    /// Returns a table without rows. `header` has the names of the columns with `|` between them; `>` before a name aligns
+    /// its column right, as numbers are.
     #[must_use]
-    pub fn new(header: &[(&str, Align)]) -> Self {
+    pub fn new(header: &str) -> Self {
+        let columns = || header.split('|');
+        let name = |column: &str| column.trim_start_matches('>').to_owned();
         Self {
-            columns: header.iter().map(|(_, align)| *align).collect(),
-            rows: vec![header.iter().map(|(name, _)| (*name).to_owned()).collect()],
+            right: columns().map(|column| column.starts_with('>')).collect(),
+            rows: vec![columns().map(name).collect()],
         }
     }
 
@@ -34,7 +29,7 @@ impl Table {
             .push(cells.into_iter().map(|cell| cell.to_string()).collect());
     }
 
-    /// Whether there is nothing but the header.
+    /// Returns whether the table has no row below its header.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.len() == 1
@@ -45,24 +40,17 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = |column| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells
-                .map(|cell: &String| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            let widths = cells.map(|cell: &String| cell.chars().count());
+            widths.max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
         for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, align), width) in row.iter().zip(&self.columns).zip(&widths) {
-                if !line.is_empty() {
-                    line.push_str("  ");
-                }
-                line.push_str(&match align {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
-                });
-            }
-            writeln!(f, "{}", line.trim_end())?;
+            let cells = row.iter().zip(&self.right).zip(&widths);
+            let cells = cells.map(|((cell, right), width)| match right {
+                false => format!("{cell:<width$}"),
+                true => format!("{cell:>width$}"),
+            });
+            writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
         Ok(())
     }
@@ -74,7 +62,7 @@ mod tests {
 
     #[test]
     fn columns_align() {
-        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        let mut table = Table::new("name|>n");
         assert!(table.is_empty());
         table.row(["a", "100"]);
         table.row(["long name", "7"]);

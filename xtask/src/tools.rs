@@ -1,4 +1,4 @@
-//! Tools of other projects that commands need: found, installed, or named with the command to type.
+//! Tools of other projects that commands need. A missing tool is installed, or the error says what to type.
 
 use std::borrow::Cow;
 use std::env;
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use nix::fcntl::{Flock, FlockArg};
 
-/// What a command needs, and the Debian package that has it: a program in PATH; or, where the name has a slash, a file at
-/// an absolute path or one that a directory of PATH leads to.
+/// A program in PATH, and the Debian package that has it. A name with a slash is a file: an absolute path, or a path
+/// relative to a directory of PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     name: Cow<'static, str>,
@@ -56,7 +56,7 @@ impl Tool {
         }
     }
 
-    /// A program of LLVM in one major version.
+    /// Returns a program of LLVM in one major version.
     #[must_use]
     pub fn of_llvm(program: &str, version: &str) -> Self {
         Self {
@@ -65,54 +65,54 @@ impl Tool {
         }
     }
 
-    /// Returns where the tool is.
+    /// Returns the path of the tool.
     ///
     /// # Errors
-    /// It is missing.
+    /// The tool is missing.
     pub fn find(&self) -> anyhow::Result<PathBuf> {
         let found = Host::here().locate(self);
         found.with_context(|| format!("{} is not installed (Debian: {})", self.name, self.package))
     }
 
-    /// Returns where the tool is, after it was installed if need be: see [`require`].
+    /// Returns the path of the tool, which is installed if it is missing: see [`require`].
     ///
     /// # Errors
-    /// It is missing and cannot be installed; says which command to type.
+    /// The tool is missing and cannot be installed; the message says what to type.
     pub fn require(&self) -> anyhow::Result<PathBuf> {
         require(std::slice::from_ref(self))?;
         self.find()
     }
 }
 
-/// Finds `program`, in PATH or by its path, as a shell would.
+/// Returns the path of a program that is given by its name or path, as a shell finds it.
 #[must_use]
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
 
-/// Installs those of `tools` that are missing, in one go, where that can be done (Debian and its relatives, as root).
+/// Installs all missing `tools` at once. This works as root on Debian and systems derived from it.
 ///
 /// Processes that install at the same time wait for each other, and for other users of apt.
 ///
 /// # Errors
-/// Tools are missing and cannot be installed; names them all, and the command to type.
+/// Tools are missing and cannot be installed; the message names them all, and says what to type.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Host::here().require(tools)
 }
 
-/// What installing depends on.
+/// The properties of a machine that installing depends on.
 struct Host {
     path: OsString,
     root: bool,
-    /// Held by the process that installs.
+    /// A file that a process locks while it installs.
     lock: PathBuf,
-    /// How long it waits before it tries again to get a lock of apt's.
+    /// The time between two tries to get a lock of apt.
     pause: Duration,
-    /// How long it waits for apt's locks in all.
+    /// The time after which no more tries are made.
     patience: Duration,
 }
 
-/// How packages are installed, the first that is there: its program, and what to type.
+/// Package managers: the program, and the command to type. The first one in PATH is suggested.
 const INSTALLERS: [(&str, &str); 6] = [
     ("apt-get", "apt-get install --no-install-recommends"),
     ("dnf", "dnf install"),
@@ -124,7 +124,7 @@ const INSTALLERS: [(&str, &str); 6] = [
 
 impl Host {
     fn here() -> Self {
-        // The owner of a process's directory is its effective user.
+        // A process's directory in /proc belongs to its effective user.
         let root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
@@ -194,7 +194,7 @@ impl Host {
         Ok(())
     }
 
-    /// Waits until no other process installs for a command of this program.
+    /// Waits until no other process of this program installs packages, and locks out others.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();
@@ -204,15 +204,15 @@ impl Host {
         match Flock::lock(open().with_context(name)?, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => Ok(lock),
             Err((file, _)) => {
-                eprintln!("another cargo xtask installs packages; waiting for it ...");
+                eprintln!("another cargo xtask is installing packages; waiting for it ...");
                 let locked = Flock::lock(file, FlockArg::LockExclusive);
                 locked.map_err(|(_, error)| error).with_context(name)
             }
         }
     }
 
-    /// Runs apt-get, unattended; what it prints is seen if it fails. While another process holds one of apt's locks, it tries
-    /// again: apt-get itself waits for dpkg's lock only, not for those of the package lists and the archive.
+    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds one of apt's
+    /// locks: apt-get itself waits only for dpkg's lock, not for those of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut waits = false;
@@ -240,7 +240,7 @@ impl Host {
                 );
             }
             if !waits {
-                eprintln!("another process uses apt; waiting for it ...");
+                eprintln!("another process is using apt; waiting for it ...");
             }
             waits = true;
             thread::sleep(self.pause);
@@ -260,11 +260,11 @@ impl Host {
     }
 }
 
-/// Tools that are not there.
+/// Tools that are not installed.
 struct Missing<'a>(Vec<&'a Tool>);
 
 impl Missing<'_> {
-    /// The packages, each once.
+    /// Returns the packages that have the tools, each once.
     fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {
@@ -308,8 +308,8 @@ pub(crate) mod tests {
         (host, directory)
     }
 
-    /// Makes a script. Another process writes it: what this one has open for writing, a child that another test
-    /// starts at this moment has too, and a file that anyone may write to cannot be run.
+    /// Writes a script from another process. If this one wrote it, a child that another test starts meanwhile would inherit
+    /// the open file, and a file that is open for writing cannot be executed.
     pub(crate) fn program(path: &Path, text: &str) {
         let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
         let status = Command::new("sh")
@@ -320,8 +320,8 @@ pub(crate) mod tests {
         assert!(status.unwrap().success());
     }
 
-    /// Makes an apt-get that keeps a log of its calls. `before` is done first. After an update, an installation of
-    /// `package` and `other` makes `tool` and `second`.
+    /// Makes an apt-get that logs its calls and begins with the commands `before`. After an update, installing `package` and
+    /// `other` makes `tool` and `second`.
     fn apt_get(place: &Path, before: &str) {
         let script = format!(
             "cd {place}\necho \"$*\" >> log\n{before}\ncase \"$*\" in\n\
@@ -333,7 +333,7 @@ pub(crate) mod tests {
         program(&place.join("apt-get"), &script);
     }
 
-    /// The commands that apt-get was given, without its options.
+    /// Returns the subcommands that apt-get was called with.
     fn log(place: &Path) -> Vec<String> {
         let log = fs::read_to_string(place.join("log")).unwrap();
         let command = |line: &str| line.split(' ').nth(3).map(str::to_owned);
@@ -409,7 +409,7 @@ pub(crate) mod tests {
             ["update", "update", "update", "install", "install"]
         );
 
-        // Not for ever.
+        // It does not wait for ever.
         fs::remove_file(place.join("tool")).unwrap();
         apt_get(&place, locked);
         host.patience = Duration::from_millis(100);
@@ -429,15 +429,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn of_two_at_once_one_installs() {
+    fn two_at_once_install_once() {
         let (first, place) = host("two", true);
         let (second, _) = host("two", true);
-        // Fails where another one is at work.
+        // Fails if another apt-get runs at the same time.
         apt_get(
             &place,
             "/bin/mkdir at-work || exit 1\n/bin/sleep 0.2\n/bin/rmdir at-work",
         );
-        // The lock belongs to the open file: two threads are like two processes.
+        // The lock belongs to the open file, so two threads stand for two processes.
         thread::scope(|scope| {
             for host in [first, second] {
                 scope.spawn(move || host.require(&[TOOL, SECOND]).unwrap());

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Row;
 
-use xtask::table::{Align, Table};
+use xtask::table::Table;
 
 /// Prints a report in the form of `perf report`.
 ///
@@ -55,13 +55,9 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
             "function" => "Function",
             _ => "Page",
         };
-        let mut table = Table::new(&[
-            ("Overhead", Align::Right),
-            ("In truth", Align::Right),
-            ("Samples", Align::Right),
-            ("Event count", Align::Right),
-            (place, Align::Left),
-        ]);
+        let mut table = Table::new(&format!(
+            ">Overhead|>In truth|>Samples|>Event count|{place}"
+        ));
         for row in event.rows.iter().filter(|row| row.samples > 0) {
             table.row([
                 format!("{:.2}%", row.percent),

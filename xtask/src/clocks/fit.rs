@@ -1,18 +1,18 @@
-//! How far two clocks go apart: a straight line through their differences.
+//! A straight line through the differences of two clocks: its slope is their drift.
 
 /// A line through points, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// How much the second number of a point grows with the first.
     pub slope: f64,
-    /// How far the slope may be off: its standard error.
+    /// The standard error of the slope.
     pub error: f64,
-    /// How far the points are from the line: the root of the mean square.
+    /// The root mean square of the distances of the points from the line.
     pub scatter: f64,
 }
 
 impl Line {
-    /// The line through these points; `None` if there are fewer than three, or all are above each other.
+    /// Returns the line through these points, or `None` if there are fewer than three, or all have the same first number.
     #[must_use]
     pub fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told() {
+    fn errors_are_computed() {
         let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 7.0), (3.0, 8.0)];
         let line = Line::through(&points).unwrap();
         assert!((line.slope - 2.6).abs() < 1e-12, "{line:?}");

@@ -1,4 +1,4 @@
-//! How the clocks of the host are read.
+//! Reads the clocks of the host.
 #![allow(unsafe_code)]
 
 use guest_abi::StrandId;
@@ -12,16 +12,16 @@ use super::machine::Processors;
 pub enum Name {
     /// The cycle counter of x86 processors.
     Tsc,
-    /// CLOCK_MONOTONIC_RAW: as the hardware counts.
+    /// CLOCK_MONOTONIC_RAW: at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC: steered towards the time of day, by at most 500 parts of a million.
+    /// CLOCK_MONOTONIC: its rate follows the time of day, by at most 500 parts per million.
     Monotonic,
-    /// CLOCK_MONOTONIC_COARSE: as of the last interrupt of the system's timer.
+    /// CLOCK_MONOTONIC_COARSE: the time of the last timer interrupt.
     MonotonicCoarse,
 }
 
 impl Name {
-    /// All of them, the best first.
+    /// All clocks, the best first.
     pub const ALL: [Self; 4] = [
         Self::Tsc,
         Self::MonotonicRaw,
@@ -29,7 +29,7 @@ impl Name {
         Self::MonotonicCoarse,
     ];
 
-    /// What a person calls it.
+    /// Returns the name that people type and read.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Name {
         }
     }
 
-    /// The number by which the system knows it; `None` if it is none of its, or this system has no such clock.
+    /// Returns the system's number of the clock, or `None` if the system has no such clock.
     const fn id(self) -> Option<ClockId> {
         match self {
             Self::Tsc => None,
@@ -78,7 +78,7 @@ enum How {
 }
 
 impl HostClock {
-    /// A clock, if the host has it. The frequency of the cycle counter is for [`with_hz`](Self::with_hz) to say.
+    /// Returns a clock, if the host has it. The cycle counter gets its frequency by [`with_hz`](Self::with_hz).
     #[must_use]
     pub fn find(name: Name, processors: &Processors) -> Option<Self> {
         let description = Description {
@@ -118,21 +118,21 @@ impl HostClock {
         })
     }
 
-    /// The clock with this frequency, in Hz.
+    /// Returns the clock with this frequency, in Hz.
     #[must_use]
     pub fn with_hz(mut self, hz: u64) -> Self {
         self.description.hz = hz;
         self
     }
 
-    /// The clock, which was seen to be apart on two processors.
+    /// Returns the clock, described as not synchronised between processors.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
     }
 
-    /// What it shows now, in ticks.
+    /// Returns the current time of the clock, in ticks.
     #[must_use]
     pub fn now(&self) -> u64 {
         match self.how {
@@ -159,13 +159,12 @@ fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
-/// The processor's cycle counter, read neither before what is written before it in the program nor after what is written
-/// after it.
+/// Reads the processor's cycle counter. Neither earlier nor later instructions are reordered with the read.
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> Option<u64> {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: every x86-64 processor has both, and they change nothing. A system that forbids programs to read the counter
-    // does not show its flag, and ends those that do: `find` asks for the flag first.
+    // SAFETY: every x86-64 processor has both instructions, and they change no memory. A system that forbids programs to
+    // read the counter ends those that do, but it does not report the flag `tsc` then, and `find` requires that flag.
     unsafe {
         _mm_lfence();
         let cycles = _rdtsc();
@@ -174,7 +173,7 @@ fn cycles() -> Option<u64> {
     }
 }
 
-/// No other architecture has one that is read alike.
+/// Returns `None`: no cycle counter is read on other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 fn cycles() -> Option<u64> {
     None

@@ -1,31 +1,31 @@
-//! What the system says of its processors.
+//! The processors of the host, as the system describes them.
 
 use std::fs;
 
 use guest_abi::clock::Scope;
 
-/// The processors, as Linux describes them. Elsewhere nothing is known of them.
+/// The processors, as Linux describes them. On other systems nothing is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processors {
-    /// How many there are; 1 if that is unknown.
+    /// The number of processors, or 1 if it is unknown.
     pub count: usize,
-    /// What all of them have (flags of /proc/cpuinfo).
+    /// The flags of /proc/cpuinfo that all of them have.
     flags: Vec<String>,
-    /// The counters that the kernel finds good enough to keep its own time by, and the one that it uses.
+    /// The counters that the kernel accepts for its own time, and the one that it uses.
     pub kernel: Option<KernelClocks>,
 }
 
-/// The counters that a kernel knows.
+/// The counters of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelClocks {
-    /// Those that it could use.
+    /// The counters that it could use.
     pub available: Vec<String>,
-    /// The one that it uses.
+    /// The counter that it uses.
     pub current: String,
 }
 
 impl Processors {
-    /// Those of this machine.
+    /// Returns the processors of this machine.
     #[must_use]
     pub fn here() -> Self {
         let clocks = "/sys/devices/system/clocksource/clocksource0";
@@ -65,14 +65,14 @@ impl Processors {
         }
     }
 
-    /// Whether all processors have this.
+    /// Returns whether all processors have this flag.
     #[must_use]
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|has| has == flag)
     }
 
-    /// Whether their cycle counters are the same: the kernel compares them, and strikes the counter off its list if they are
-    /// not.
+    /// Returns whether the cycle counters of the processors agree. The kernel compares them, and drops `tsc` from its list if
+    /// they do not.
     #[must_use]
     pub fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
@@ -91,7 +91,7 @@ mod tests {
     const TWO: &str = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc\n\nprocessor\t: 1\nflags\t\t: fpu tsc\npower management:\n";
 
     #[test]
-    fn what_all_have_counts() {
+    fn flags_of_all_processors_count() {
         let processors = Processors::new(TWO, Some(("tsc hpet acpi_pm \n", "hpet\n")));
         assert_eq!(processors.count, 2);
         assert_eq!(

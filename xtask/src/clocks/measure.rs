@@ -1,4 +1,4 @@
-//! What the clocks of the host are worth.
+//! Measures the clocks of the host.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::HostClock;
 use super::fit::Line;
 
-/// How long it takes to find the frequency of the cycle counter.
+/// The time that measuring the frequency of the cycle counter takes.
 pub const CALIBRATION: Duration = Duration::from_millis(250);
 
-/// Two clocks read at the same time, as nearly as can be: the first between two reads of the second.
+/// Reads two clocks at nearly the same time: the first between two reads of the second, the closest pair of many tries.
 fn together(first: &HostClock, second: &HostClock) -> (u64, u64) {
     let read = || {
         let before = second.now();
@@ -24,7 +24,7 @@ fn together(first: &HostClock, second: &HostClock) -> (u64, u64) {
         .map_or((0, 0), |(_, pair)| pair)
 }
 
-/// The frequency of a clock in Hz, by another one that counts nanoseconds.
+/// Returns the frequency of a clock in Hz, measured by another clock that counts nanoseconds.
 #[must_use]
 pub fn frequency(of: &HostClock, by: &HostClock) -> u64 {
     let (from, begun) = together(of, by);
@@ -35,7 +35,7 @@ pub fn frequency(of: &HostClock, by: &HostClock) -> u64 {
     u64::try_from(hz).unwrap_or(0)
 }
 
-/// The largest step back, in ticks, that threads on different processors see.
+/// Returns the largest step back, in ticks, that threads on different processors see.
 #[must_use]
 pub fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
@@ -58,7 +58,7 @@ pub fn step_back(clock: &HostClock, threads: usize) -> u64 {
     worst.into_inner()
 }
 
-/// How long a read takes, in nanoseconds: the median of some batches.
+/// Returns the time that a read takes, in nanoseconds: the median of several batches.
 #[must_use]
 pub fn cost(clock: &HostClock) -> f64 {
     const READS: u32 = 500;
@@ -75,7 +75,7 @@ pub fn cost(clock: &HostClock) -> f64 {
     batches[batches.len() / 2]
 }
 
-/// The smallest step forward that is seen, in ticks; `None` if there is none in a while.
+/// Returns the smallest step forward that is seen, in ticks, or `None` if the clock does not advance for 50 ms.
 #[must_use]
 pub fn resolution(clock: &HostClock) -> Option<u64> {
     const TIME: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ pub fn resolution(clock: &HostClock) -> Option<u64> {
     let begun = Instant::now();
     let (mut steps, mut smallest, mut last) = (0, None, clock.now());
     while steps < STEPS && begun.elapsed() < TIME {
-        // Many at a time: to look at the time takes longer than a read.
+        // Many reads between two checks of the time limit, which cost more than a read.
         for _ in 0..100 {
             let now = clock.now();
             if now > last {
@@ -97,7 +97,7 @@ pub fn resolution(clock: &HostClock) -> Option<u64> {
     smallest
 }
 
-/// Several clocks read together, again and again: nanoseconds since the first time.
+/// Rounds in which several clocks are read together. Times are in nanoseconds since the first round.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     clocks: Vec<HostClock>,
@@ -107,7 +107,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// None yet.
+    /// Returns no rounds of these clocks.
     #[must_use]
     pub fn new(clocks: Vec<HostClock>) -> Self {
         use guest_abi::clock::ClockSource;
@@ -120,7 +120,7 @@ impl Rounds {
         }
     }
 
-    /// Reads all, a few times, and keeps the time when it was done fastest.
+    /// Adds a round: reads all clocks a few times, and keeps the fastest try.
     pub fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
@@ -141,11 +141,11 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// How much faster a clock is than another, in parts of a million, and what is left of their difference then, in
+    /// Returns how much faster one clock is than another, in parts per million, and the scatter of their difference, in
     /// nanoseconds.
     #[must_use]
     pub fn apart(&self, clock: usize, from: usize) -> Option<Line> {
-        // Against the time of the first, so that those of two clocks one way and the other are the same.
+        // Over the time of the first clock of all, so that swapping the two clocks only changes the sign.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

@@ -1,9 +1,9 @@
-//! The clocks of the machine that this program runs on.
+//! The clocks of the host.
 //!
-//! - [`host`]: how they are read.
-//! - [`machine`]: what the system says of the processors and their cycle counter.
-//! - [`measure`]: what they are worth.
-//! - [`fit`]: how far two of them go apart.
+//! - [`host`]: reads the clocks.
+//! - [`machine`]: the properties of the processors and of their cycle counter, as the system reports them.
+//! - [`measure`]: measures frequency, resolution, cost, steps back and drift.
+//! - [`fit`]: fits a line to the differences of two clocks.
 
 pub mod fit;
 pub mod host;

@@ -1,4 +1,4 @@
-//! `clocks`: the clocks of this machine, and which of them can be trusted.
+//! `clocks`: measures the clocks of this machine, and tells which of them can be trusted.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ use crate::clocks::measure::{self, Rounds};
 use crate::clocks::{HostClock, Name};
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use simulator::nearest::unknown;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
-/// Each clock's resolution, the time that a read takes, how even it is, how far it goes apart from the others; whether it is
-/// safe on this machine, and why not; the one that is chosen, and what a watchdog finds of it meanwhile. Exit status 1 if none
-/// can be used.
+/// Prints the resolution of each clock, the time that a read takes, its jitter and its drift from the others; whether it is
+/// safe on this machine, or why not; which clock is chosen, and what a watchdog finds about it during the measurement. The
+/// exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
@@ -37,7 +37,7 @@ use simulator::nearest::unknown;
                   cargo xtask clocks --seconds 60"
 )]
 pub struct Args {
-    /// How long the clocks are compared
+    /// Compare the clocks for so many seconds, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
     seconds: f64,
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = name)]
     disable: Vec<Name>,
 
-    /// Count this clock as safe, whatever the test says; it must be there, and a better one still comes before it (may be
+    /// Treat this clock as safe, whatever the test finds; a safe clock with a higher rating is still preferred (may be
     /// repeated)
     #[arg(long, value_name = "NAME", value_parser = name)]
     force: Vec<Name>,
@@ -70,11 +70,11 @@ fn name(text: &str) -> anyhow::Result<Name> {
         .ok_or_else(|| anyhow!(unknown("clock", text, names.map(|name| name.text()))))
 }
 
-/// How often the clocks are read together, and after how many times the watchdog looks.
+/// How often all clocks are read together, and after how many of these rounds the watchdog checks.
 const ROUNDS: u32 = 300;
 const ROUNDS_PER_CHECK: u32 = 20;
 
-/// What goes into the file.
+/// The content of the file.
 #[derive(Serialize)]
 struct Report {
     architecture: &'static str,
@@ -86,13 +86,13 @@ struct Report {
     watchdog: Option<Watched>,
 }
 
-/// A clock, in the table and in the file.
+/// A clock, as the table and the file show it.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
     present: bool,
     hz: Option<u64>,
-    /// In nanoseconds, these three.
+    /// In nanoseconds, as `read` and `jitter` are.
     resolution: Option<f64>,
     read: Option<f64>,
     jitter: Option<f64>,
@@ -101,7 +101,7 @@ struct Row {
     verdict: String,
 }
 
-/// How much faster a clock is than another.
+/// How much faster one clock is than another.
 #[derive(Serialize)]
 struct Drift {
     clock: &'static str,
@@ -110,7 +110,7 @@ struct Drift {
     error: f64,
 }
 
-/// What the watchdog has found.
+/// What the watchdog found.
 #[derive(Serialize, Default)]
 struct Watched {
     checks: u32,
@@ -121,7 +121,7 @@ struct Watched {
 
 type Keeper = Timekeeper<HostClock, { Name::ALL.len() }>;
 
-/// Measures, as `args` say.
+/// Measures and prints.
 ///
 /// # Errors
 /// [`Mismatch`] if no clock can be used; `args` contradict each other; the file cannot be written; or the work was
@@ -134,11 +134,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
     let report = measure(&args)?;
     print(&report, &mut io::stdout().lock())?;
-    if let (Some(mut file), Some(path)) = (file, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        serde_json::to_writer_pretty(&mut file, &report).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+    if let Some(file) = file {
+        file.complete_json(&report)?;
     }
     ensure!(
         report.chosen.is_some(),
@@ -156,7 +153,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
 
     let environment = Environment {
         strands: processors.count,
-        // Nothing is known of that, so the worst.
+        // Neither can be asked for here, so the worst case is assumed.
         idles: true,
         rate_changes: true,
         poll: 1_000_000_000,
@@ -197,7 +194,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         {
             watched.note(watchdog.check(keeper, strand));
         }
-        // Uneven, so as not to keep step with a clock that an interrupt updates: from half to one and a half of a period.
+        // Uneven pauses, of 0.5 to 1.5 periods, do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(
             args.seconds / f64::from(ROUNDS) * uneven,
@@ -207,7 +204,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
 
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
-        // What it is compared with to tell how even it is: the best of the others.
+        // The jitter is measured against the best of the other clocks.
         let best = present.iter().position(|other| other != name);
         let scatter = best
             .and_then(|best| rounds.apart(clock, best))
@@ -239,7 +236,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
     })
 }
 
-/// The clocks that are there, with the frequency of the cycle counter measured by the best of the others.
+/// Returns the clocks that this machine has. The frequency of the cycle counter is measured by the best other clock.
 fn find(
     processors: &Processors,
     progress: &ProgressBar,
@@ -289,7 +286,7 @@ impl Watched {
     fn note(&mut self, finding: Finding) {
         self.checks += 1;
         match finding {
-            // Nothing was compared.
+            // These compare nothing.
             Finding::Begun | Finding::NoReference => self.checks -= 1,
             Finding::Agrees => self.agreed += 1,
             Finding::Skipped(_) => self.skipped += 1,
@@ -301,7 +298,7 @@ impl Watched {
     }
 }
 
-/// Counts a step of the work, unless there was an interrupt.
+/// Begins a step of the work, unless there was an interrupt.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);
@@ -321,15 +318,7 @@ fn print(report: &Report, output: &mut impl Write) -> anyhow::Result<()> {
         "{architecture}, processors: {processors}, the kernel's own clock: {kernel}\n"
     )?;
 
-    let mut table = Table::new(&[
-        ("clock", Align::Left),
-        ("Hz", Align::Right),
-        ("step ns", Align::Right),
-        ("read ns", Align::Right),
-        ("jitter ns", Align::Right),
-        ("rating", Align::Right),
-        ("verdict", Align::Left),
-    ]);
+    let mut table = Table::new("clock|>Hz|>step ns|>read ns|>jitter ns|>rating|verdict");
     let number =
         |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
     let whole = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
@@ -347,9 +336,8 @@ fn print(report: &Report, output: &mut impl Write) -> anyhow::Result<()> {
     writeln!(output, "{table}")?;
 
     let present = || report.clocks.iter().filter(|row| row.present);
-    let mut header = vec![("faster by ppm than", Align::Left)];
-    header.extend(present().map(|row| (row.name, Align::Right)));
-    let mut table = Table::new(&header);
+    let names: String = present().map(|row| format!("|>{}", row.name)).collect();
+    let mut table = Table::new(&format!("faster by ppm than{names}"));
     for row in present() {
         let cell = |than: &str| {
             let mut all = report.drift.iter();

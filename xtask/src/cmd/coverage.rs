@@ -1,23 +1,23 @@
-//! `coverage`: how much of the library crates the tests reach.
+//! `coverage`: which share of the library crates the tests execute.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::cargo::{self, root};
 use crate::interrupt;
 use crate::output::OutputFile;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use crate::tools::Tool;
 
 /// Print line and branch coverage of the library crates
 ///
-/// All tests of the workspace are run, instrumented by cargo-llvm-cov, which is built first if need be. What is measured is
-/// what this host compiles: not the code for SPARC V9, and not the C interface, which is tested from C.
+/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Code that this host
+/// does not compile (for SPARC V9) is not measured, nor the C interface, which programs in C test.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct Args {
@@ -28,45 +28,38 @@ pub struct Args {
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
-/// What only programs in C call, whose counts are not seen.
+/// What only programs in C call. Their counts are not collected.
 const FROM_C: &str = "src/capi";
 
-/// The version that the numbers are from.
+/// The version of cargo-llvm-cov.
 const VERSION: &str = "0.9.1";
 
 /// Measures, as `args` say.
 ///
 /// # Errors
-/// A test fails, something that is needed is missing and cannot be installed, or the file cannot be written.
+/// A test fails, a tool is missing and cannot be installed, or the file cannot be written.
 pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
     let export = measure()?;
     let coverage = Coverage::new(&export, root());
     write!(io::stdout().lock(), "{}", coverage.table())?;
-    if let (Some(mut file), Some(path)) = (file, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        serde_json::to_writer_pretty(&mut file, &coverage).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+    if let Some(file) = file {
+        file.complete_json(&coverage)?;
     }
     Ok(())
 }
 
-/// Runs the tests; what they print goes to standard error.
+/// Runs the tests, whose output goes to standard error. Returns what was covered.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // Programs built of other sources would be measured too.
-    let cleaned = Command::new(&program)
+    // What was built of older sources would be measured too.
+    let mut clean = Command::new(&program);
+    clean
         .current_dir(root())
-        .args(["llvm-cov", "clean", "--workspace"])
-        .stdin(Stdio::null())
-        .status()
-        .context("cargo-llvm-cov cannot be run")?;
-    ensure!(
-        cleaned.success(),
-        "cargo llvm-cov clean failed with {cleaned}"
-    );
+        .args(["llvm-cov", "clean", "--workspace"]);
+    cargo::passes(&mut clean).context("cargo llvm-cov clean")?;
+    let report = root().join("target/coverage.json");
     let mut command = Command::new(program);
     command
         .current_dir(root())
@@ -83,22 +76,16 @@ fn measure() -> anyhow::Result<Export> {
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    let report = root().join("target/coverage.json");
-    let status = command
         .arg("--output-path")
         .arg(&report)
-        .stdout(io::stderr())
-        .status()
-        .context("cargo-llvm-cov cannot be run")?;
-    ensure!(status.success(), "cargo llvm-cov failed with {status}");
+        .stdout(io::stderr());
+    cargo::passes(&mut command).context("cargo llvm-cov")?;
     let text = std::fs::read(&report).with_context(|| format!("{}", report.display()))?;
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Where the tools of the compiler's own LLVM are, if cargo-llvm-cov does not know by itself: rustup brings them, else
-/// Debian's of the same version do.
+/// Returns variables that tell cargo-llvm-cov where the tools of the compiler's LLVM are: none if rustup has installed
+/// them, else Debian's of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || eprintln!("installing the component llvm-tools of the Rust toolchain ...");
@@ -122,7 +109,7 @@ fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     ])
 }
 
-/// What `llvm-cov export` says.
+/// What `llvm-cov export` writes.
 #[derive(Deserialize)]
 struct Export {
     data: Vec<ExportData>,
@@ -139,7 +126,7 @@ struct ExportFile {
     summary: Summary,
 }
 
-/// Of a file, or of several together.
+/// The coverage of a file, or of several together.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Summary {
     lines: Share,
@@ -168,7 +155,7 @@ impl Share {
     }
 }
 
-/// By crate: all of it, and its files.
+/// The coverage of each crate, and of its files.
 #[derive(Debug, Serialize)]
 struct Coverage(BTreeMap<&'static str, OfCrate>);
 
@@ -201,13 +188,7 @@ impl Coverage {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("file", Align::Left),
-            ("lines", Align::Right),
-            ("", Align::Right),
-            ("branches", Align::Right),
-            ("", Align::Right),
-        ]);
+        let mut table = Table::new("file|>lines|>|>branches|>");
         let mut row = |name: String, summary: Summary| {
             let cells = [summary.lines.cells(), summary.branches.cells()];
             table.row([name].into_iter().chain(cells.into_iter().flatten()));

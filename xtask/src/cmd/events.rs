@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context;
-
 use crate::output::OutputFile;
 use crate::report::events::Text;
 use simulator::events::ctf;
@@ -38,11 +36,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
     let summary = Summary::new(&ctf::read(&args.directory)?);
     write!(io::stdout().lock(), "{}", Text(&summary))?;
-    if let (Some(mut file), Some(path)) = (file, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        serde_json::to_writer_pretty(&mut file, &summary).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+    if let Some(file) = file {
+        file.complete_json(&summary)?;
     }
     Ok(())
 }

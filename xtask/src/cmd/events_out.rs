@@ -125,14 +125,7 @@ impl Outputs {
             file.complete()?;
         }
         if let Some((directory, endian)) = self.directory {
-            ctf::write(trace, endian, |name, bytes| {
-                std::fs::write(directory.place().join(name), bytes).with_context(|| {
-                    format!(
-                        "{}: cannot be written",
-                        directory.path().join(name).display()
-                    )
-                })
-            })?;
+            ctf::write(trace, endian, |name, bytes| directory.write(name, bytes))?;
             directory.complete()?;
         }
         Ok(())

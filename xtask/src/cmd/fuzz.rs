@@ -1,4 +1,4 @@
-//! `fuzz`: inputs that a fuzzer makes up, for what takes any input.
+//! `fuzz`: a fuzzer makes up inputs for the parts that take any input.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::Mismatch;
-use crate::cargo::root;
-use crate::table::{Align, Table};
+use crate::cargo::{passes, root, works};
+use crate::table::Table;
 use crate::tools::{self, CXX};
 
-/// Look for an input that something does not hold for
+/// Look for inputs that crash or break an invariant
 ///
-/// libFuzzer makes up inputs for each target and keeps those that reach new code, in target/fuzz/corpus; it begins with
-/// these and with the inputs in tests/inputs/corpus. An input that something does not hold for ends the run with exit status
-/// 1, and is in target/fuzz/found. Put into tests/inputs/corpus once it is mended, it is replayed by every cargo test.
+/// libFuzzer makes up inputs for each target and keeps those that reach new code in target/fuzz/corpus. It begins with
+/// these and with the inputs in tests/inputs/corpus. An input that fails ends the run of its target, is kept in
+/// target/fuzz/found, and makes the exit status 1. Once the defect is mended, put the input into tests/inputs/corpus: every
+/// cargo test replays it from there.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask fuzz\n  cargo xtask fuzz --target md_reader --minutes 30\n\n\
@@ -26,70 +27,40 @@ use crate::tools::{self, CXX};
                         cargo install --locked cargo-fuzz@0.13.2"
 )]
 pub struct Args {
-    /// One target only
-    #[arg(long, value_name = "T", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|target| target.name)))]
+    /// Fuzz this target only
+    #[arg(long, value_name = "T", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|(name, _)| name)))]
     target: Option<String>,
 
-    /// How long for each target
+    /// Fuzz each target for so many minutes
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     minutes: u64,
 }
 
-/// What takes any input.
-struct Target {
-    name: &'static str,
-    /// In bytes. More makes each input slower and reaches nothing new.
-    longest: u32,
-}
-
-const TARGETS: [Target; 4] = [
-    Target {
-        name: "hypercalls",
-        longest: 4096,
-    },
-    Target {
-        name: "md_reader",
-        longest: 4096,
-    },
-    Target {
-        name: "md_round_trip",
-        longest: 2048,
-    },
-    Target {
-        name: "trace_input",
-        longest: 1024,
-    },
+/// The targets, each with the length of its longest inputs in bytes. Longer ones are slower and reach nothing new.
+const TARGETS: [(&str, u32); 4] = [
+    ("hypercalls", 4096),
+    ("md_reader", 4096),
+    ("md_round_trip", 2048),
+    ("trace_input", 1024),
 ];
 
-/// Where the fuzzer works, below the root of the workspace.
+/// The directory that the fuzzer works in, below the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
 /// Runs the fuzzer.
 ///
 /// # Errors
-/// [`Mismatch`] if it finds something. Otherwise what is missing, or cannot be built.
+/// [`Mismatch`] if an input fails; a toolchain or tool is missing, or a target cannot be built.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let cargo = Fuzz::find()?;
-    let targets = TARGETS.iter().filter(|target| {
-        args.target
-            .as_deref()
-            .is_none_or(|name| name == target.name)
-    });
+    let wanted = |name: &str| args.target.as_deref().is_none_or(|target| target == name);
     cargo.build()?;
-    let mut table = Table::new(&[
-        ("target", Align::Left),
-        ("minutes", Align::Right),
-        ("executions", Align::Right),
-        ("edges", Align::Right),
-        ("features", Align::Right),
-        ("inputs", Align::Right),
-        ("found", Align::Left),
-    ]);
+    let mut table = Table::new("target|>minutes|>executions|>edges|>features|>inputs|found");
     let mut found = Vec::new();
-    for target in targets {
-        let seen = cargo.run(target, args.minutes)?;
+    for (name, longest) in TARGETS.into_iter().filter(|(name, _)| wanted(name)) {
+        let seen = cargo.run(name, longest, args.minutes)?;
         table.row([
-            target.name.to_owned(),
+            name.to_owned(),
             args.minutes.to_string(),
             HumanCount(seen.executions).to_string(),
             HumanCount(seen.edges).to_string(),
@@ -100,15 +71,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 None => "nothing".to_owned(),
             },
         ]);
-        found.extend(seen.found.map(|_| target.name));
+        found.extend(seen.found.map(|_| name));
     }
     write!(std::io::stdout(), "{table}")?;
-    if !found.is_empty() {
-        bail!(Mismatch(format!(
-            "found an input that something does not hold for: {}",
-            found.join(", ")
-        )));
-    }
+    ensure!(
+        found.is_empty(),
+        Mismatch(format!("found an input that fails: {}", found.join(", ")))
+    );
     Ok(())
 }
 
@@ -127,18 +96,10 @@ impl Fuzz {
         Ok(found)
     }
 
-    /// With what this rustup has installed.
+    /// Checks that this rustup has what is needed.
     fn under(rustup: PathBuf) -> anyhow::Result<Self> {
         let found = Self { rustup };
-        let works = |arguments: &[&str]| {
-            let status = found
-                .nightly(arguments)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            status.is_ok_and(|status| status.success())
-        };
+        let works = |arguments: &[&str]| works(&mut found.nightly(arguments));
         ensure!(
             works(&["rustc", "--version"]),
             "no nightly toolchain is installed; install it with: rustup toolchain install nightly --profile minimal"
@@ -168,29 +129,24 @@ impl Fuzz {
     }
 
     fn build(&self) -> anyhow::Result<()> {
-        let status = self
-            .fuzz("build")
-            .status()
-            .context("cargo fuzz cannot be run")?;
-        ensure!(status.success(), "cargo fuzz build failed with {status}");
-        Ok(())
+        passes(&mut self.fuzz("build")).context("cargo fuzz build")
     }
 
-    fn run(&self, target: &Target, minutes: u64) -> anyhow::Result<Seen> {
+    fn run(&self, name: &'static str, longest: u32, minutes: u64) -> anyhow::Result<Seen> {
         let place = root().join(PLACE);
-        let [corpus, finds] = ["corpus", "found"].map(|name| place.join(name).join(target.name));
+        let [corpus, finds] = ["corpus", "found"].map(|folder| place.join(folder).join(name));
         for directory in [&corpus, &finds] {
             let cannot = || format!("{}: cannot be created", directory.display());
             fs::create_dir_all(directory).with_context(cannot)?;
         }
         let mut child = self
             .fuzz("run")
-            .arg(target.name)
+            .arg(name)
             .arg(corpus)
-            .arg(root().join("tests/inputs/corpus").join(target.name))
+            .arg(root().join("tests/inputs/corpus").join(name))
             .arg("--")
             .arg(format!("-max_total_time={}", 60 * minutes))
-            .arg(format!("-max_len={}", target.longest))
+            .arg(format!("-max_len={}", longest))
             .arg(format!("-artifact_prefix={}/", finds.display()))
             .arg("-timeout=20")
             .stderr(Stdio::piped())
@@ -199,12 +155,15 @@ impl Fuzz {
         let style = ProgressStyle::with_template("{spinner} {elapsed} {prefix}: {msg}")?;
         let spinner = ProgressBar::new_spinner()
             .with_style(style)
-            .with_prefix(target.name)
+            .with_prefix(name)
             .with_finish(ProgressFinish::AndClear);
         spinner.enable_steady_tick(Duration::from_millis(100));
         let mut seen = Seen::default();
         let mut said = Vec::new();
-        let lines = child.stderr.take().context("it has been asked for")?;
+        let lines = child
+            .stderr
+            .take()
+            .context("cargo fuzz has no standard error")?;
         for line in BufReader::new(lines).lines() {
             let line = line?;
             if seen.hear(&line) {
@@ -220,30 +179,29 @@ impl Fuzz {
             eprintln!("{}", said.join("\n"));
             ensure!(
                 seen.found.is_some(),
-                "{} ended with {status}, and with no input",
-                target.name
+                "{name} ended with {status}, but names no input"
             );
         }
         Ok(seen)
     }
 }
 
-/// What libFuzzer says of itself.
+/// What libFuzzer reports of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// Of the control flow, that it has come by.
+    /// Edges of the control flow that were reached.
     edges: u64,
-    /// What it tells inputs apart by: edges, how often, and values that were compared.
+    /// What libFuzzer distinguishes inputs by: edges, how often they were taken, and values that were compared.
     features: u64,
-    /// How many inputs do so.
+    /// How many inputs the corpus has.
     inputs: u64,
-    /// The input that something does not hold for.
+    /// The input that failed.
     found: Option<PathBuf>,
 }
 
 impl Seen {
-    /// Whether the line says how far it has come: `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
+    /// Reads a line. Returns whether it reports progress, such as `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
     fn hear(&mut self, line: &str) -> bool {
         if let Some((_, path)) = line.split_once("Test unit written to ") {
             self.found = Some(Path::new(path).to_owned());
@@ -340,7 +298,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort();
-        let known = TARGETS.map(|target| format!("{}.rs", target.name));
+        let known = TARGETS.map(|(name, _)| format!("{name}.rs"));
         assert_eq!(files, known);
     }
 }

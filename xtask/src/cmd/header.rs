@@ -4,16 +4,16 @@ use crate::cargo::become_package;
 
 /// Write the C header of guest-abi, guest-abi/include/sun4v_perf.h
 ///
-/// The header is made from the tables and the C interface (feature `capi`) of guest-abi, and kept in the repository.
+/// The header is made from the tables and the C interface (feature `capi`) of guest-abi.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask header --check")]
 pub struct Args {
-    /// Compare instead of writing: exit status 1 if the header differs from what the source says
+    /// Write nothing; the exit status is 1 if the header differs from the source
     #[arg(long)]
     check: bool,
 }
 
-/// Becomes the program `header`, a package of its own: few commands need what it is built from.
+/// Becomes the program `header`, a package of its own, so that other commands are built without what it depends on.
 ///
 /// # Errors
 /// cargo cannot be run.

@@ -1,27 +1,27 @@
-//! `--machine` and `--nodes`, which several commands have.
+//! The options `--machine` and `--nodes` of several commands.
 
 use anyhow::anyhow;
 use platform::{Machine, Model};
 
 use simulator::nearest::unknown;
 
-/// The machine that a command is about.
+/// The options that choose a machine.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct MachineArgs {
     /// The machine: batoka (T5440, with hubs) or maramba (T5140, T5240, T6340)
     #[arg(long, value_name = "M", default_value = "batoka", value_parser = model)]
     machine: Model,
 
-    /// How many nodes it has: 1 to 4 (batoka), 1 or 2 (maramba); as many as it can have if not given
+    /// The number of nodes: 1 to 4 (batoka), 1 or 2 (maramba) [default: the largest]
     #[arg(long, value_name = "N")]
     nodes: Option<usize>,
 }
 
 impl MachineArgs {
-    /// The machine.
+    /// Returns the machine.
     ///
     /// # Errors
-    /// There is none with so many nodes.
+    /// No machine of this model has so many nodes.
     pub fn machine(self) -> anyhow::Result<Machine> {
         let nodes = self.nodes.unwrap_or(self.machine.max_nodes());
         Ok(Machine::new(self.machine, nodes)?)

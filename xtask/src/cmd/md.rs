@@ -11,7 +11,7 @@ use platform::md::Md;
 use serde::Serialize;
 
 use crate::output::OutputFile;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use simulator::md::{Described, Description, Guest, build, load, print, read};
 use simulator::strands;
 
@@ -218,14 +218,7 @@ fn text(described: &Described) -> String {
 }
 
 fn guests(guests: &[Guest]) -> Table {
-    let mut table = Table::new(&[
-        ("guest", Align::Left),
-        ("resource_id", Align::Right),
-        ("gid", Align::Right),
-        ("grant", Align::Left),
-        ("compatible", Align::Left),
-        ("strands", Align::Left),
-    ]);
+    let mut table = Table::new("guest|>resource_id|>gid|grant|compatible|strands");
     for guest in guests {
         table.row([
             guest.name.escape_debug().to_string(),

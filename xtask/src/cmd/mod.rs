@@ -1,4 +1,4 @@
-//! The commands, one a module: the arguments, and what is done with them.
+//! The commands, one in each module: its arguments, and `run`.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub mod regs;
 pub mod sim;
 pub mod test;
 
-/// A command did its work, and what it found is wrong: exit status 1.
+/// The error of a command that did its work and found a defect: exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub String);
 

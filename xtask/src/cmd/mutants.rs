@@ -1,10 +1,9 @@
-//! `mutants`: whether the tests would notice.
+//! `mutants`: do the tests notice defects?
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,7 +11,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 
 use super::Mismatch;
-use crate::cargo::cargo;
+use crate::cargo::{cargo, root, works};
 use crate::mutants::explained::{self, Explained};
 use crate::mutants::mutant::{self, Mutant};
 use crate::mutants::outcome::{Outcome, Tally};
@@ -20,22 +19,22 @@ use crate::mutants::suite::SUITES;
 use crate::mutants::tree;
 use crate::mutants::workshop::Workshop;
 use crate::output::OutputFile;
-use crate::table::{Align, Table};
+use crate::table::Table;
 
-/// Change the code in one place, again and again, and see whether the tests notice
+/// Change the code in one place at a time, and check that the tests notice
 ///
-/// Takes a sample of the mutants that cargo-mutants knows of guest-abi, hv-core, perfctr-service and the reader of machine
-/// descriptions, the same for the same seed, and runs the fast tests of the workspace on each. The exit status is 1 if
-/// fewer than 95% of those that can be compiled are caught, or if one is missed that tests/mutants.toml does not explain.
+/// Draws a sample of the mutants that cargo-mutants makes of guest-abi, hv-core, perfctr-service and the reader of machine
+/// descriptions, and runs the fast tests of the workspace on each. The same seed draws the same sample. The exit status is
+/// 1 if the tests catch fewer than 95% of the mutants that compile, or miss one that tests/mutants.toml does not explain.
 /// Works in a copy under target/mutants. 400 mutants take about half an hour on two cores.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask mutants\n  \
                   cargo xtask mutants --seed 7 --count 50 --file hv-core/src/trace --json mutants.json")]
 pub struct Args {
-    /// Which sample
+    /// The seed of the sample
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// How many mutants
+    /// Draw so many mutants
     #[arg(long, value_name = "NUMBER", default_value_t = 400)]
     count: usize,
     /// Only mutants of this file, or of the files below this directory (may be repeated)
@@ -46,10 +45,10 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-/// The version that this was written for.
+/// Installs the version that this program was written for.
 const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 
-/// How many of a thousand viable mutants have to be caught.
+/// How many of a thousand viable mutants the tests have to catch.
 const TO_CATCH: usize = 950;
 
 /// A mutant and what became of it.
@@ -58,7 +57,7 @@ struct Ran {
     #[serde(flatten)]
     mutant: Mutant,
     outcome: Outcome,
-    /// Why no test sees it, if that is known.
+    /// Why no test notices it, if tests/mutants.toml explains that.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -75,19 +74,16 @@ struct Report<'a> {
 /// Runs the mutants, as `args` say.
 ///
 /// # Errors
-/// [`Mismatch`] if the tests notice too little. cargo-mutants is missing, the tests do not pass without a mutant, the list
+/// [`Mismatch`] if the tests miss too many. cargo-mutants is missing, the tests do not pass without a mutant, the list
 /// of explanations is out of date, the file cannot be written, or another run is under way.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let file = args.json.as_ref().map(OutputFile::create).transpose()?;
     ensure!(
-        installed(),
+        works(cargo().args(["mutants", "--version"])),
         "cargo mutants is missing; install it with: {INSTALL}"
     );
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask is in no workspace")?;
-    let explained = Explained::read(&root.join(explained::PATH))?;
-    let place = root.join("target/mutants");
+    let explained = Explained::read(&root().join(explained::PATH))?;
+    let place = root().join("target/mutants");
     fs::create_dir_all(&place).with_context(|| format!("{}: cannot be made", place.display()))?;
     let lock = Flock::lock(
         File::create(place.join("lock"))?,
@@ -103,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         target: place.join("target"),
         records: place,
     };
-    tree::refresh(root, &workshop.tree)?;
+    tree::refresh(root(), &workshop.tree)?;
 
     let all = workshop.mutants()?;
     explained.check(&all)?;
@@ -122,33 +118,19 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         })
         .collect();
     let (total, packages) = tallies(&ran);
-    if let (Some(mut file), Some(path)) = (file, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        let report = Report {
+    if let Some(file) = file {
+        file.complete_json(&Report {
             seed: args.seed,
             total,
             packages: &packages,
             mutants: &ran,
-        };
-        serde_json::to_writer_pretty(&mut file, &report).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+        })?;
     }
     print(&mut io::stdout().lock(), &total, &packages, &ran)?;
     verdict(&total).map_err(anyhow::Error::from)
 }
 
-fn installed() -> bool {
-    cargo()
-        .args(["mutants", "--version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
-/// Those of the mutants that are in one of these files, or below one of these directories; all if none is named.
+/// Returns the mutants in these files and below these directories, or all if `files` is empty.
 fn of_files(mutants: Vec<Mutant>, files: &[PathBuf]) -> anyhow::Result<Vec<Mutant>> {
     let is_in = |mutant: &Mutant, file: &PathBuf| Path::new(&mutant.file).starts_with(file);
     for file in files {
@@ -164,7 +146,7 @@ fn of_files(mutants: Vec<Mutant>, files: &[PathBuf]) -> anyhow::Result<Vec<Mutan
     Ok(mutants)
 }
 
-/// Runs the suites, each on the mutants that those before have missed.
+/// Runs the suites, each on the mutants that the suites before it have missed.
 fn try_all(workshop: &Workshop, mutants: &[Mutant]) -> anyhow::Result<Vec<Outcome>> {
     let mut outcomes: HashMap<String, Outcome> = HashMap::new();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} to go")?;
@@ -218,16 +200,9 @@ fn print(
     packages: &BTreeMap<String, Tally>,
     ran: &[Ran],
 ) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("mutants of", Align::Left),
-        ("unviable", Align::Right),
-        ("viable", Align::Right),
-        ("caught", Align::Right),
-        ("timed out", Align::Right),
-        ("missed", Align::Right),
-        ("explained", Align::Right),
-        ("caught in all", Align::Right),
-    ]);
+    let mut table = Table::new(
+        "mutants of|>unviable|>viable|>caught|>timed out|>missed|>explained|>caught in all",
+    );
     let rows = packages
         .iter()
         .map(|(name, tally)| (name.as_str(), tally))
@@ -262,7 +237,7 @@ fn percent(per_mille: usize) -> String {
     format!("{}.{}%", per_mille / 10, per_mille % 10)
 }
 
-/// Whether the tests notice enough.
+/// Checks that the tests catch enough.
 fn verdict(total: &Tally) -> Result<(), Mismatch> {
     let unexplained = total.missed - total.explained;
     if unexplained > 0 {
@@ -284,14 +259,7 @@ fn verdict(total: &Tally) -> Result<(), Mismatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mutant(name: &str) -> Mutant {
-        Mutant {
-            name: name.to_owned(),
-            file: name.split(':').next().unwrap().to_owned(),
-            package: name.split('/').next().unwrap().to_owned(),
-        }
-    }
+    use crate::mutants::mutant::tests::mutant;
 
     fn ran(name: &str, outcome: Outcome, reason: Option<&str>) -> Ran {
         Ran {

@@ -1,4 +1,4 @@
-//! The packages of the crates that are published, built from nothing but what they contain.
+//! Checks that the published crates can be built from their packages alone.
 
 use std::env;
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use crate::cargo::{cargo, passes, root};
 
-/// The packages that go to a registry.
+/// The packages that are published.
 pub const PUBLISHED: [&str; 5] = [
     "guest-abi",
     "hv-core",
@@ -20,10 +20,10 @@ pub const PUBLISHED: [&str; 5] = [
 
 /// Makes the packages, unpacks them side by side and compiles them there.
 ///
-/// cargo could compile them itself, but takes a package whose version it has seen before for unchanged.
+/// `cargo package` could compile them, but takes a package for unchanged if it has seen the version before.
 ///
 /// # Errors
-/// A package cannot be made, or lacks something that it is built from.
+/// A package cannot be made, or lacks a file that it needs.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args([

@@ -14,8 +14,8 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// Becomes the program `profile`, a package of its own: only this command needs the packages that read symbols and draw
-/// flame graphs.
+/// Becomes the program `profile`, a package of its own, so that other commands are built without what reads symbols and
+/// draws flame graphs.
 ///
 /// # Errors
 /// cargo cannot be run.

@@ -1,7 +1,7 @@
 //! `qemu`: the images under `tests/images` on QEMU's niagara machine.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,10 +77,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             (report, vec![end])
         }
     };
-    if let Some(mut output) = output {
-        serde_json::to_writer_pretty(&mut output, &report)?;
-        output.write_all(b"\n")?;
-        output.complete()?;
+    if let Some(output) = output {
+        output.complete_json(&report)?;
     }
     for end in ends {
         judge(&end, seconds)?;

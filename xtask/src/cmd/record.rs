@@ -1,4 +1,4 @@
-//! `record`: a new recording of any program.
+//! `record`: makes a recording of a program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,16 +19,16 @@ use simulator::recording::{Kind, RecordingWriter, Reference};
 
 /// Record the memory references of a program, with valgrind's lackey
 ///
-/// The program runs some hundred times slower than it does by itself, with the standard input, output and error that
-/// it is given. What it refers to is recorded, not what programs do that it starts. The recording is compressed with
-/// gzip and appears under its name once it is complete.
+/// The program runs some hundred times slower than it does by itself, with the standard input, output and error of this
+/// command. Programs that it starts are not recorded. The recording is compressed with gzip, and appears under its name
+/// once it is complete.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask record -o sort.gz -- sort --numeric-sort numbers.txt\n  \
                         cargo xtask sim sort.gz"
 )]
 pub struct Args {
-    /// Where the recording goes
+    /// Write the recording to this file
     #[arg(
         short,
         long,
@@ -46,11 +46,11 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Records, as `args` say.
+/// Records a program.
 ///
 /// # Errors
 /// The program is not found or makes no reference under valgrind, valgrind is missing and cannot be installed, the
-/// file cannot be written, or the work was interrupted ([`Interrupted`]). No file is left then.
+/// file cannot be written, or the work was interrupted ([`Interrupted`]). No file is left after an error.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let program = args.command[0].to_string_lossy();
     ensure!(
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 struct Recorded {
     counts: Counts,
     bytes: u64,
-    /// None if the program was ended at the limit.
+    /// `None` if the program was ended at the limit.
     status: Option<ExitStatus>,
 }
 
@@ -97,7 +97,7 @@ fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Re
     })
 }
 
-/// Writes all references of the program, and counts them.
+/// Writes all references of the program. Returns how many of each kind there are.
 fn copy(
     lackey: &mut Lackey,
     writer: &mut RecordingWriter<impl Write>,
@@ -169,7 +169,7 @@ impl Counts {
     }
 }
 
-/// The file, and how many bytes went into it.
+/// The file, and the number of bytes written to it.
 struct Counted {
     output: OutputFile,
     bytes: u64,

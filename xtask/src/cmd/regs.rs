@@ -1,4 +1,4 @@
-//! `regs`: the 90 registers.
+//! `regs`: the 90 performance registers.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
 use crate::cmd::machine::MachineArgs;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use simulator::nearest::unknown;
 
 /// List the performance registers, and which of them a machine has
@@ -23,11 +23,11 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// How to print them
+    /// The output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
-    /// Only these registers, by name or number
+    /// List only these registers, given by name or number
     #[arg(value_name = "NAME", value_parser = register)]
     names: Vec<PerfReg>,
 }
@@ -49,7 +49,7 @@ fn register(text: &str) -> anyhow::Result<PerfReg> {
         .ok_or_else(|| anyhow!(unknown("register", text, PerfReg::all().map(PerfReg::name))))
 }
 
-/// One register, in every format.
+/// A register, as every format shows it.
 #[derive(Serialize)]
 struct Row {
     id: u64,
@@ -61,18 +61,10 @@ struct Row {
     supported: bool,
 }
 
-const HEADER: [(&str, Align); 7] = [
-    ("id", Align::Right),
-    ("name", Align::Left),
-    ("kind", Align::Left),
-    ("local", Align::Right),
-    ("global", Align::Right),
-    ("write_mask", Align::Right),
-    ("supported", Align::Left),
-];
+const HEADER: &str = ">id|name|kind|>local|>global|>write_mask|supported";
 
 impl Row {
-    fn cells(&self) -> [String; HEADER.len()] {
+    fn cells(&self) -> [String; 7] {
         let address = |address: &Option<String>| address.clone().unwrap_or_default();
         [
             self.id.to_string(),
@@ -86,10 +78,10 @@ impl Row {
     }
 }
 
-/// Lists the registers, as `args` say.
+/// Lists the registers.
 ///
 /// # Errors
-/// No such machine, or standard output cannot be written.
+/// There is no such machine, or standard output cannot be written.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let hex = |address: PhysicalAddress| format!("{:#x}", address.0);
@@ -106,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
     match args.format {
         Format::Table => {
-            let mut table = Table::new(&HEADER);
+            let mut table = Table::new(HEADER);
             for row in rows {
                 let mut cells = row.cells();
                 cells[6] = if row.supported { "yes" } else { "no" }.to_owned();
@@ -119,7 +111,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             writeln!(output)?;
         }
         Format::Csv => {
-            writeln!(output, "{}", HEADER.map(|(name, _)| name).join(","))?;
+            writeln!(output, "{}", HEADER.replace('>', "").replace('|', ","))?;
             for row in rows {
                 writeln!(output, "{}", row.cells().join(","))?;
             }

@@ -160,11 +160,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if let Some(trace) = ended.trace() {
         outputs.complete(trace)?;
     }
-    if let (Some(mut file), Some(path)) = (json, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        serde_json::to_writer_pretty(&mut file, &ended).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+    if let Some(file) = json {
+        file.complete_json(&ended)?;
     }
     if !ended.truth_matches() {
         bail!(Mismatch(

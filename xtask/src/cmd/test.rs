@@ -4,12 +4,12 @@ use std::env;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{bail, ensure};
 
-use crate::cargo::{add_components, cargo, passes};
+use crate::cargo::{add_components, cargo, passes, works};
 use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
 use crate::cmd::packages;
@@ -20,8 +20,8 @@ use simulator::recording::{Kind, RecordingReader};
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, all tests, models of strands that meet (loom), the instructions that a
-/// call may take, the packages to publish, and the service on SPARC V9. It stops at the first step that fails, with exit
+/// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom), the instructions that
+/// a call may take, the packages to publish, and the service on SPARC V9. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
 /// babeltrace2, a compiler and an emulator for SPARC), and installs what is missing where that can be done; the other steps
 /// install nothing.
@@ -29,88 +29,53 @@ use simulator::recording::{Kind, RecordingReader};
 #[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
 
-/// What is done in one go.
-struct Step {
-    name: &'static str,
-    run: fn() -> anyhow::Result<()>,
-}
+/// A step, and what is printed of it.
+type Step = (&'static str, fn() -> anyhow::Result<()>);
 
 const STEPS: [Step; 11] = [
-    Step {
-        name: "tools and dependencies that the steps need",
-        run: prepare,
-    },
-    Step {
-        name: "cargo fmt --all --check",
-        run: || cargo_passes(&["fmt", "--all", "--check"], None),
-    },
-    Step {
-        name: "cargo clippy --workspace --all-targets --all-features, without warnings",
-        run: || {
-            let clippy = [
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--all-features",
-                "--",
-                "-Dwarnings",
-            ];
-            cargo_passes(&clippy, None)
-        },
-    },
-    Step {
-        name: "cargo doc --workspace --no-deps --all-features, without warnings",
-        run: || {
+    ("tools and dependencies that the steps need", prepare),
+    ("cargo fmt --all --check", || {
+        cargo_passes("fmt --all --check", None)
+    }),
+    (
+        "cargo clippy --workspace --all-targets --all-features, without warnings",
+        || {
             cargo_passes(
-                &["doc", "--workspace", "--no-deps", "--all-features"],
+                "clippy --workspace --all-targets --all-features -- -Dwarnings",
+                None,
+            )
+        },
+    ),
+    (
+        "cargo doc --workspace --no-deps --all-features, without warnings",
+        || {
+            cargo_passes(
+                "doc --workspace --no-deps --all-features",
                 Some(("RUSTDOCFLAGS", "-Dwarnings")),
             )
         },
-    },
-    Step {
-        name: "cargo test --workspace",
-        run: || cargo_passes(&["test", "--workspace"], None),
-    },
-    Step {
-        name: "models of what strands do at the same time, checked by loom",
-        run: || {
-            // Beside the code of a crate are models of its parts; in `tests`, those of the whole service.
-            for models in [
-                &[
-                    "--package=hv-core",
-                    "--package=perfctr-service",
-                    "--lib",
-                    "loom_",
-                ][..],
-                &["--package=tests", "--test=loom"],
-            ] {
-                let test = ["test", "--quiet", "--release", "--target-dir=target/loom"];
-                let arguments = [&test, models].concat();
-                cargo_passes(&arguments, Some(("RUSTFLAGS", "--cfg loom")))?;
-            }
-            Ok(())
-        },
-    },
-    Step {
-        name: "instructions per call, within budget",
-        run: budgets,
-    },
-    Step {
-        name: "cargo xtask record, with the real valgrind",
-        run: recording,
-    },
-    Step {
-        name: "packages of the crates that are published, and what they are built from",
-        run: packages::check,
-    },
-    Step {
-        name: "tests of the library crates on SPARC V9, big-endian, emulated",
-        run: big_endian::test,
-    },
-    Step {
-        name: "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
-        run: || own(&["qemu"]),
-    },
+    ),
+    ("cargo test --workspace", || {
+        cargo_passes("test --workspace", None)
+    }),
+    (
+        "models of what strands do at the same time, checked by loom",
+        loom,
+    ),
+    ("instructions per call, within budget", budgets),
+    ("cargo xtask record, with the real valgrind", recording),
+    (
+        "packages of the crates that are published, and what they are built from",
+        packages::check,
+    ),
+    (
+        "tests of the library crates on SPARC V9, big-endian, emulated",
+        big_endian::test,
+    ),
+    (
+        "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
+        || own(&["qemu"]),
+    ),
 ];
 
 /// Runs all steps.
@@ -118,20 +83,15 @@ const STEPS: [Step; 11] = [
 /// # Errors
 /// [`Mismatch`] if one fails; those after it are not run.
 pub fn run(_: Args) -> anyhow::Result<()> {
-    for (passed, step) in STEPS.iter().enumerate() {
-        say(format_args!(
-            "[{}/{}] {}",
-            passed + 1,
-            STEPS.len(),
-            step.name
-        ));
+    for (passed, (name, step)) in STEPS.into_iter().enumerate() {
+        say(format_args!("[{}/{}] {name}", passed + 1, STEPS.len()));
         let start = Instant::now();
-        let result = (step.run)();
+        let result = step();
         let seconds = start.elapsed().as_secs_f64();
         if let Err(error) = result {
             say(format_args!("failed after {seconds:.1} s\n"));
             say(format_args!("{passed} passed, 1 failed"));
-            bail!(Mismatch(format!("{}: {error:#}", step.name)));
+            bail!(Mismatch(format!("{name}: {error:#}")));
         }
         say(format_args!("passed in {seconds:.1} s\n"));
     }
@@ -139,22 +99,35 @@ pub fn run(_: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a line. The steps are taken even if nobody reads it.
+/// Prints a line. An error is ignored: the steps run even if nobody reads what they print.
 fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Runs cargo, with flags added to those in an environment variable; what it prints is seen.
-fn cargo_passes(arguments: &[&str], flags: Option<(&str, &str)>) -> anyhow::Result<()> {
+/// Runs cargo with these arguments, which have no spaces, and with flags added to those in an environment variable.
+fn cargo_passes(arguments: &str, flags: Option<(&str, &str)>) -> anyhow::Result<()> {
     let mut command = cargo();
     if let Some((name, flags)) = flags {
         let before = env::var(name).unwrap_or_default();
         command.env(name, format!("{before} {flags}").trim());
     }
-    passes(command.args(arguments))
+    passes(command.args(arguments.split(' ')))
 }
 
-/// Looks for what the other steps and the tests need, and gets what is missing.
+/// Runs the models that loom checks: those of parts stand beside the code of a crate, those of the whole service in
+/// `tests`. They have a target directory of their own, because the flag rebuilds everything.
+fn loom() -> anyhow::Result<()> {
+    for models in [
+        "--package=hv-core --package=perfctr-service --lib loom_",
+        "--package=tests --test=loom",
+    ] {
+        let test = format!("test --quiet --release --target-dir=target/loom {models}");
+        cargo_passes(&test, Some(("RUSTFLAGS", "--cfg loom")))?;
+    }
+    Ok(())
+}
+
+/// Looks for what the other steps and the tests need, and installs what is missing.
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
         VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_SPARC, QEMU_SUN4V,
@@ -164,20 +137,12 @@ fn prepare() -> anyhow::Result<()> {
         (Err(components), Err(tools)) => bail!("{components:#}; {tools:#}"),
         (components, tools) => components.and(tools)?,
     }
-    cargo_passes(&["fetch", "--quiet", "--locked"], None)
+    cargo_passes("fetch --quiet --locked", None)
 }
 
-/// Makes sure that cargo has the subcommands that components of the toolchain bring.
+/// Makes sure that the toolchain has the components with cargo fmt and cargo clippy.
 fn components() -> anyhow::Result<()> {
-    let works = |subcommand: &str| {
-        cargo()
-            .args([subcommand, "--version"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
+    let works = |subcommand: &str| works(cargo().args([subcommand, "--version"]));
     let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];
     missing.retain(|(subcommand, _)| !works(subcommand));
     if missing.is_empty() {
@@ -198,8 +163,8 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call that has a budget. The budgets are for x86-64; elsewhere the counts are
-/// only shown.
+/// Counts the instructions of every kind of call that has a budget. The budgets are for x86-64; on other hosts the counts
+/// are printed and not checked.
 fn budgets() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     for kind in &KINDS {
@@ -226,7 +191,7 @@ fn budgets() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command of this program; what it prints is seen.
+/// Runs a command of this program.
 fn own(arguments: &[&str]) -> anyhow::Result<()> {
     passes(Command::new(env::current_exe()?).args(arguments))
 }

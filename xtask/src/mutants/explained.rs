@@ -1,4 +1,4 @@
-//! The list of survivors that are explained: `tests/mutants.toml`.
+//! Explanations of mutants that no test notices: `tests/mutants.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,10 +7,10 @@ use anyhow::{Context, anyhow, bail, ensure};
 
 use super::mutant::Mutant;
 
-/// Where the list is, from the root of the workspace.
+/// The path of the list, from the root of the workspace.
 pub const PATH: &str = "tests/mutants.toml";
 
-/// For each file, changes that no test sees, and why:
+/// For each file, the changes that no test notices, and the reasons:
 ///
 /// ```toml
 /// ["guest-abi/src/strand.rs"]
@@ -23,7 +23,7 @@ impl Explained {
     /// Reads the list from the file `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or is not such a file; the message has the number of the line.
+    /// The file cannot be read, or is no such list; the message has the line number.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let text =
@@ -50,17 +50,17 @@ impl Explained {
         Ok(Self(files))
     }
 
-    /// Why no test sees this mutant; `None` if that is not explained.
+    /// Returns why no test notices this mutant, or `None` if the list does not explain that.
     #[must_use]
     pub fn reason(&self, mutant: &Mutant) -> Option<&str> {
         let changes = self.0.get(&mutant.file)?;
         changes.get(mutant.change()).map(String::as_str)
     }
 
-    /// Makes sure that there are such mutants: an explanation of none is out of date.
+    /// Makes sure that every explanation has a mutant among `mutants`, which are all that there are.
     ///
     /// # Errors
-    /// There is no such mutant among `mutants`, which are all there are.
+    /// An explanation has no mutant: it is out of date.
     pub fn check(&self, mutants: &[Mutant]) -> anyhow::Result<()> {
         for (file, changes) in &self.0 {
             for change in changes.keys() {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_of_nothing_is_refused() {
+    fn an_explanation_without_a_mutant_is_refused() {
         let list = Explained::parse(LIST).unwrap();
         let there = mutant("a/b.rs:1:2: replace | with ^ in c");
         let other = mutant("a/b.rs:1:2: replace | with ^ in d");

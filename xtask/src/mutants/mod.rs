@@ -1,4 +1,4 @@
-//! Mutation testing: cargo-mutants changes the code in one place, and some test should see it.
+//! Mutation testing: cargo-mutants changes the code in one place, and a test should fail.
 
 pub mod explained;
 pub mod mutant;

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One change of the code. Its name is what cargo-mutants calls it: `file:line:column: change`.
+/// One change of the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mutant {
-    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`
+    /// The name that cargo-mutants gives it: `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     pub name: String,
-    /// `hv-core/src/caller.rs`
+    /// The file: `hv-core/src/caller.rs`.
     pub file: String,
-    /// `hv-core`
+    /// The package: `hv-core`.
     pub package: String,
 }
 
 impl Mutant {
-    /// What is changed, without the place: `replace GuestId::index -> usize with 1`. Editing the file elsewhere leaves it
-    /// as it is; mutants of one file may share it.
+    /// Returns the change without its place: `replace GuestId::index -> usize with 1`. Edits elsewhere in the file do not
+    /// affect it. Several mutants of a file may have the same.
     #[must_use]
     pub fn change(&self) -> &str {
         // The place ends at the first colon that a space follows.
@@ -26,7 +26,7 @@ impl Mutant {
             .map_or(&*self.name, |(_, change)| change)
     }
 
-    /// A regular expression that matches the name and nothing else.
+    /// Returns a regular expression that matches only the name.
     #[must_use]
     pub fn pattern(&self) -> String {
         let mut pattern = String::from("^");
@@ -40,8 +40,8 @@ impl Mutant {
     }
 }
 
-/// Chooses `count` of the mutants, or all if there are no more, and keeps their order. The choice depends on the seed, the
-/// files and the changes, and not on the lines: code that moves keeps its mutants in the sample.
+/// Draws `count` of the mutants, or all if there are fewer, and keeps their order. The sample depends on the seed, the files
+/// and the changes, but not on line numbers: mutants of code that moves stay in the sample.
 #[must_use]
 pub fn sample(mutants: &[Mutant], seed: u64, count: usize) -> Vec<Mutant> {
     let mut alike = HashMap::new();
@@ -63,8 +63,8 @@ pub fn sample(mutants: &[Mutant], seed: u64, count: usize) -> Vec<Mutant> {
         .collect()
 }
 
-/// The mutant's number in the draw: FNV-1a, which stays what it is when the standard library's hash changes, and
-/// MurmurHash3's last steps, so that the whole seed matters to the high bits.
+/// Returns the mutant's number in the draw. FNV-1a does not change with versions of the standard library, as its hash may;
+/// the last steps of MurmurHash3 let the whole seed affect the high bits.
 fn draw(seed: u64, mutant: &Mutant, number: u64) -> u64 {
     let bytes = mutant
         .file
@@ -93,7 +93,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_change_has_no_place() {
+    fn a_change_has_no_line_number() {
         let mutant = mutant("a/src/b.rs:26:9: replace <T as A::B>::c -> u8 with 1");
         assert_eq!(mutant.change(), "replace <T as A::B>::c -> u8 with 1");
     }

@@ -1,4 +1,4 @@
-//! What became of mutants, from the records of cargo-mutants, and in numbers.
+//! The outcomes of mutants, from the records of cargo-mutants, and their numbers.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mutant::Mutant;
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -15,13 +15,13 @@ pub enum Outcome {
     Unviable,
     /// A test failed.
     Caught,
-    /// The tests took several times as long as they do: caught, too.
+    /// The tests took several times as long as without it, which counts as caught.
     TimedOut,
     /// All tests passed.
     Missed,
 }
 
-/// What cargo-mutants writes of a run.
+/// The file that cargo-mutants writes about a run.
 #[derive(Deserialize)]
 struct Records {
     outcomes: Vec<Record>,
@@ -48,7 +48,7 @@ enum Summary {
     Failure,
 }
 
-/// The outcomes of these mutants from the records of a run, which may have those of others.
+/// Returns the outcomes of these mutants from the records of a run, which may contain others.
 pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Outcome>> {
     let records: Records = serde_json::from_slice(text)?;
     let mut found = HashMap::new();
@@ -70,18 +70,18 @@ pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Ou
     mutants.iter().map(outcome).collect()
 }
 
-/// How many mutants ended how.
+/// The number of mutants with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Those that cannot be compiled.
+    /// Cannot be compiled.
     pub unviable: usize,
-    /// Those that failed a test.
+    /// Failed a test.
     pub caught: usize,
-    /// Those that took too long.
+    /// Took too long.
     pub timed_out: usize,
-    /// Those that no test saw ...
+    /// Passed all tests.
     pub missed: usize,
-    /// ... of which so many are explained.
+    /// Passed all tests, and `tests/mutants.toml` explains why. Included in `missed`.
     pub explained: usize,
 }
 
@@ -99,13 +99,14 @@ impl Tally {
         }
     }
 
-    /// All that could be compiled.
+    /// Returns the number of mutants that can be compiled.
     #[must_use]
     pub fn viable(&self) -> usize {
         self.seen() + self.missed
     }
 
-    /// How many of the viable ones were caught, in per mille, rounded down.
+    /// Returns the share of viable mutants that were caught or timed out, in per mille, rounded down; `None` if none is
+    /// viable.
     #[must_use]
     pub fn caught_per_mille(&self) -> Option<usize> {
         (self.seen() * 1000).checked_div(self.viable())
@@ -124,7 +125,7 @@ mod tests {
     const MUTANT: &str =
         r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;
 
-    /// The records of a run.
+    /// Returns the records of a run.
     fn records(mutants: &[(&str, &str)]) -> String {
         let mutants = mutants.iter().map(|(name, summary)| {
             let scenario = MUTANT.replace("NAME", name);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_say_nothing_are_errors() {
+    fn records_without_an_outcome_are_errors() {
         let one = [mutant("a/b.rs:1:1: a")];
         let failed = |text: String| outcomes(text.as_bytes(), &one).unwrap_err().to_string();
         assert_eq!(failed(records(&[])), "a/b.rs:1:1: a: was not run");

@@ -1,25 +1,25 @@
-//! The tests that a mutant has to pass, the nearest first: what those catch the others need not see, and not be built for.
+//! The tests that run on mutants, the nearest first: a mutant that these catch is not built for the others.
 
 use std::path::Path;
 
-/// Tests of some packages, run in one go on some mutants.
+/// Tests of some packages that run together on some mutants.
 #[derive(Debug)]
 pub struct Suite {
-    /// What it is, for people.
+    /// The name that people read.
     pub name: &'static str,
-    /// Whose mutants it runs on: files and directories.
+    /// The files and directories whose mutants it runs on.
     of: &'static [&'static str],
-    /// And those below them on whose mutants it does not.
+    /// Files and directories below these that are excepted.
     not_of: &'static [&'static str],
     /// The packages whose tests run.
     pub packages: &'static [&'static str],
-    /// Which of their targets: arguments of cargo.
+    /// The targets, as arguments of cargo.
     pub targets: &'static [&'static str],
-    /// Tests that take too long, by their names.
+    /// The names of tests that take too long, and are skipped.
     pub slow: &'static [&'static str],
 }
 
-/// What is mutated: what is compiled for the host, in an image and in a guest.
+/// The directories that are mutated.
 pub const MUTATED: [&str; 4] = [
     "guest-abi/src",
     "hv-core/src",
@@ -27,16 +27,17 @@ pub const MUTATED: [&str; 4] = [
     "platform/src/md",
 ];
 
-/// What is not, in there: it is compiled for SPARC V9 alone, and `cargo xtask qemu` tests it; or for loom alone.
+/// Files in these directories that are not mutated: they are compiled only for SPARC V9, where
+/// `cargo xtask qemu` tests them, or only for loom.
 pub const NOT_MUTATED: [&str; 3] = [
     "guest-abi/src/guest/sparc64.rs",
     "hv-core/src/sync/model.rs",
     "perfctr-service/src/sparc64/**",
 ];
 
-/// In the order in which they run.
+/// The suites, in the order in which they run.
 ///
-/// Examples in documentation are not run, nor what takes minutes with a mutant in it: the end-to-end tests of `xtask`, and
+/// They leave out examples in documentation, and tests that take minutes with a mutant: the end-to-end tests of `xtask` and
 /// the slow tests named here.
 pub const SUITES: [Suite; 7] = [
     Suite {
@@ -101,7 +102,7 @@ pub const SUITES: [Suite; 7] = [
 
 const FROM_C: [&str; 2] = ["a_program_in_c", "a_program_without_libc"];
 
-/// Threads that call while others negotiate, mend units or move rights, some hundred times over.
+/// Tests in which threads call while others negotiate, mend units or move rights, some hundred times.
 const STRESS: [&str; 7] = [
     "a_version_is_never_a_mixture",
     "ht_does_not_depend_on_the_version",
@@ -113,7 +114,7 @@ const STRESS: [&str; 7] = [
 ];
 
 impl Suite {
-    /// Whether it runs on mutants of this file.
+    /// Returns whether it runs on mutants of this file.
     #[must_use]
     pub fn concerns(&self, file: &str) -> bool {
         let below = |roots: &[&str]| roots.iter().any(|root| Path::new(file).starts_with(root));
@@ -160,17 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_mutated_is_tested() {
+    fn every_mutated_directory_has_tests() {
         for root in MUTATED {
             assert!(!names(&format!("{root}/file.rs")).is_empty(), "{root}");
         }
     }
 
-    /// Every slow test is there: a name that no test has would skip nothing, or hide a test of that name in future.
+    /// Every name of a slow test is that of a test: a wrong one would skip nothing, or a future test of that name.
     #[test]
     fn slow_tests_are_tests() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+        let read = |path: &str| std::fs::read_to_string(crate::cargo::root().join(path)).unwrap();
         let sources = [
             "guest-abi/tests/c/main.rs",
             "tests/tests/negotiation_threads.rs",

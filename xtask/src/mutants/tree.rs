@@ -1,4 +1,4 @@
-//! A copy of the workspace to change, kept from one run to the next: what is not changed is not compiled again.
+//! A copy of the workspace for cargo-mutants to change. It is kept between runs, so that only changes are compiled again.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// What is not copied, wherever it is: what was built, and the history.
+/// Names that are not copied at any level: build results and history.
 const LEFT_OUT: [&str; 2] = ["target", ".git"];
 
-/// Makes `to` the same as `from`. Files that are already the same keep their times.
+/// Makes the directory `to` equal to `from`. Files that are already equal keep their times.
 ///
 /// # Errors
 /// A file cannot be read or written; the message has its name.
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_becomes_what_the_original_is() {
+    fn a_copy_becomes_equal_to_the_original() {
         let place = std::env::temp_dir().join(format!("xtask-tree-{}", std::process::id()));
         let (from, to) = (place.join("from"), place.join("to"));
         for path in [

@@ -11,16 +11,16 @@ use anyhow::{Context, ensure};
 use super::mutant::Mutant;
 use super::outcome::{Outcome, outcomes};
 use super::suite::{MUTATED, NOT_MUTATED, Suite};
-use crate::cargo::cargo;
+use crate::cargo;
 
-/// Where cargo-mutants works.
+/// The directories that cargo-mutants works in.
 #[derive(Clone, Debug)]
 pub struct Workshop {
     /// The copy of the workspace that it changes.
     pub tree: PathBuf,
-    /// What it builds.
+    /// The target directory.
     pub target: PathBuf,
-    /// Its records.
+    /// The directory for its records.
     pub records: PathBuf,
 }
 
@@ -32,7 +32,7 @@ const LIMIT: u32 = 5;
 const SHORTEST_LIMIT: Duration = Duration::from_secs(20);
 
 impl Workshop {
-    /// All mutants there are.
+    /// Returns all mutants that there are.
     ///
     /// # Errors
     /// cargo-mutants fails.
@@ -45,20 +45,11 @@ impl Workshop {
         for file in NOT_MUTATED {
             command.arg(format!("--exclude={file}"));
         }
-        let output = command
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cargo cannot be run")?;
-        ensure!(
-            output.status.success(),
-            "cargo mutants --list failed with {}",
-            output.status
-        );
-        serde_json::from_slice(&output.stdout).context("cargo mutants --list")
+        const NAME: &str = "cargo mutants --list";
+        serde_json::from_slice(&cargo::output(&mut command, NAME)?).context(NAME)
     }
 
-    /// Runs a suite on some mutants. Tells `done` of each that is done.
+    /// Runs a suite on some mutants, and calls `done` after each. Returns what became of each.
     ///
     /// # Errors
     /// The tests do not pass without a mutant, or cargo-mutants fails.
@@ -68,7 +59,7 @@ impl Workshop {
         mutants: &[Mutant],
         mut done: impl FnMut(),
     ) -> anyhow::Result<Vec<Outcome>> {
-        // What cargo-mutants itself would run first are the tests of the packages that the mutants are of, not these.
+        // By itself cargo-mutants would first run the tests of the mutated packages, not those of the suite.
         let limit = (self.time(suite)? * LIMIT).max(SHORTEST_LIMIT);
         let mut command = self.cargo_mutants();
         command.args(["--in-place", "--caught", "--unviable", "--baseline=skip"]);
@@ -83,7 +74,7 @@ impl Workshop {
             command.arg(format!("--file={}", mutant.file));
             command.arg(format!("--re={}", mutant.pattern()));
         }
-        // Its own arguments end, then those of cargo test.
+        // The first ends the arguments of cargo-mutants, the second those of cargo test.
         command.args(["--", "--"]).args(skipping(suite));
         let mut child = command
             .stdin(Stdio::null())
@@ -98,7 +89,7 @@ impl Workshop {
                 done();
             }
         }
-        // Its status only says that there are mutants of some kind: the records say more.
+        // The status only tells that some mutants were missed, or timed out; the records tell which.
         child.wait()?;
         let records = self.records.join("mutants.out");
         let text = fs::read(records.join("outcomes.json"))
@@ -107,7 +98,7 @@ impl Workshop {
             .with_context(|| format!("{}, see {}", suite.name, records.join("log").display()))
     }
 
-    /// How long the tests take without a mutant.
+    /// Returns how long the tests take without a mutant.
     fn time(&self, suite: &Suite) -> anyhow::Result<Duration> {
         let test = |more: &[&str]| {
             let mut command = self.cargo();
@@ -146,7 +137,7 @@ impl Workshop {
     }
 
     fn cargo(&self) -> Command {
-        let mut command = cargo();
+        let mut command = cargo::cargo();
         command
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.target);
@@ -154,7 +145,7 @@ impl Workshop {
     }
 }
 
-/// Arguments of the tests themselves.
+/// Returns arguments of the test programs that skip the slow tests.
 fn skipping(suite: &Suite) -> impl Iterator<Item = &'static str> {
     suite.slow.iter().flat_map(|name| ["--skip", name])
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::report::Report;
-use crate::table::{Align, Table};
+use crate::table::Table;
 
 /// The calls, by the names of their counts.
 const CALLS: [&str; 6] = [
@@ -47,9 +47,7 @@ const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
 /// Returns the table and a check that its sums are what was counted; or, for code of another LLVM, a line that says so.
 #[must_use]
 pub fn lines(counted: &BTreeMap<String, u64>, llvm: &str) -> String {
-    let mut header = vec![("instructions", Align::Left)];
-    header.extend(CALLS.map(|call| (call, Align::Right)));
-    let mut table = Table::new(&header);
+    let mut table = Table::new(&format!("instructions|>{}", CALLS.join("|>")));
     for (what, counts) in TABLE {
         table.row([what.to_owned()].into_iter().chain(cells(counts)));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use guest_abi::Hub;
 use simulator::events::summary::Summary;
 
-use crate::table::{Align, Table};
+use crate::table::Table;
 
 /// Prints a summary.
 pub struct Text<'a>(pub &'a Summary);
@@ -30,14 +30,11 @@ impl Text<'_> {
             .iter()
             .flat_map(|calls| calls.by_status.keys().map(String::as_str))
             .collect();
-        let mut header = vec![
-            ("guest", Align::Left),
-            ("call", Align::Left),
-            ("of", Align::Left),
-            ("calls", Align::Right),
-        ];
-        header.extend(statuses.iter().map(|status| (*status, Align::Right)));
-        let mut table = Table::new(&header);
+        let counts: String = statuses
+            .iter()
+            .map(|status| format!("|>{status}"))
+            .collect();
+        let mut table = Table::new(&format!("guest|call|of|>calls{counts}"));
         let mut last = None;
         for calls in &self.0.calls {
             let guest = if last == Some(&calls.guest) {
@@ -62,17 +59,7 @@ impl Text<'_> {
     }
 
     fn latency_table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("call", Align::Left),
-            ("registers", Align::Left),
-            ("ended", Align::Left),
-            ("calls", Align::Right),
-            ("50%", Align::Right),
-            ("90%", Align::Right),
-            ("99%", Align::Right),
-            ("longest", Align::Right),
-            ("in ns", Align::Right),
-        ]);
+        let mut table = Table::new("call|registers|ended|>calls|>50%|>90%|>99%|>longest|>in ns");
         for latency in &self.0.latencies {
             let numbers = [latency.p50, latency.p90, latency.p99, latency.max];
             let mut row = [latency.call, latency.class, latency.ended]
@@ -87,12 +74,11 @@ impl Text<'_> {
     }
 
     fn conflicts_table(&self) -> Table {
-        let hubs = Hub::ALL.iter().map(|hub| (hub.text(), Align::Right));
-        let header: Vec<_> = [("from ms", Align::Right)]
-            .into_iter()
-            .chain(hubs)
+        let hubs: String = Hub::ALL
+            .iter()
+            .map(|hub| format!("|>{}", hub.text()))
             .collect();
-        let mut table = Table::new(&header);
+        let mut table = Table::new(&format!(">from ms{hubs}"));
         for part in &self.0.conflicts {
             let counts = part.hubs.iter().map(u64::to_string);
             table.row([self.milliseconds(part.from)].into_iter().chain(counts));
@@ -101,12 +87,7 @@ impl Text<'_> {
     }
 
     fn streams_table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("strand", Align::Right),
-            ("events", Align::Right),
-            ("lost", Align::Right),
-            ("lost behind ms", Align::Left),
-        ]);
+        let mut table = Table::new(">strand|>events|>lost|lost behind ms");
         for stream in &self.0.streams {
             let gaps = stream.gaps.iter().take(4).map(|(time, lost)| match time {
                 Some(time) => format!("{} ({lost})", self.milliseconds(*time)),
@@ -151,7 +132,7 @@ impl fmt::Display for Text<'_> {
             "Calls that could not have their hub at once:",
             &self.conflicts_table(),
         )?;
-        let mut others = Table::new(&[("event", Align::Left), ("times", Align::Right)]);
+        let mut others = Table::new("event|>times");
         for (name, count) in &self.0.others {
             others.row([(*name).to_owned(), count.to_string()]);
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::report::sim::{hypercalls, totals};
-use crate::table::{Align, Table};
+use crate::table::Table;
 use simulator::simulation::scenario::{PhaseResults, ScenarioOutcome, StepResults};
 
 /// A step, and what followed from it.
@@ -97,12 +97,7 @@ pub fn end(output: &mut impl Write, outcome: &ScenarioOutcome) -> io::Result<()>
         output,
         "After {references} references in {cycles} cycles of machine time:\n"
     )?;
-    let mut table = Table::new(&[
-        ("unit", Align::Left),
-        ("state", Align::Left),
-        ("faults", Align::Right),
-        ("stuck", Align::Right),
-    ]);
+    let mut table = Table::new("unit|state|>faults|>stuck");
     for unit in &outcome.units {
         let state = match (unit.in_service, unit.clean) {
             (true, _) => "in service",

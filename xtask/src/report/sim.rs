@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::table::{Align, Table};
+use crate::table::Table;
 use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Outcome, Pair, Place};
 
 /// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
@@ -101,14 +101,7 @@ pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         "\nTruth: {} of {counters} counters do not show what happened:\n",
         wrong.len()
     )?;
-    let mut table = Table::new(&[
-        ("register", Align::Left),
-        ("strand", Align::Right),
-        ("counter", Align::Right),
-        ("event", Align::Left),
-        ("measured", Align::Right),
-        ("truth", Align::Right),
-    ]);
+    let mut table = Table::new("register|>strand|>counter|event|>measured|>truth");
     for counter in wrong {
         table.row([
             counter.name.to_owned(),
@@ -148,13 +141,7 @@ pub fn totals(counters: &[CounterResult]) -> Table {
         *measured += counter.measured;
         *truth += counter.truth;
     }
-    let mut table = Table::new(&[
-        ("counted in", Align::Left),
-        ("event", Align::Left),
-        ("counters", Align::Right),
-        ("measured", Align::Right),
-        ("truth", Align::Right),
-    ]);
+    let mut table = Table::new("counted in|event|>counters|>measured|>truth");
     for (class, event, numbers) in rows {
         let numbers = numbers.map(|number| number.to_string());
         table.row([class, event].into_iter().map(str::to_owned).chain(numbers));
@@ -165,27 +152,13 @@ pub fn totals(counters: &[CounterResult]) -> Table {
 /// One line for each guest, and one for each class of registers that it asked for.
 pub fn hypercalls(all: &Hypercalls, guests: &[GuestResults]) -> Table {
     let statuses: Vec<&String> = all.by_status.keys().collect();
-    let mut header = vec![
-        ("guest", Align::Left),
-        ("grant", Align::Left),
-        ("registers", Align::Left),
-        ("calls", Align::Right),
-    ];
-    header.extend(
-        statuses
-            .iter()
-            .map(|status| (status.as_str(), Align::Right)),
-    );
-    let mut table = Table::new(&header);
+    let counts: String = statuses
+        .iter()
+        .map(|status| format!("|>{status}"))
+        .collect();
+    let mut table = Table::new(&format!("guest|grant|registers|>calls{counts}"));
     let mut line = |guest: &str, grant: &str, registers: &str, calls: &Hypercalls| {
-        let count = |status: &&String| {
-            calls
-                .by_status
-                .get(*status)
-                .copied()
-                .unwrap_or(0)
-                .to_string()
-        };
+        let count = |status: &&String| calls.by_status.get(*status).unwrap_or(&0).to_string();
         let names = [guest, grant, registers].map(str::to_owned);
         table.row(
             names

@@ -1,5 +1,5 @@
-//! How many instructions a call takes, from the guest's registers in memory to the answer in memory; and a sample, from the
-//! entry of the guest's overflow handler to its end.
+//! Counts the instructions of a call, from the guest's registers in memory to the answer in memory, and of a sample, from
+//! the entry of the guest's overflow handler to its end.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,10 +9,10 @@ use anyhow::{Context, ensure};
 use crate::cargo;
 use crate::tools::VALGRIND;
 
-/// How often `call-cost` makes each call, and `sample-cost` takes each sample.
+/// How many times `call-cost` makes a call, and `sample-cost` takes a sample.
 const CALLS: u64 = 1000;
 
-/// A program of the tests that does what is counted.
+/// A program of the tests whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
 enum Program {
     Calls,
@@ -31,21 +31,21 @@ impl Program {
 /// How many instructions a kind of call may take on x86-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// To reach: more is a defect.
+    /// The number to reach: more is a defect.
     pub reach: u64,
-    /// To aim for.
+    /// The number to aim for.
     pub aim: u64,
 }
 
 /// A kind of call.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, which its program takes.
+    /// The name, which is the argument of the program.
     pub name: &'static str,
     program: Program,
-    /// The function whose instructions count, with all that it calls.
+    /// The function whose instructions are counted, with those of all that it calls.
     function: &'static str,
-    /// What it may take, where that is decided.
+    /// The budget, if one is decided.
     pub budget: Option<Budget>,
 }
 
@@ -67,11 +67,11 @@ const fn sampling(name: &'static str) -> Kind {
     }
 }
 
-/// What a tracer that is off may add to a call.
+/// The instructions that a tracer that is off may add to a call.
 pub const TRACER_OFF: u64 = 2;
 
-/// Everything that is counted. After the calls comes rustsbi's nearest relative, for comparison, and then samples: with
-/// one counter, with random periods, and with both counters overflowing at once.
+/// All kinds: calls; the nearest function of rustsbi, for comparison; and samples with one counter, with random periods,
+/// and with both counters overflowing at once.
 pub const KINDS: [Kind; 14] = [
     ours("get_dram", Some(Budget { reach: 40, aim: 24 })),
     ours("set_dram", None),
@@ -106,17 +106,17 @@ pub const KINDS: [Kind; 14] = [
 ];
 
 impl Kind {
-    /// The kind with this name.
+    /// Returns the kind with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// No kind has this name.
     pub fn named(name: &str) -> anyhow::Result<&'static Self> {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         kind.with_context(|| format!("there is no kind of call {name}"))
     }
 }
 
-/// The programs that make the calls and take the samples, and the tool that counts.
+/// The programs that make the calls and take the samples, and valgrind.
 pub struct Counter {
     valgrind: PathBuf,
     calls: PathBuf,
@@ -124,7 +124,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Builds the programs, and installs valgrind if need be.
+    /// Builds the programs, and installs valgrind if it is missing.
     ///
     /// # Errors
     /// A program cannot be built, or valgrind is missing and cannot be installed.
@@ -137,7 +137,7 @@ impl Counter {
         })
     }
 
-    /// The instructions of one call or sample, rounded up. It repeats exactly.
+    /// Returns the instructions of one call or sample, rounded up. The number repeats exactly.
     ///
     /// # Errors
     /// valgrind fails, or counts nothing.
@@ -168,7 +168,7 @@ impl Counter {
             text.trim().replace('\n', "; ")
         );
         let collected = collected(&text)
-            .with_context(|| format!("callgrind does not say what {} collected", kind.name))?;
+            .with_context(|| format!("callgrind reports no count for {}", kind.name))?;
         ensure!(
             collected > 0,
             "callgrind found no call of {}",
@@ -178,7 +178,7 @@ impl Counter {
     }
 }
 
-/// The number in the line `==1== Collected : 26000`.
+/// Returns the number in the line `==1== Collected : 26000`.
 fn collected(text: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.split_once("Collected : "))
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_callgrind_says() {
+    fn the_output_of_callgrind_is_parsed() {
         let text =
             "==7== Events    : Ir\n==7== Collected : 26000\n==7== \n==7== I   refs:      26,000\n";
         assert_eq!(collected(text), Some(26000));

@@ -1,4 +1,4 @@
-//! `bench`: what a call and a sample cost, and how fast the simulation is.
+//! `bench`: the cost of calls and samples, and the speed of the simulation.
 
 pub mod instructions;
 mod replay;
@@ -8,21 +8,21 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
-use crate::table::{Align, Table};
+use crate::table::Table;
 use instructions::{Counter, KINDS};
 use replay::Rates;
 
 /// Measure instructions per hypercall and per sample, and references per second of the replay
 ///
-/// Instructions are counted by valgrind's callgrind, beside those of rustsbi's counter_fw_read, and repeat exactly on a
-/// machine. The replay runs on one core, with all counters of a Batoka counting; what is said of it is the best,
-/// the median and the worst of several rounds.
+/// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison; the numbers
+/// repeat exactly. The replay runs on one core while all counters of a Batoka count; the best, the median and the worst of
+/// several rounds are printed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct Args {
@@ -31,21 +31,21 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-/// What goes into the file.
+/// The content of the file.
 #[derive(Serialize)]
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
     references_per_second: u64,
 }
 
-/// Rounds of the replay that the report is about, and of the others.
+/// The number of rounds for the rate that the file has, and for each other rate.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 
-/// What is measured beyond that: how often the recording is replayed, on how many strands.
+/// Further rates: how many times the recording is replayed, and on how many strands.
 const FURTHER: [(usize, usize); 4] = [(2, 1), (4, 1), (1, 8), (1, 64)];
 
-/// Measures, as `args` say.
+/// Measures and prints.
 ///
 /// # Errors
 /// This is a debug build, valgrind is missing and cannot be installed, the file cannot be written, or the work was
@@ -68,15 +68,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if let Some(memory) = peak_memory() {
         writeln!(output, "peak memory: {memory} KB (to reach: 200000)")?;
     }
-    if let (Some(mut file), Some(path)) = (file, &args.json) {
-        let written = || format!("{}: cannot be written", path.display());
-        let report = Report {
+    if let Some(file) = file {
+        file.complete_json(&Report {
             instructions,
             references_per_second,
-        };
-        serde_json::to_writer_pretty(&mut file, &report).with_context(written)?;
-        writeln!(file).with_context(written)?;
-        file.complete()?;
+        })?;
     }
     Ok(())
 }
@@ -88,12 +84,7 @@ fn count(
 ) -> anyhow::Result<BTreeMap<&'static str, u64>> {
     progress.set_message("building what is counted");
     let counter = step(Counter::new)?;
-    let mut table = Table::new(&[
-        ("call or sample", Align::Left),
-        ("instructions", Align::Right),
-        ("to reach", Align::Right),
-        ("to aim for", Align::Right),
-    ]);
+    let mut table = Table::new("call or sample|>instructions|>to reach|>to aim for");
     let mut instructions = BTreeMap::new();
     for kind in &KINDS {
         progress.set_message(kind.name);
@@ -112,17 +103,11 @@ fn count(
     Ok(instructions)
 }
 
-/// Times the replay; returns the best rate of the recording by itself.
+/// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
 fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> {
     let references = replay::recording()?;
-    let mut table = Table::new(&[
-        ("million references a second", Align::Left),
-        ("best", Align::Right),
-        ("median", Align::Right),
-        ("worst", Align::Right),
-        ("to reach", Align::Right),
-        ("to aim for", Align::Right),
-    ]);
+    let mut table =
+        Table::new("million references a second|>best|>median|>worst|>to reach|>to aim for");
     let mut row = |name: String, rates: &Rates, budgets: &[&str]| {
         progress.inc(1);
         let millions =
@@ -139,10 +124,10 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         progress.set_message(format!("replay: {name}"));
         Rates::of(rounds, || step(round))
     };
-    let decoded = "the recording, decoded beforehand";
+    let decoded = "the recording, decoded before the replay";
     let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 1))?;
     row(decoded.to_owned(), &rates, &["10", "50"]);
-    let name = "the recording, decoded meanwhile";
+    let name = "the recording, decoded during the replay";
     row(
         name.to_owned(),
         &measure(name, FURTHER_ROUNDS, &replay::with_decoding)?,
@@ -160,7 +145,7 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     Ok(rates.best().round() as u64)
 }
 
-/// Does a piece of the work, unless there was an interrupt before or during it.
+/// Does a part of the work, and fails if there was an interrupt before or during it.
 fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     ensure!(!interrupt::happened(), Interrupted);
     let result = work();
@@ -168,7 +153,7 @@ fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     result
 }
 
-/// The most memory that this process has had, in KB, where the system says.
+/// Returns the peak memory of this process in KB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

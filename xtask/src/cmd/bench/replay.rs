@@ -1,4 +1,4 @@
-//! How fast references are replayed: on one core of the host, with all counters of the machine counting.
+//! Measures how fast references are replayed on one core of the host, while all counters of the machine count.
 
 use std::time::Instant;
 
@@ -12,12 +12,12 @@ use simulator::memory::MemorySystem;
 use simulator::recording::{Reference, bundled};
 use simulator::scheduler::QUANTUM;
 
-/// Rates of several rounds, in references per second.
+/// The rates of several rounds, in references per second, in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Rates(Vec<f64>);
 
 impl Rates {
-    /// Runs `rounds` rounds of `round`, which returns how many references it has replayed in how many seconds.
+    /// Runs `rounds` rounds of `round`, which returns the number of references that it replayed, and the seconds it took.
     pub(super) fn of(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -52,7 +52,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// So many strands execute in turns, spread evenly over the machine.
+    /// Returns a machine on which so many strands, spread evenly, execute in turns.
     fn new(strands: usize) -> anyhow::Result<Self> {
         let machine = Machine::new(Model::Batoka, Model::Batoka.max_nodes())?;
         let spread = |strand| StrandId::new(strand * machine.strands() / strands);
@@ -113,7 +113,7 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references that are in memory, so many times over, on so many strands.
+/// Replays references that are in memory `times` times on `strands` strands. Returns their number and the seconds it took.
 pub(super) fn decoded(
     references: &[Reference],
     times: usize,
@@ -127,7 +127,7 @@ pub(super) fn decoded(
     Ok((times * references.len(), start.elapsed().as_secs_f64()))
 }
 
-/// Replays the bundled recording on one strand while it is decompressed and decoded.
+/// Replays the bundled recording on one strand, block by block as it is decompressed and decoded.
 pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
     let mut bench = Bench::new(1)?;
     let mut references = 0;
@@ -141,7 +141,7 @@ pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
     Ok((references, start.elapsed().as_secs_f64()))
 }
 
-/// The bundled recording, decoded.
+/// Returns the references of the bundled recording.
 pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
     let mut recording = bundled();
     let (mut references, mut block) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! `--guest`: who is on which strands, with which rights.
+//! The option `--guest`: the strands and rights of a guest.
 
 use anyhow::{Context, anyhow};
 use guest_abi::StrandId;
@@ -7,7 +7,7 @@ use platform::Machine;
 
 use simulator::strands;
 
-/// `STRANDS:GRANT[:compat]`.
+/// Parses `STRANDS:GRANT[:compat]`.
 pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
     let (list, rest) = text
         .split_once(':')
@@ -27,7 +27,7 @@ pub(super) fn guest(text: &str) -> anyhow::Result<GuestConfig> {
     })
 }
 
-/// A guest with every right on all strands of the machine.
+/// Returns a guest that has all strands of the machine and every right.
 pub(super) fn with_everything(machine: Machine) -> GuestConfig {
     GuestConfig {
         strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
@@ -42,7 +42,7 @@ mod tests {
     use perfctr_service::StrandRight;
 
     #[test]
-    fn guests_as_people_write_them() {
+    fn guests_are_parsed() {
         let read = |text| {
             let GuestConfig {
                 strands,
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_guest() {
+    fn bad_guests_are_refused() {
         for text in [
             "",
             "0",

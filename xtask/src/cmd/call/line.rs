@@ -1,8 +1,8 @@
-//! One line of a script, by itself.
+//! The syntax of one line of a script.
 
 use guest_abi::Trap;
 
-/// A call as it is written.
+/// A call as a line states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) strand: u64,
@@ -31,7 +31,7 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4]";
 
-/// The call in a line; `None` if there is nothing but space and a comment.
+/// Returns the call in a line, or `None` if the line has only white space and a comment.
 pub(super) fn parse(text: &str) -> Result<Option<Line>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {
@@ -61,11 +61,11 @@ pub(super) fn parse(text: &str) -> Result<Option<Line>, Malformed> {
     }
 }
 
-/// A number of 64 bits, decimal or 0x hexadecimal.
+/// Parses a number of 64 bits, decimal or 0x hexadecimal.
 fn number(word: &str) -> Result<u64, Malformed> {
     let hexadecimal = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((word, 10), |digits| (digits, 16));
-    // The standard library takes a sign too.
+    // The standard library would accept a sign.
     let number = (!digits.starts_with('+'))
         .then(|| u64::from_str_radix(digits, radix).ok())
         .flatten();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_what_is_left_out() {
+    fn calls_are_parsed_and_comments_skipped() {
         let line = Line {
             strand: 70,
             trap: Trap::Fast,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call() {
+    fn bad_lines_are_refused() {
         let number = "a number of 64 bits, decimal or 0x hexadecimal";
         for (text, found, expected) in [
             ("0", "0", FORM),

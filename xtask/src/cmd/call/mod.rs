@@ -1,4 +1,4 @@
-//! `call`: a console to the simulated hypervisor.
+//! `call`: hypercalls to a simulated hypervisor, from a script or a terminal.
 
 mod guests;
 mod line;
@@ -18,15 +18,15 @@ use crate::cmd::machine::MachineArgs;
 use script::{Call, Script};
 use session::Session;
 
-/// Make hypercalls to a simulated machine, one a line, and see %o0 to %o5 after each
+/// Make hypercalls to a simulated machine, one on each line, and print %o0 to %o5 after each
 ///
-/// A line is STRAND fast|core FUNCTION [ARG0 .. ARG4]: who calls, by which trap, and %o5 and %o0 to %o4 before the call,
-/// decimal or 0x hexadecimal. Arguments that are missing are 0. What follows a # is a comment. Strand n is on node n/64.
+/// A line is STRAND fast|core FUNCTION [ARG0 .. ARG4]: the calling strand, the trap, and %o5 and %o0 to %o4 before the
+/// call, decimal or 0x hexadecimal. Missing arguments are 0. A # begins a comment. Strand n is on node n/64.
 ///
-/// For each call there is a line with %o0 to %o5 after it, in hexadecimal; on a terminal also the names of the call and
-/// of its status. What guests write to their consoles (core 1) goes to standard error. A guest that exits (core 2)
-/// makes no more calls. The exit status is 0 whatever the calls return, and 2 for bad input: of a file nothing
-/// is done then, from standard input what comes before it.
+/// Each call prints a line with %o0 to %o5 after it, in hexadecimal; on a terminal also the names of the call and of its
+/// status. What guests write to their consoles (core 1) goes to standard error. A guest that exits (core 2) cannot
+/// call again. The exit status is 0 whatever the calls return, and 2 for bad input. If a file has a bad line, none of its
+/// calls is made; from standard input, the calls before the bad line are.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  echo '0 core 0 0x205 1 1' | cargo xtask call\n  \
@@ -43,9 +43,9 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// A guest: its strands (0-127 or 0,2,8-15), its grant (none, strand, htstrand, global, global+strand,
-    /// global+htstrand), and whether version 1.0 gives it the registers of 1.1; without any, one guest with every
-    /// right has all strands
+    /// Add a guest: its strands (0-127 or 0,2,8-15), its grant (none, strand, htstrand, global, global+strand,
+    /// global+htstrand), and compat if version 1.0 gives it the registers of 1.1 [default: one guest with all strands and
+    /// every right]
     #[arg(
         long = "guest",
         value_name = "STRANDS:GRANT[:compat]",
@@ -53,15 +53,15 @@ pub struct Args {
     )]
     guests: Vec<GuestConfig>,
 
-    /// The calls; standard input if not given, or -
+    /// The file with the calls, `-` for standard input [default: -]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
-/// Makes the calls, as `args` say.
+/// Makes the calls.
 ///
 /// # Errors
-/// No such machine, guests that it cannot have, or a line that is no call.
+/// There is no such machine, it cannot have these guests, or a line is no call.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let guests = if args.guests.is_empty() {
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
-/// Makes all calls of a script, once all of it has been read.
+/// Reads a whole script, then makes its calls.
 fn whole(mut script: Script<impl Read>, mut output: Output<'_, impl Write>) -> anyhow::Result<()> {
     let mut calls = Vec::new();
     while script.read_line()? {
@@ -101,7 +101,7 @@ fn whole(mut script: Script<impl Read>, mut output: Output<'_, impl Write>) -> a
     output.flush()
 }
 
-/// Makes each call when it has been read. Whoever waits for its answer before writing the next one gets it.
+/// Makes each call as soon as its line is read, and prints its answer before waiting for the next line.
 fn as_it_comes(
     mut script: Script<impl Read>,
     mut output: Output<'_, impl Write>,
@@ -135,7 +135,7 @@ impl<W: Write> Output<'_, W> {
             "{o0:#x} {o1:#x} {o2:#x} {o3:#x} {o4:#x} {o5:#x}"
         )?;
         if self.terminal {
-            // Line by line, so that it stands in order with the consoles.
+            // Flushed line by line, so that the output is in order with that of the consoles.
             writeln!(self.stream, "  {}", names::describe(call, &after))?;
             return self.flush();
         }

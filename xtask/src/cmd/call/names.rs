@@ -1,4 +1,4 @@
-//! Names for people.
+//! The names of calls and statuses.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use guest_abi::{HvError, PerfReg, Registers, Trap};
 
 use super::script::Call;
 
-/// The names of a call and of its status.
+/// Returns the names of a call and of its status.
 pub(super) fn describe(call: &Call, after: &Registers) -> String {
     let Registers { o0, o5, .. } = call.registers;
     let name: Cow<'_, str> = match (call.trap, o5) {

@@ -1,4 +1,4 @@
-//! The calls of a file or stream, checked against the guests that make them.
+//! Reads calls from a file or stream, and checks that their guests can make them.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -10,22 +10,22 @@ use perfctr_service::GuestConfig;
 
 use super::line::{self, Malformed};
 
-/// No line is longer, in bytes.
+/// The most bytes that a line may have.
 const LONGEST: usize = 1 << 16;
 
-/// How much of a bad line is shown, in characters.
+/// The most characters of a bad line that an error shows.
 const SHOWN: usize = 60;
 
-/// A call that a strand of a running guest makes.
+/// A call by a strand of a running guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) caller: Caller,
     pub(super) trap: Trap,
-    /// Before the call.
+    /// The registers before the call.
     pub(super) registers: Registers,
 }
 
-/// A guest, and the line in which it stopped.
+/// A guest, and the line in which it stopped, if it did.
 #[derive(Clone, Copy, Debug)]
 struct Guest {
     id: GuestId,
@@ -43,7 +43,7 @@ pub(super) struct Script<R> {
 }
 
 impl<R: Read> Script<R> {
-    /// The calls in `stream`, which errors call `name`.
+    /// Returns the script in `stream`. Errors call it `name`.
     pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
         let guests = guests.iter().enumerate().filter_map(|(number, config)| {
             GuestId::new(number).map(|id| Guest {
@@ -61,12 +61,12 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// Whether the next line can be read without waiting for it.
+    /// Returns whether the next line can be read without waiting.
     pub(super) fn has_line(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// Reads the next line; false at the end.
+    /// Reads the next line. Returns `false` at the end.
     pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
         self.line.clear();
         let read = read_line(&mut self.reader, &mut self.line);
@@ -79,8 +79,8 @@ impl<R: Read> Script<R> {
         Ok(length > 0)
     }
 
-    /// The call in the line that was read; `None` if there is only a comment. The guest of a call that
-    /// stops it has no further calls.
+    /// Returns the call in the line that was read, or `None` if the line has none. After an EXIT, calls of its guest are
+    /// errors.
     pub(super) fn call(&mut self) -> anyhow::Result<Option<Call>> {
         let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
             return Ok(None);
@@ -102,7 +102,7 @@ impl<R: Read> Script<R> {
         }))
     }
 
-    /// A strand and the place of its guest, or what was expected.
+    /// Returns a strand and the index of its guest, or what was expected instead.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {
@@ -140,7 +140,7 @@ impl<R: Read> Script<R> {
     }
 }
 
-/// Reads a line with its end, but no more than [`LONGEST`] bytes.
+/// Reads a line with its line feed, at most [`LONGEST`] bytes.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     reader.take(LONGEST as u64).read_until(b'\n', line)
 }

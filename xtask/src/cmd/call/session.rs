@@ -1,4 +1,4 @@
-//! The simulated hypervisor that is called.
+//! The simulated hypervisor.
 
 use std::io::{self, Write};
 
@@ -13,21 +13,21 @@ use super::script::Call;
 
 type Services<'a> = (PerfCounterService<&'a Devices, &'a Devices>,);
 
-/// Every guest's console is standard error.
+/// Makes standard error the console of every guest.
 pub(super) struct Console;
 
 impl Embedder for Console {
     fn console(&self, _: Caller, byte: u8) -> Result<(), HvError> {
-        // A console takes everything, whether someone is there to read it or not.
+        // An error is ignored: a console accepts everything, whether or not somebody reads it.
         let _ = io::stderr().write_all(&[byte]);
         Ok(())
     }
 }
 
-/// The hypervisor of a machine with these guests.
+/// Returns the hypervisor of a machine with these guests.
 ///
 /// # Errors
-/// The guests cannot be on this machine together.
+/// The machine cannot have these guests together.
 pub(super) fn hypervisor<'a>(
     machine: Machine,
     devices: &'a Devices,
@@ -43,7 +43,7 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// The strands of these guests.
+    /// Returns a session with the strands of these guests.
     pub(super) fn new(
         hypervisor: &'a Hypervisor<Services<'a>, Console>,
         guests: &[GuestConfig],
@@ -59,7 +59,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Makes a call; returns the registers after it. A call that stops its guest leaves them alone.
+    /// Makes a call and returns the registers after it. A call that stops its guest does not change them.
     pub(super) fn make(&self, call: &Call) -> Registers {
         let mut registers = call.registers;
         if let Some(strand) = &self.strands[call.caller.strand.index()] {

@@ -1,4 +1,4 @@
-//! Recording, with scripts in the place of valgrind.
+//! Tests of recording, with scripts in place of valgrind.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ fn args(line: &[&str]) -> Result<Args, clap::Error> {
     Line::try_parse_from([&["record"], line].concat()).map(|line| line.args)
 }
 
-/// A directory for one test: a script in the place of valgrind, and the file to write.
+/// A directory for one test: a script in place of valgrind, and the file to write.
 struct Place(PathBuf);
 
 impl Place {
@@ -45,7 +45,7 @@ impl Place {
         self.0.join("recording.gz")
     }
 
-    /// What `record` says, or its error.
+    /// Returns the summary that `record` prints, or its error.
     fn record(&self, options: &[&str], command: &[&str]) -> Result<String, String> {
         let output = self.output();
         let args =
@@ -75,7 +75,7 @@ impl Place {
         names
     }
 
-    /// Whether the process whose number is in the file `name` still runs.
+    /// Returns whether the process whose id is in the file `name` still runs.
     fn runs(&self, name: &str) -> bool {
         let id = fs::read_to_string(self.0.join(name)).unwrap();
         let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
@@ -182,7 +182,7 @@ fn ends_the_program_at_the_limit() {
 
 #[test]
 fn needs_no_more_than_the_limit() {
-    // The program makes just as many references, and then waits for something that does not come.
+    // The program makes as many references as the limit, and then sleeps.
     let place = Place::new(
         "wait",
         &format!("echo $$ > $here/id; {SAMPLE}; exec sleep 600"),
@@ -263,7 +263,7 @@ fn bad_arguments_are_named() {
     );
 }
 
-/// Runs itself again, as a process of its own that is interrupted.
+/// Starts this test again as another process, and interrupts it.
 #[test]
 fn an_interrupt_leaves_nothing() {
     const INSIDE: &str = "XTASK_TEST_RECORDS_INTO";
