@@ -1,12 +1,12 @@
-//! `test`, with a cargo and a valgrind that only say that they were called.
+//! `test`, with scripts in place of cargo and valgrind that only log their calls.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::program::{Ended, Place, command, end};
 
-/// Runs `test` with a cargo that fails at arguments that match `fails`, without the tool of that name, and with a valgrind
-/// that counts so much.
+/// Runs `test` with a cargo that fails if its arguments match `fails`, without the tool of that name, and with a valgrind
+/// that counts `collected` instructions. Returns how it ended, and the calls that were logged.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     let place = Place::new(name);
     let log = place.path().join("log");
@@ -64,7 +64,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     )
 }
 
-/// What is only looked for.
+/// Tools that are looked for and not called.
 const TOOLS: [&str; 6] = [
     "babeltrace2",
     "sparc64-linux-gnu-gcc",
@@ -121,10 +121,11 @@ fn every_step_is_taken() {
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
-        "cargo test --quiet --release --package=tests --test=loom --target-dir=target/loom [--cfg loom]",
+        "cargo test --quiet --release --target-dir=target/loom --package=hv-core --package=perfctr-service --lib loom_ [--cfg loom]",
+        "cargo test --quiet --release --target-dir=target/loom --package=tests --test=loom [--cfg loom]",
     ];
-    assert_eq!(log[..6], fixed);
-    for (build, program) in log[6..8].iter().zip(["call-cost", "sample-cost"]) {
+    assert_eq!(log[..7], fixed);
+    for (build, program) in log[7..9].iter().zip(["call-cost", "sample-cost"]) {
         let wanted = format!("--bin {program} ");
         assert!(
             build.starts_with("cargo build ")
@@ -141,7 +142,7 @@ fn every_step_is_taken() {
         "get_dram",
         "get_dram_tracer_off",
     ];
-    for (run, kind) in log[8..13].iter().zip(counted) {
+    for (run, kind) in log[9..14].iter().zip(counted) {
         let wanted = format!("/call-cost {kind}");
         assert!(
             run.starts_with("valgrind ") && run.ends_with(&wanted),
@@ -149,20 +150,20 @@ fn every_step_is_taken() {
         );
     }
     assert!(
-        log[13].starts_with("valgrind ") && log[13].ends_with("-- sh -c exit"),
+        log[14].starts_with("valgrind ") && log[14].ends_with("-- sh -c exit"),
         "{log:?}"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
                    --package sun4v-platform --package perfctr-service --package simulator []";
-    assert_eq!(log[14], package);
-    for unpacked in &log[15..20] {
+    assert_eq!(log[15], package);
+    for unpacked in &log[16..21] {
         assert!(unpacked.starts_with("tar -xzf "), "{log:?}");
     }
     assert!(
-        log[20].starts_with("cargo check --workspace --all-features "),
+        log[21].starts_with("cargo check --workspace --all-features "),
         "{log:?}"
     );
-    assert_eq!(log.len(), 21);
+    assert_eq!(log.len(), 22);
 }
 
 #[test]
