@@ -1,29 +1,22 @@
-//! Calls that are answered by one look at a word, and those that are not: only how fast they are depends on it.
+//! The calls that the fast path serves. All others take the slow path, which has the same results.
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, Registers};
 use hv_core::{Caller, Context, Negotiated, NegotiatedVersion, Reply, Service};
-use perfctr_service::{Grant, GuestConfig, PerfCounterService};
-use platform::{Machine, Model};
 use tests::board::Board;
-use tests::machine::{guest_id, strand};
-use tests::oracle;
+use tests::machine::{MachineUnderTest, guest_id, strand};
+use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-/// Of a Batoka with one node, whatever a guest may use but register 1.
+/// Returns the registers that a guest with every right may use on a Batoka with one node, without register 1.
 fn ids() -> impl Iterator<Item = u64> {
     [0].into_iter().chain(2..6).chain(18..90)
 }
 
 #[test]
-fn whatever_a_guest_may_use_is_common() {
-    let board = Board::new(oracle::Machine::Batoka, 1, &[]);
-    let guest = GuestConfig {
-        strands: [strand(5)].into_iter().collect(),
-        grant: Grant::ALL,
-        compatible: false,
-    };
-    let machine = Machine::new(Model::Batoka, 1).unwrap();
-    let service = PerfCounterService::new(machine, &board, &board, &[guest]).unwrap();
+fn the_fast_path_serves_what_a_guest_may_use() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::new(&board, &[Guest::new([5], Grant::GLOBAL_HTSTRAND)]);
+    let service = machine.service();
     let caller = Caller {
         guest: guest_id(0),
         strand: strand(5),
@@ -46,17 +39,13 @@ fn whatever_a_guest_may_use_is_common() {
         assert_eq!(set(id), Some(Ok(Reply::Done)), "PerfReg {id}");
         assert_eq!(get(id), Some(Ok(Reply::Value(1))), "PerfReg {id}");
     }
-    for id in [1]
-        .into_iter()
-        .chain(6..18)
-        .chain(90..200)
-        .chain([u64::MAX])
-    {
+    let others = [1, u64::MAX].into_iter().chain(6..18).chain(90..200);
+    for id in others {
         assert_eq!(get(id), None, "PerfReg {id}");
         assert_eq!(set(id), None, "PerfReg {id}");
     }
-    board.break_cell(oracle::Cell::Register(3), oracle::Fault::Always);
+    board.break_cell(Cell::Register(3), Fault::Always);
     let fault = Some(Err(HvError::NotSupported));
-    assert_eq!(get(3), fault, "an access that was made");
-    assert_eq!(get(3), None, "out of service");
+    assert_eq!(get(3), fault, "the access is made, and faults");
+    assert_eq!(get(3), None, "the unit is out of service");
 }

@@ -1,5 +1,5 @@
-//! The functions that serve a call without a stack, called as the veneers on SPARC V9 call them: with what they leave to
-//! the general path, every call is answered and counted as on the general path alone.
+//! The leaf functions, which serve a call without a stack, called as the veneers on SPARC V9 call them. The slow path serves
+//! the calls that they decline. Every call has the same result, and is counted in the same way, as on the slow path alone.
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
@@ -20,14 +20,14 @@ impl Embedder for NoConsole {
     }
 }
 
-/// How many calls were served, and refused, without the general path.
+/// The number of calls that leaf functions served, and the number that they refused.
 #[derive(Debug, Default)]
 struct Served {
     done: u64,
     refused: u64,
 }
 
-/// The veneers before the general path.
+/// A system that tries the leaf functions before the slow path, as the veneers do.
 struct Veneers<'a, 's> {
     machine: Modelled<'a, NoConsole>,
     devices: &'a Devices,
@@ -37,7 +37,7 @@ struct Veneers<'a, 's> {
 type Context<'a> = PerfCounterContext<'a, &'a Devices, &'a Devices>;
 
 impl Veneers<'_, '_> {
-    /// What a leaf function makes of a get: the value.
+    /// Reads a register by a leaf function. Returns `None` if that declines.
     fn get(&self, context: &Context<'_>, strand: StrandId, id: u64) -> Option<u64> {
         match id {
             0 => context.leaf_get_pcr().then(|| self.devices.pcr(strand)),
@@ -97,7 +97,8 @@ impl System for Veneers<'_, '_> {
     }
 }
 
-/// What calls of a part on a configuration come to, and the statistics of each guest; `served` if by way of the veneers.
+/// Makes the calls of a part on a configuration, by the veneers if `served` is given. Returns the digest of the results and the
+/// statistics of each guest.
 fn run(
     part: &Part,
     number: usize,
@@ -139,7 +140,7 @@ fn run(
 }
 
 #[test]
-fn answers_and_counts_are_those_of_the_general_path() {
+fn results_and_counts_are_those_of_the_slow_path() {
     for (part, done, refused) in [
         (parts::READ_BACK, 30_000, 0),
         (parts::BUSY, 5_000, 50_000),
@@ -153,7 +154,7 @@ fn answers_and_counts_are_those_of_the_general_path() {
             let found = run(&part, number, &configuration, Some(&mut served));
             assert!(found == expected, "{}: {configuration}", part.name);
         }
-        tests::tell(format_args!("{}, without a stack: {served:?}", part.name));
+        tests::tell(format_args!("{}, by leaf functions: {served:?}", part.name));
         assert!(
             served.done >= done && served.refused >= refused,
             "{}: {served:?}",
