@@ -162,7 +162,7 @@ impl Board {
     }
 
     /// Repairs every broken cell and sets every hub free.
-    pub fn mend(&self) {
+    pub fn repair(&self) {
         let mut state = self.state();
         state.faults.clear();
         state.hubs = Default::default();

@@ -214,15 +214,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// Repairs all hardware.
-    pub fn mend_hardware(&mut self) {
+    pub fn repair(&mut self) {
         self.world.faults.clear();
         self.world.hubs = Default::default();
-        self.machine.board().mend();
+        self.machine.board().repair();
     }
 
     /// Repairs all hardware, and returns every unit to service.
     pub fn mend(&mut self) {
-        self.mend_hardware();
+        self.repair();
         for out in self.world.out_of_service.clone() {
             self.return_to_service(node_of(out), out);
         }

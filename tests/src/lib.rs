@@ -10,7 +10,7 @@ pub mod swept;
 use std::fmt;
 use std::io::{self, Write};
 
-/// Prints a line about a test, whether the test passes or fails (`println!` shows its line only if it fails).
+/// Prints a line about a test that passes or fails (`println!` shows its line only if the test fails).
 pub fn tell(what: fmt::Arguments<'_>) {
     // A test does not fail because standard output is closed.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());

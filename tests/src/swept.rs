@@ -119,7 +119,7 @@ impl System for Comparison<'_> {
                     self.break_cell(cell_of(Cell::L2(node, bank)), Fault::Always);
                 }
             }
-            Change::Repair => self.mend_hardware(),
+            Change::Repair => self.repair(),
             Change::Return(unit) => {
                 let unit = unit_of(unit);
                 self.return_to_service(comparison::node_of(unit), unit);

@@ -96,7 +96,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, LIMIT - 4), 13);
 }
 
-/// Any access that takes place begins the time anew, whoever makes it.
+/// An access that takes place, from any strand, begins the time anew.
 #[test]
 fn an_access_that_takes_place_is_progress() {
     let board = board();

@@ -35,7 +35,7 @@ fn with_a_fault<'a>(board: &'a Board, id: u64) -> MachineUnderTest<'a> {
     let machine = MachineUnderTest::ready(board, &[Guest::new(0..3, Grant::GLOBAL)]);
     board.break_cell(Cell::Register(id), Fault::Always);
     assert_eq!(machine.get(0, id).0, 13);
-    board.mend();
+    board.repair();
     board.take_log();
     machine
 }

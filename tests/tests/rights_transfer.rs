@@ -146,7 +146,7 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
         0x1_000e,
         "only the strand itself can clear it"
     );
-    // The third guest's new right is at nobody's cost, so it has it at once.
+    // No guest loses a right to the third guest, so that guest has its new right at once.
     assert_eq!(machine.get(2, 0), (0, 0));
     assert!(machine.acknowledge(64));
     assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
@@ -273,7 +273,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.service().unit(unit).faults, 2);
         assert_eq!(machine.get(65, id), (13, 0x0bad));
-        board.mend();
+        board.repair();
         if let Unit::L2(_) = unit {
             let error = machine.return_to_service(0, unit);
             assert_eq!(error, Err(ChangeError::OtherNode(unit)));
@@ -306,7 +306,7 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
             };
             board.break_cell(cell, Fault::Always);
             assert_eq!(machine.set(64, id, 1), 13);
-            board.mend();
+            board.repair();
             let before = board.cells();
             let after = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
             assert_eq!(machine.reconfigure(&after), Ok(()));
@@ -336,7 +336,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     use_global(&machine, [0, 64]);
     board.break_cell(Cell::Register(3), Fault::Always);
     assert_eq!(machine.get(0, 3).0, 13);
-    board.mend();
+    board.repair();
     let unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
     assert_eq!(machine.return_to_service(0, unit), Ok(()));
     assert_eq!(machine.get(0, 3), (0, 0x7fff_ffff_7fff_ffff));

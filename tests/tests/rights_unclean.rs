@@ -63,7 +63,7 @@ fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
     let state = machine.service().unit(ZAM1);
     assert!(!state.in_service && !state.clean);
     assert_eq!(machine.get(2, 54), (0, 0), "the other hubs are in service");
-    board.mend();
+    board.repair();
     board.put(Cell::Register(36), 0x1234);
     assert_eq!(machine.return_to_service(9, ZAM1), Ok(()));
     assert!(machine.service().unit(ZAM1).clean);

@@ -1,4 +1,4 @@
-//! The events that the service records, and that a call has the same result whether it is recorded or not.
+//! The events that the service records. A call has the same result with and without recording.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -264,7 +264,7 @@ fn units_that_fail() {
         ];
         assert_eq!(log.events(), seen(expected));
     }
-    machine.board().mend();
+    machine.board().repair();
     assert_eq!(machine.return_to_service(4, Unit::Hub(Hub::Zam3)), Ok(()));
     let (unit, strand) = (11, 4);
     let returned = ServiceEvent::UnitReturned(UnitReturned { unit, strand });

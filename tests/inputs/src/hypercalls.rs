@@ -118,7 +118,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     }
     comparison.check_state();
     // However the sequence has ended, no transfer is pending once every strand has acknowledged.
-    comparison.mend_hardware();
+    comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();
     assert_eq!(comparison.machine.awaited(), None);

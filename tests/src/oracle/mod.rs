@@ -56,11 +56,11 @@ pub struct Guest {
     pub grant: Grant,
     /// The rights that the operator has granted it. It holds fewer while a transfer is pending.
     pub granted: Grant,
-    /// Whether version 1.0 has the registers of 1.1.
+    /// `true` if version 1.0 has the registers of 1.1.
     pub compat: bool,
     /// What it has negotiated since its last reset.
     pub versions: Versions,
-    /// Whether a hub was out of service at its last reset, so that it sees none.
+    /// `true` if a hub was out of service at its last reset, so that it sees no hub.
     pub zambezi_hidden: bool,
 }
 

@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     fn arrange_devices(&self) {
-        self.board.mend();
+        self.board.repair();
         for (cell, fault) in &self.broken {
             self.board.break_cell(*cell, *fault);
         }
@@ -190,7 +190,7 @@ impl Run<'_> {
             (_, Cell::Register(id)) => id,
         };
         assert_eq!(self.machine.negotiate(strand, 1, 1), 0);
-        self.board.mend();
+        self.board.repair();
         for cell in unit.cells() {
             self.board.break_cell(cell, Fault::Always);
         }
