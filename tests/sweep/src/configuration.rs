@@ -25,7 +25,8 @@ impl Configuration {
     /// Returns a machine with these guests.
     pub(crate) fn new<const N: usize>(machine: Machine, given: [GuestConfig; N]) -> Self {
         let mut guests = [GuestConfig::default(); GUESTS];
-        guests[..N].copy_from_slice(&given);
+        let places = guests.iter_mut().zip(given);
+        places.for_each(|(guest, given)| *guest = given);
         Self { machine, guests }
     }
 
@@ -94,7 +95,10 @@ fn machine_word(machine: Machine) -> u64 {
 }
 
 fn machine_of(word: u64) -> Option<Machine> {
-    let model = [Model::Maramba, Model::Batoka][(word >> 8 & 1) as usize];
+    let model = match word >> 8 & 1 {
+        0 => Model::Maramba,
+        _ => Model::Batoka,
+    };
     let mut machine = Machine::new(model, (word & 0xff) as usize).ok()?;
     for node in Node::ALL {
         for mcu in Mcu::ALL {
