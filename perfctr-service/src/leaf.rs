@@ -96,13 +96,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         if self.service.trace.is_on() {
             return None;
         }
-        let (class, refusal) = match (self.guest.access().version(), Class::of(id)) {
-            // While the word lags behind, it has no version.
-            (NegotiatedVersion::NONE, _) if self.version.get() != NegotiatedVersion::NONE => {
-                return None;
-            }
-            (NegotiatedVersion::NONE, class) => (class, Refusal::BadTrap),
-            (_, Class::Invalid) => (Class::Invalid, Refusal::Invalid),
+        let class = Class::of(id);
+        // Not the version of the guest's word, which lags behind while the guest negotiates.
+        let refusal = match self.version.get() {
+            NegotiatedVersion::NONE => Refusal::BadTrap,
+            _ if class == Class::Invalid => Refusal::Invalid,
             _ => return None,
         };
         self.counts.add(operation, class, Outcome::Refused(refusal));

@@ -3,14 +3,15 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor, Negotiated, NegotiatedVersion, Service};
 use perfctr_service::statistics::{Operation, Statistics};
-use perfctr_service::{PerfCounterContext, PerfCounterService};
-use platform::StrandRegisters;
+use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::models::Devices;
+use platform::{Machine, Model, StrandRegisters};
 use sweep::digest::{Digest, Watched};
 use sweep::modelled::{Modelled, caller};
 use sweep::{Change, Configuration, Part, System, parts};
+use tests::machine::{guest_id, strand};
 
 struct NoConsole;
 
@@ -160,5 +161,36 @@ fn results_and_counts_are_those_of_the_slow_path() {
             "{}: {served:?}",
             part.name
         );
+    }
+}
+
+/// While a guest negotiates, its word lags behind its version, and the version decides: EBADTRAP comes before EINVAL.
+#[test]
+fn a_refusal_follows_the_version() {
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let devices = Devices::new(machine);
+    let guest = GuestConfig {
+        strands: [strand(0)].into_iter().collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    };
+    let service = PerfCounterService::new(machine, &devices, &devices, &[guest]).unwrap();
+    let caller = Caller {
+        guest: guest_id(0),
+        strand: strand(0),
+    };
+    let given_up = Negotiated::default();
+    let negotiated = Negotiated::new(NegotiatedVersion::new(2));
+    let (bad_trap, invalid) = (Some(HvError::BadTrap), Some(HvError::Invalid));
+    for (word, version, of_register, of_none) in [
+        (&negotiated, &given_up, bad_trap, bad_trap),
+        (&given_up, &given_up, bad_trap, bad_trap),
+        (&given_up, &negotiated, None, invalid),
+        (&negotiated, &negotiated, None, invalid),
+    ] {
+        service.version_changed(caller.guest, word);
+        let context = service.context(caller, version);
+        let seen = [1, 89, 90, u64::MAX].map(|id| context.leaf_refusal(Operation::Get, id));
+        assert_eq!(seen, [of_register, of_register, of_none, of_none]);
     }
 }
