@@ -243,7 +243,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             self.units.out.remove(unit);
             self.note_returned(on, unit);
             for guest in self.guests.iter().take(self.guest_count) {
-                guest.refresh(self.machine, &self.units.out);
+                guest.refresh(&self.units.out);
             }
             Ok(())
         });

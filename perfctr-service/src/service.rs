@@ -81,7 +81,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             bus,
             machine,
             guests: core::array::from_fn(|number| {
-                Guest::new(guests.get(number).copied().unwrap_or_default())
+                Guest::new(guests.get(number).copied().unwrap_or_default(), machine)
             }),
             strands: core::array::from_fn(|number| {
                 let node = match StrandId::new(number) {
@@ -113,7 +113,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     pub fn trace_turned(&self) {
         for guest in &self.guests {
             guest.set_traced(self.trace.is_on());
-            guest.refresh(self.machine, &self.units.out);
+            guest.refresh(&self.units.out);
         }
     }
 
@@ -192,8 +192,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
     }
 
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.guest(guest)
-            .version_changed(version, self.machine, &self.units.out);
+        self.guest(guest).version_changed(version, &self.units.out);
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {

@@ -149,22 +149,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         self.ask_all(guest, scrub, asked);
         // Last: if this strand dies before, the whole step is made again.
         state.set_granted(new);
-        state.refresh(self.machine, &self.units.out);
+        state.refresh(&self.units.out);
     }
 
     /// Revokes `global` from its holder.
     #[inline(always)]
     fn revoke_global(&self, guest: GuestId) {
         self.rights.begin_revoke();
-        let nodes = self.guest(guest).nodes();
-        let units = Unit::all().filter(|unit| {
-            unit.is_in(self.machine)
-                && match unit {
-                    Unit::Mcu(node, _) | Unit::L2(node) => nodes.has(*node),
-                    Unit::Hub(_) => true,
-                }
-        });
-        for unit in units {
+        for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
             self.rights.scrubbed(unit).store(0, Ordering::Relaxed);
             self.units.unclean.add(unit);
         }
@@ -286,7 +278,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 continue;
             }
             self.note_held(on, guest, free);
-            state.refresh(self.machine, &self.units.out);
+            state.refresh(&self.units.out);
         }
     }
 }

@@ -6,6 +6,7 @@ use hv_core::sync::{AtomicU32, Ordering};
 use platform::Machine;
 
 use crate::rights::access::AccessWord;
+use crate::rights::policy::NodeSet;
 
 /// What a faulty device takes out of service, and what is scrubbed for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +42,17 @@ impl Unit {
         channels
             .chain(hubs)
             .chain(Node::ALL.iter().map(|node| Self::L2(*node)))
+    }
+
+    /// The units of a machine that `global` covers, for a guest with strands on these nodes.
+    pub(crate) fn of_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
+        Self::all().filter(move |unit| {
+            unit.is_in(machine)
+                && match unit {
+                    Self::Mcu(node, _) | Self::L2(node) => nodes.has(*node),
+                    Self::Hub(_) => true,
+                }
+        })
     }
 
     /// Its registers that have an address of their own: all but those of L2 control.
@@ -116,12 +128,10 @@ impl UnitSet {
 
     /// The rights to all of them.
     pub(crate) fn access(&self) -> AccessWord {
-        let out = self.bits();
-        Unit::all()
-            .filter(|unit| out >> unit.number() & 1 != 0)
-            .fold(AccessWord::NOTHING, |access, unit| {
-                access.or(AccessWord::of_unit(unit))
-            })
+        match self.bits() {
+            0 => AccessWord::NOTHING,
+            bits => AccessWord::of_units(Unit::all().filter(|unit| bits >> unit.number() & 1 != 0)),
+        }
     }
 
     pub(crate) fn has_a_hub(&self) -> bool {

@@ -1,6 +1,6 @@
 //! One word that says what a guest may do at this moment, and in which version.
 
-use guest_abi::{Hub, Kind, PerfReg};
+use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
 
 use crate::rights::guest::VERSIONS;
@@ -30,8 +30,17 @@ const _: () = assert!(VERSIONS.len() < 0x1f);
 impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
+    /// Register 0, but for HT.
+    pub(crate) const PCR: Self = Self(1);
+
+    /// HT in register 0.
+    pub(crate) const HT: Self = Self(HT);
+
     /// Bits that are for the fast path only. Where one is missing, the call is decided by the rules themselves.
     pub(crate) const FAST: Self = Self(FAST);
+
+    /// The registers of all hubs.
+    pub(crate) const HUBS: Self = Self(HT - (1 << SINGLE_REGISTERS));
 
     /// The version.
     pub(crate) const VERSION: Self = Self(VERSION);
@@ -106,22 +115,20 @@ impl AccessWord {
         Self(self.0 | 1 << bit)
     }
 
-    #[must_use]
-    pub(crate) const fn with_ht(self) -> Self {
-        Self(self.0 | HT)
-    }
-
-    /// A register for each bit that stands for registers: of a hub its first one, since it has all or none.
-    pub(crate) fn registers() -> impl Iterator<Item = PerfReg> {
-        let of_hubs = (0..Hub::ALL.len() as u64).map(|hub| SINGLE_REGISTERS + HUB_REGISTERS * hub);
-        (0..SINGLE_REGISTERS)
-            .chain(of_hubs)
-            .filter_map(PerfReg::new)
-    }
-
     /// The bits of a unit. L2 control has none.
-    pub(crate) fn of_unit(unit: Unit) -> Self {
-        unit.registers().fold(Self::NOTHING, Self::with)
+    pub(crate) const fn of_unit(unit: Unit) -> Self {
+        match unit {
+            Unit::Mcu(node, mcu) => Self::NOTHING
+                .with(PerfReg::dram(node, mcu, McuRole::Pcr))
+                .with(PerfReg::dram(node, mcu, McuRole::Pic)),
+            Unit::Hub(hub) => Self(1 << (SINGLE_REGISTERS as usize + hub.index())),
+            Unit::L2(_) => Self::NOTHING,
+        }
+    }
+
+    /// The bits of all these units.
+    pub(crate) fn of_units(units: impl Iterator<Item = Unit>) -> Self {
+        units.fold(Self::NOTHING, |word, unit| word.or(Self::of_unit(unit)))
     }
 }
 
@@ -164,7 +171,7 @@ mod tests {
         assert_eq!(AccessWord::of_grant(Grant::ALL).bits(), 0x0700_0000);
         assert_eq!(AccessWord::VERSION.bits(), 0xf800_0000);
         assert_eq!(AccessWord::CHANGE.bits(), 0x0000_0001_0000_0000);
-        assert_eq!(AccessWord::NOTHING.with_ht().bits(), 0x0040_0000);
+        assert_eq!(AccessWord::HT.bits(), 0x0040_0000);
         for (id, bits) in [
             (0, 1),
             (1, 0),

@@ -7,7 +7,7 @@ use platform::Machine;
 
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
-use crate::units::UnitSet;
+use crate::units::{Unit, UnitSet};
 
 /// The versions of group 0x205, lowest first.
 pub(crate) const VERSIONS: &[Version] = &[Version::V1_0, Version::V1_1];
@@ -43,16 +43,19 @@ pub(crate) struct Guest {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
+    /// The fast path of what `global` covers on this machine, in the highest version.
+    global: AccessWord,
 }
 
 impl Guest {
     /// A guest that holds what it is granted.
-    pub(crate) fn new(config: GuestConfig) -> Self {
+    pub(crate) fn new(config: GuestConfig, machine: Machine) -> Self {
         let GuestConfig {
             strands,
             grant,
             compatible,
         } = config;
+        let nodes = strands.nodes();
         Self {
             access: AtomicU64::new(AccessWord::of_grant(grant).bits()),
             hubs_hidden: AtomicBool::new(false),
@@ -60,8 +63,9 @@ impl Guest {
             starting: AtomicBool::new(false),
             granted: AtomicU8::new(grant.bits()),
             strands,
-            nodes: strands.nodes(),
+            nodes,
             compatible,
+            global: AccessWord::of_units(Unit::of_global(machine, nodes)),
         }
     }
 
@@ -90,12 +94,14 @@ impl Guest {
     /// Whether a version has a register, for this guest.
     pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
-            Kind::Hub { .. } => {
-                !self.hubs_hidden.load(Ordering::SeqCst)
-                    && (version == V1_1 || version == V1_0 && self.compatible)
-            }
+            Kind::Hub { .. } => self.has_hubs(version),
             _ => version != NegotiatedVersion::NONE,
         }
+    }
+
+    fn has_hubs(&self, version: NegotiatedVersion) -> bool {
+        !self.hubs_hidden.load(Ordering::SeqCst)
+            && (version == V1_1 || version == V1_0 && self.compatible)
     }
 
     /// The guest has negotiated: opens the fast path of what it may do in the version of now.
@@ -103,8 +109,8 @@ impl Guest {
     /// Several strands can be here at once. Each has stored its version before it loads the word, and reads the version
     /// after that. So the exchange that comes last is made with the version that was stored last: of one with an older
     /// version, the word was loaded before the newer version's exchange, and its own fails.
-    pub(crate) fn version_changed(&self, version: &Negotiated, machine: Machine, out: &UnitSet) {
-        let opened = self.derive(machine, out, |word| word.with_version(version.get()));
+    pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
+        let opened = self.derive(out, |word| word.with_version(version.get()));
         if !opened {
             // The slow path, which does not depend on the word's version, serves the guest until it negotiates again.
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
@@ -112,21 +118,16 @@ impl Guest {
     }
 
     /// Opens the fast path of all that the guest may do. Where this does not succeed it costs time only.
-    pub(crate) fn refresh(&self, machine: Machine, out: &UnitSet) {
-        self.derive(machine, out, |word| word);
+    pub(crate) fn refresh(&self, out: &UnitSet) {
+        self.derive(out, |word| word);
     }
 
     /// Changes the word, and derives the fast path from what it is then. Returns `false`, and has changed nothing, if others
     /// change the word all the time.
-    fn derive(
-        &self,
-        machine: Machine,
-        out: &UnitSet,
-        change: impl Fn(AccessWord) -> AccessWord,
-    ) -> bool {
+    fn derive(&self, out: &UnitSet, change: impl Fn(AccessWord) -> AccessWord) -> bool {
         (0..TRIES).any(|_| {
             let old = self.load();
-            let new = self.with_fast(change(old), machine, out);
+            let new = self.with_fast(change(old), out);
             self.exchange(old, new)
         })
     }
@@ -208,25 +209,23 @@ impl Guest {
     }
 
     /// The word with the fast path of all that its version and its rights allow now.
-    fn with_fast(&self, word: AccessWord, machine: Machine, out: &UnitSet) -> AccessWord {
-        if self.traced.load(Ordering::SeqCst) {
-            return word.without(AccessWord::FAST);
-        }
+    fn with_fast(&self, word: AccessWord, out: &UnitSet) -> AccessWord {
+        let closed = word.without(AccessWord::FAST);
         let (version, grant) = (word.version(), word.grant());
-        let registers = AccessWord::registers()
-            .filter(|register| {
-                machine.has_register(*register)
-                    && self.version_has(version, *register)
-                    && grant.covers(*register, self.nodes)
-            })
-            .fold(AccessWord::NOTHING, AccessWord::with)
-            .without(out.access());
-        let ht = if version != NegotiatedVersion::NONE && grant.strand == StrandRight::HtStrand {
-            registers.with_ht()
-        } else {
-            registers
+        if version == NegotiatedVersion::NONE || self.traced.load(Ordering::SeqCst) {
+            return closed;
+        }
+        let global = match (grant.global, self.has_hubs(version)) {
+            (true, true) => self.global,
+            (true, false) => self.global.without(AccessWord::HUBS),
+            (false, _) => AccessWord::NOTHING,
         };
-        word.without(AccessWord::FAST).or(ht)
+        let strand = match grant.strand {
+            StrandRight::HtStrand => AccessWord::PCR.or(AccessWord::HT),
+            StrandRight::Strand => AccessWord::PCR,
+            StrandRight::None => AccessWord::NOTHING,
+        };
+        closed.or(strand).or(global.without(out.access()))
     }
 }
 
@@ -241,21 +240,101 @@ mod tests {
     use platform::Model;
 
     use super::*;
-    use crate::units::Unit;
 
     const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
     const ROUNDS: usize = 3_000;
 
+    /// A guest with a strand on node 0.
+    fn guest(grant: Grant, compatible: bool, machine: Machine) -> Guest {
+        let config = GuestConfig {
+            strands: StrandId::new(0).into_iter().collect(),
+            grant,
+            compatible,
+        };
+        Guest::new(config, machine)
+    }
+
+    /// The fast path that the guest has in the version that is negotiated, 0 for none, while this unit is out of service.
+    fn fast(guest: &Guest, version: u8, out: Option<Unit>) -> u64 {
+        let units = UnitSet::default();
+        out.map(|unit| units.add(unit));
+        let version = Negotiated::new(NegotiatedVersion::new(version));
+        guest.version_changed(&version, &units);
+        guest.access().bits() & 0x007f_ffff
+    }
+
+    /// A guest on node 0 of each machine, with each grant, in each version: register 0 is bit 0, the DRAM registers 2-5 are bits
+    /// 2-5, the hubs bits 18-21, HT bit 22. `[not negotiated, 1.0, 1.1, 1.0 with the registers of 1.1]`.
+    #[test]
+    fn the_fast_path_of_every_grant_and_version() {
+        let maramba = Machine::new(Model::Maramba, 2).unwrap();
+        let batoka = Machine::new(Model::Batoka, 4).unwrap();
+        let one_channel = batoka.without_channel(Node::Node0, Mcu::Mcu1);
+        for (machine, grant, expected) in [
+            (maramba, "none", [0, 0, 0, 0]),
+            (maramba, "strand", [0, 1, 1, 1]),
+            (maramba, "htstrand", [0, 0x40_0001, 0x40_0001, 0x40_0001]),
+            (maramba, "global", [0, 0x3c, 0x3c, 0x3c]),
+            (maramba, "global+strand", [0, 0x3d, 0x3d, 0x3d]),
+            (
+                maramba,
+                "global+htstrand",
+                [0, 0x40_003d, 0x40_003d, 0x40_003d],
+            ),
+            (batoka, "none", [0, 0, 0, 0]),
+            (batoka, "strand", [0, 1, 1, 1]),
+            (batoka, "htstrand", [0, 0x40_0001, 0x40_0001, 0x40_0001]),
+            (batoka, "global", [0, 0x3c, 0x3c_003c, 0x3c_003c]),
+            (batoka, "global+strand", [0, 0x3d, 0x3c_003d, 0x3c_003d]),
+            (
+                batoka,
+                "global+htstrand",
+                [0, 0x40_003d, 0x7c_003d, 0x7c_003d],
+            ),
+            (one_channel, "global", [0, 0x0c, 0x3c_000c, 0x3c_000c]),
+            (
+                one_channel,
+                "global+htstrand",
+                [0, 0x40_000d, 0x7c_000d, 0x7c_000d],
+            ),
+        ] {
+            let [none, v1_0, v1_1, both] = expected;
+            for (compatible, v1_0) in [(false, v1_0), (true, both)] {
+                let guest = guest(grant.parse().unwrap(), compatible, machine);
+                let seen = [0, 1, 2].map(|version| fast(&guest, version, None));
+                assert_eq!(seen, [none, v1_0, v1_1], "{machine:?} {grant} {compatible}");
+                guest.set_traced(true);
+                let traced = [0, 1, 2].map(|version| fast(&guest, version, None));
+                assert_eq!(traced, [0, 0, 0], "{machine:?} {grant}, traced");
+            }
+        }
+    }
+
+    /// On a Batoka whose nodes 0 and 2 the guest has strands on: registers 2-5 and 10-13. A unit that is out of service has
+    /// none: a memory channel two registers, a hub its bit, the L2 control of a node, whose register 1 is no fast path, nothing.
+    #[test]
+    fn a_unit_out_of_service_is_not_on_the_fast_path() {
+        let config = GuestConfig {
+            strands: [0, 128].into_iter().filter_map(StrandId::new).collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        };
+        let guest = Guest::new(config, Machine::new(Model::Batoka, 4).unwrap());
+        assert_eq!(fast(&guest, 2, None), 0x7c_3c3d);
+        let without = [
+            0xc, 0x30, 0, 0, 0xc00, 0x3000, 0, 0, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0, 0,
+            0, 0,
+        ];
+        for (unit, without) in Unit::all().zip(without) {
+            assert_eq!(fast(&guest, 2, Some(unit)), 0x7c_3c3d - without, "{unit}");
+        }
+    }
+
     /// Bits 63-32 count, so that whoever has looked before does not add what has been taken since.
     #[test]
     fn what_is_taken_away_is_counted() {
-        let machine = Machine::new(Model::Maramba, 1).unwrap();
-        let guest = Guest::new(GuestConfig {
-            strands: StrandId::new(0).into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        });
-        guest.version_changed(&Negotiated::new(V1_1), machine, &UnitSet::default());
+        let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
+        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
         let before = guest.access().bits();
         guest.withdraw(AccessWord::NOTHING);
         assert_eq!(guest.access().bits(), before + (1 << 32));
@@ -270,19 +349,14 @@ mod tests {
     /// in force, and no right to the unit comes back before the unit does.
     #[test]
     fn negotiation_crosses_faults() {
-        let machine = Machine::new(Model::Maramba, 1).unwrap();
-        let guest = Guest::new(GuestConfig {
-            strands: StrandId::new(0).into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        });
+        let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
         let out = UnitSet::default();
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let negotiator = scope.spawn(|| {
                 while !done.load(Ordering::SeqCst) {
                     for version in [V1_1, NegotiatedVersion::NONE] {
-                        guest.version_changed(&Negotiated::new(version), machine, &out);
+                        guest.version_changed(&Negotiated::new(version), &out);
                         assert_eq!(guest.access().version(), version);
                     }
                 }
@@ -300,14 +374,14 @@ mod tests {
                     core::hint::spin_loop();
                 }
                 out.remove(UNIT);
-                guest.refresh(machine, &out);
+                guest.refresh(&out);
                 if negotiator.is_finished() {
                     break;
                 }
             }
             done.store(true, Ordering::SeqCst);
         });
-        guest.version_changed(&Negotiated::new(V1_1), machine, &out);
+        guest.version_changed(&Negotiated::new(V1_1), &out);
         assert!(guest.access().register(2) && guest.access().ht());
     }
 }
