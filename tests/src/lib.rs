@@ -20,8 +20,3 @@ pub fn tell(what: fmt::Arguments<'_>) {
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
-
-/// The programs of README.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
