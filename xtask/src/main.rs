@@ -27,41 +27,30 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand, Debug)]
-enum Command {
-    Sim(sim::Args),
-    Events(events::Args),
-    Regs(regs::Args),
-    Call(call::Args),
-    Record(record::Args),
-    Test(test::Args),
-    Bench(bench::Args),
-    Clocks(clocks::Args),
-    Coverage(coverage::Args),
-    Qemu(qemu::Args),
-    Fuzz(fuzz::Args),
-    Header(header::Args),
-    Md(md::Args),
-    Mutants(mutants::Args),
-    Profile(profile::Args),
+/// Defines the command line and runs the commands: each is a module with `Args` and `run`.
+macro_rules! commands {
+    ($($name:ident: $module:ident),* $(,)?) => {
+        #[derive(Subcommand, Debug)]
+        enum Command {
+            $($name($module::Args),)*
+        }
+
+        impl Command {
+            fn run(self) -> anyhow::Result<()> {
+                match self {
+                    $(Self::$name(args) => $module::run(args),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Sim: sim, Events: events, Regs: regs, Call: call, Record: record,
+    Test: test, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
+    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile,
 }
 
 fn main() -> ExitCode {
-    exit::main(|cli: Cli| match cli.command {
-        Command::Sim(args) => sim::run(args),
-        Command::Events(args) => events::run(args),
-        Command::Regs(args) => regs::run(args),
-        Command::Call(args) => call::run(args),
-        Command::Record(args) => record::run(args),
-        Command::Test(args) => test::run(args),
-        Command::Bench(args) => bench::run(args),
-        Command::Clocks(args) => clocks::run(args),
-        Command::Coverage(args) => coverage::run(args),
-        Command::Qemu(args) => qemu::run(args),
-        Command::Fuzz(args) => fuzz::run(args),
-        Command::Header(args) => header::run(args),
-        Command::Md(args) => md::run(args),
-        Command::Mutants(args) => mutants::run(args),
-        Command::Profile(args) => profile::run(args),
-    })
+    exit::main(|cli: Cli| cli.command.run())
 }

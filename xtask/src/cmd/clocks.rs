@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = name)]
     force: Vec<Name>,
 
-    /// Write the numbers to a file
+    /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -21,7 +21,7 @@ use crate::tools::Tool;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct Args {
-    /// Write the numbers to a file
+    /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -40,7 +40,7 @@ pub struct Args {
     /// Only mutants of this file, or of the files below this directory (may be repeated)
     #[arg(long, value_name = "PATH")]
     file: Vec<PathBuf>,
-    /// Write what became of each mutant to a file
+    /// Write the outcome of each mutant to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

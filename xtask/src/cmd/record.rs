@@ -1,6 +1,7 @@
 //! `record`: makes a recording of a program.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -77,10 +78,7 @@ fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Re
     let written = || format!("{}: cannot be written", args.output.display());
     let mut lackey = Lackey::start(valgrind, &args.command, args.limit, interrupt::happened)
         .with_context(|| format!("{} cannot be run", valgrind.display()))?;
-    let mut writer = RecordingWriter::new(GzEncoder::new(
-        Counted { output, bytes: 0 },
-        Compression::fast(),
-    ));
+    let mut writer = RecordingWriter::new(GzEncoder::new(output, Compression::fast()));
     let copied = copy(&mut lackey, &mut writer, written);
     ensure!(!interrupt::happened(), Interrupted);
     let counts = copied?;
@@ -88,8 +86,9 @@ fn record(valgrind: &Path, args: &Args, output: OutputFile) -> anyhow::Result<Re
     let status = if ended { Some(lackey.wait()?) } else { None };
     drop(lackey);
 
-    let Counted { output, bytes } = writer.into_inner().finish().with_context(written)?;
+    let output = writer.into_inner().finish().with_context(written)?;
     output.complete()?;
+    let bytes = fs::metadata(&args.output).with_context(written)?.len();
     Ok(Recorded {
         counts,
         bytes,
@@ -166,24 +165,6 @@ impl Counts {
 
     fn total(&self) -> u64 {
         self.fetches + self.loads + self.stores + self.modifies
-    }
-}
-
-/// The file, and the number of bytes written to it.
-struct Counted {
-    output: OutputFile,
-    bytes: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let count = self.output.write(bytes)?;
-        self.bytes += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.output.flush()
     }
 }
 

@@ -1,4 +1,4 @@
-//! `sim`: the main job.
+//! `sim`: runs a simulation and prints its results.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -33,9 +33,9 @@ use crate::report::sim::{self as report, Samples};
 /// 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Strands: of k recordings each has every k-th of the strands, and one at least. A strand executes 1024\n\
-                  references, then the next one does, round robin. By default the strands are the first ones of cores 0\n\
-                  and 1 of every node, as far as they belong to the first guest.\n\n\
+    after_help = "Strands: k recordings share the strands: each gets every k-th strand, at least one. The strands execute\n\
+                  round robin, 1024 references at a time. By default these are the first strands of cores 0 and 1 of every\n\
+                  node, as far as they belong to the first guest.\n\n\
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \
                   cargo xtask sim --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt -e lpu:cycles_HIT_M\n  \
@@ -67,8 +67,8 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     strands: Option<String>,
 
-    /// What is counted: CLASS:EVENT, or several apart by commas; may be repeated. Classes are dram, lpu, gpd, asu and pic,
-    /// with two events each at most
+    /// Count this event: CLASS:EVENT, or several separated by commas (may be repeated). Classes are dram, lpu, gpd, asu and
+    /// pic, with at most two events each
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
@@ -76,11 +76,11 @@ pub struct Args {
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
 
-    /// Print a sample every so many references
+    /// Print a sample after every N references
     #[arg(long, value_name = "N", default_value_t = Setup::INTERVAL, value_parser = clap::value_parser!(u64).range(1..))]
     interval: u64,
 
-    /// The cycles of an access to a hub, for which the hub is busy
+    /// The cycles that an access to a hub takes, in which the hub is busy
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
     hub_cycles: u64,
 
@@ -88,11 +88,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
 
-    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may have the [[guest]] tables, too
+    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may also have [[guest]] tables
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 
-    /// Write everything to a file
+    /// Write the results to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -139,7 +139,7 @@ impl Ended {
     }
 }
 
-/// Simulates as `args` say.
+/// Simulates and prints.
 ///
 /// # Errors
 /// Bad input, or [`Mismatch`] if a counter does not show what happened.
@@ -345,7 +345,7 @@ fn play(
     Ok(outcome)
 }
 
-/// Stops a simulation when something could not be shown, and keeps the error.
+/// Stops a simulation at the first output error, and keeps the error in `shown`.
 fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
     *shown = result;
     match shown {

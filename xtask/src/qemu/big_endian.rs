@@ -1,10 +1,10 @@
 //! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::build::directory;
 use super::toolchain::Toolchain;
-use crate::cargo::root;
+use crate::cargo::{passes, root};
 use crate::tools::{self, QEMU_SPARC, SPARC_GCC, SPARC_LIBC};
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";
@@ -15,20 +15,20 @@ const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 /// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
 ///
 /// # Errors
-/// A test fails, or something is missing that cannot be installed.
+/// A test fails, or a tool is missing and cannot be installed.
 pub fn test() -> anyhow::Result<()> {
     tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
     let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
     let toolchain = Toolchain::find()?;
     let runner = format!("{} -L {LIBRARY}", emulator.display());
-    let status = toolchain
-        .cargo()
+    let mut cargo = toolchain.cargo();
+    cargo
         .current_dir(root())
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
         // A backtrace takes the emulated program a minute.
         .env("RUST_BACKTRACE", "0")
-        // Emulated, a test of a second takes a minute without.
+        // Without optimisation, an emulated test takes a minute instead of a second.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "2")
         .args(["test", "--quiet", "--lib", "--tests"])
         .args(["--package", "guest-abi", "--package", "hv-core"])
@@ -37,9 +37,6 @@ pub fn test() -> anyhow::Result<()> {
         .args(["--package", "perfctr-service"])
         .args(["-Zbuild-std=std,panic_unwind,test", "--target", TARGET])
         .arg("--target-dir")
-        .arg(directory())
-        .status()
-        .context("the toolchain's cargo cannot be run")?;
-    ensure!(status.success(), "tests of {TARGET}: {status}");
-    Ok(())
+        .arg(directory());
+    passes(&mut cargo).with_context(|| format!("tests of {TARGET}"))
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::toolchain::Toolchain;
-use crate::cargo::root;
+use crate::cargo::{passes, root};
 
 /// What the service reaches in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -20,11 +20,12 @@ pub enum Devices {
     Faults,
     /// As `mmio`, but calls leave the hypervisor's values in registers.
     Leaks,
-    /// As `models`, but the guest may change the machine, and who it is.
+    /// As `models`, but the guest may change the machine, and which strand it is.
     Control,
 }
 
 impl Devices {
+    /// Returns the name of the variant, which is that of its feature, if it has one.
     const fn name(self) -> &'static str {
         match self {
             Self::Models => "models",
@@ -50,11 +51,8 @@ pub fn directory() -> PathBuf {
 /// It does not compile, or a file cannot be written.
 pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<PathBuf> {
     let features = match devices {
-        Devices::Models => &["--features", "models"][..],
-        Devices::Mmio => &[],
-        Devices::Faults => &["--features", "faults"],
-        Devices::Leaks => &["--features", "leaks"],
-        Devices::Control => &["--features", "control"],
+        Devices::Mmio => &[][..],
+        _ => &["--features", devices.name()],
     };
     build(toolchain, "hypervisor", devices.name(), features)
 }
@@ -95,18 +93,14 @@ fn build(
     variant: &str,
     features: &[&str],
 ) -> anyhow::Result<PathBuf> {
-    let status = toolchain
-        .cargo()
+    let mut cargo = toolchain.cargo();
+    cargo
         .current_dir(root().join("tests/images"))
         .args(["build", "--quiet", "--release", "--package", package])
         .args(bare_metal())
-        .args(features)
-        .status()
-        .context("the toolchain's cargo cannot be run")?;
-    ensure!(
-        status.success(),
-        "the image {package} ({variant}) does not build"
-    );
+        .args(features);
+    passes(&mut cargo)
+        .with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
     fs::copy(&built, &image).with_context(|| format!("{}", image.display()))?;

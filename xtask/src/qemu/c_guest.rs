@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::build;
 use super::toolchain::Toolchain;
-use crate::cargo::root;
+use crate::cargo::{passes, root};
 use crate::tools::SPARC_GCC;
 
 const SOURCES: [&str; 9] = [
@@ -22,7 +22,7 @@ const SOURCES: [&str; 9] = [
     "../assembly/level.s",
 ];
 
-/// How a kernel is compiled. Nothing may use the FPU, or be at addresses beyond 32 bits.
+/// Options as for a kernel: no FPU, and no addresses beyond 32 bits.
 const FLAGS: [&str; 18] = [
     "-std=c99",
     "-Wall",
@@ -41,24 +41,22 @@ const FLAGS: [&str; 18] = [
     "-static",
     "-no-pie",
     "-Wl,--build-id=none,--gc-sections",
-    // Assembly does not say that it needs no executable stack.
+    // The assembly files do not declare that they need no executable stack.
     "-Wl,-z,noexecstack",
 ];
 
 /// Builds guest-abi's C interface as a static library for SPARC V9 without an operating system.
 ///
 /// # Errors
-/// It does not compile.
+/// The library does not compile.
 pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = toolchain.cargo();
     command.current_dir(root().join("guest-abi"));
-    let status = command
+    command
         .args(["rustc", "--quiet", "--profile", "image"])
         .args(["--features", "capi", "--crate-type", "staticlib"])
-        .args(build::bare_metal())
-        .status()
-        .with_context(|| format!("{} cannot be run", toolchain.cargo.display()))?;
-    ensure!(status.success(), "guest-abi's C interface does not build");
+        .args(build::bare_metal());
+    passes(&mut command).context("guest-abi's C interface does not build")?;
     Ok(build::directory()
         .join(build::TARGET)
         .join("image/libguest_abi.a"))
@@ -73,7 +71,8 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let library = library(toolchain)?;
     let images = root().join("tests/images");
     let image = build::directory().join("guest-c.elf");
-    let status = Command::new(gcc)
+    let mut command = Command::new(gcc);
+    command
         .current_dir(images.join("c-guest"))
         .args(FLAGS)
         .arg("-I")
@@ -83,9 +82,7 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         .args(SOURCES)
         .arg(library)
         .arg("-o")
-        .arg(&image)
-        .status()
-        .context("sparc64-linux-gnu-gcc cannot be run")?;
-    ensure!(status.success(), "the guest in C does not build");
+        .arg(&image);
+    passes(&mut command).context("the guest in C does not build")?;
     Ok(image)
 }

@@ -17,11 +17,11 @@ use super::report::Report;
 use super::toolchain::Toolchain;
 use super::{c_guest, image, purpose, sweep as swept};
 
-/// The numbers of what the guests can be asked to do.
+/// The numbers of the tasks of the guests.
 mod task {
     /// All checks of a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
-    /// Those that need no devices, on the shipped image, and the count of instructions.
+    /// The checks that need no devices, on the shipped image, and the count of instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
@@ -69,7 +69,7 @@ pub fn run(
 }
 
 impl Checks<'_> {
-    /// Both guests, on each build that they can check.
+    /// Boots both guests on each build that they can check.
     fn guests(&mut self) -> anyhow::Result<()> {
         let guests = [self.guest.clone(), c_guest::guest(self.toolchain)?];
         for (devices, task) in [
@@ -88,8 +88,8 @@ impl Checks<'_> {
         self.say(&(self.report.budgets() + &purpose))
     }
 
-    /// The shipped image and the example in the documentation, without running them. The image with test control shows that
-    /// the check for it works.
+    /// Checks the files of the shipped image and of the example in the documentation. The image with test control shows that
+    /// the check for test control works.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::hypervisor(self.toolchain, Devices::Mmio)?;
         let example = build::example(self.toolchain)?;
@@ -118,7 +118,7 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// The sweep, compared with what the host answers.
+    /// Runs the sweep and compares the answers with those of the host.
     fn sweep(&mut self) -> anyhow::Result<()> {
         let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
         let task = |detail: Detail| task::SWEEP | detail.to_word() << 32;
@@ -138,7 +138,7 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Sampling in the guest, twice.
+    /// Samples in the guest, twice, and compares the two runs.
     fn sampling(&mut self) -> anyhow::Result<()> {
         let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
         let before = self.report.console.len();
@@ -154,11 +154,11 @@ impl Checks<'_> {
         let differs = self.report.console.as_bytes()[before..] != again;
         self.say(&Report::line(
             "sampling is the same in every run",
-            differs.then_some("the console is another"),
+            differs.then_some("the console differs"),
         ))
     }
 
-    /// Guests that the hypervisor must end with a message.
+    /// Boots guests that the hypervisor must end with a message.
     fn bad_ends(&mut self) -> anyhow::Result<()> {
         for (name, devices, task, begins, ends) in [
             (

@@ -3,7 +3,7 @@
 /// The escape byte. The hypervisor doubles it if the guest writes it.
 const DLE: u8 = 0x10;
 
-/// Separates the two.
+/// Separates the guest's bytes from the hypervisor's message.
 #[derive(Debug, Default)]
 pub struct Console {
     text: Vec<u8>,
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_in_pieces() {
+    fn an_end_may_come_in_pieces() {
         let mut console = Console::default();
         assert_eq!(console.push(b"one\n\x10"), b"one\n");
         assert_eq!(console.push(b"X4"), b"");

@@ -31,7 +31,7 @@ const UNWANTED: [&str; 6] = [
 /// Leaf functions that must not write %o2 and %o3: nothing restores these registers after them, even if a device access traps.
 const KEEPERS: [&str; 5] = ["get", "set", "get_hub", "get_pcr", "set_pcr"];
 
-/// Checks an image.
+/// Checks an image. Returns all checks with their results.
 ///
 /// # Errors
 /// The file is broken, or has no leaf functions.
@@ -125,17 +125,17 @@ const fn op3(code: u32) -> u32 {
     code >> 19 & 0x3f
 }
 
-/// `save`, or `restore`.
+/// Returns whether this is `save` or `restore`.
 const fn is_save(code: u32) -> bool {
     op(code) == 2 && matches!(op3(code), 0x3c | 0x3d)
 }
 
-/// `call`, or `jmpl` that keeps where it was.
+/// Returns whether this is `call`, or `jmpl` that writes its address to a register.
 const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
-/// An instruction with floating point registers or conditions: operations, loads and stores, branches.
+/// Returns whether this uses floating point registers or conditions: operations, loads, stores and branches.
 const fn is_float(code: u32) -> bool {
     match op(code) {
         0 => matches!(code >> 22 & 7, 5 | 6),
@@ -145,14 +145,14 @@ const fn is_float(code: u32) -> bool {
     }
 }
 
-/// The integer register that an instruction writes.
+/// Returns the integer register that an instruction writes.
 const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // Writes to state registers, traps and windows aside.
+        // All but writes to state registers, traps, and instructions for windows.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b) => Some(rd),
-        // Stores aside, but for the exchanges.
+        // All but stores; exchanges write a register.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),
         _ => None,
     }

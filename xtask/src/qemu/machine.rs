@@ -22,10 +22,10 @@ pub const MACHINE: u64 = 0x3ff_fff8;
 /// The address at which the hypervisor reads the guest's entry.
 pub const ENTRY: u64 = 0x3ff_fff0;
 
-/// The address at which the guests that check read what they are to do.
+/// The address at which the guests that check the service read their task.
 pub const TASK: u64 = 0x87ff_fff8;
 
-/// The code with which the hypervisor ends a guest, or itself, after a trap that nothing serves.
+/// The code with which the hypervisor ends a guest, or itself, after a trap that it does not serve.
 pub const TRAPPED: u64 = (1 << 32) + 1;
 
 /// Returns the word that describes a machine to the hypervisor.
@@ -43,18 +43,18 @@ pub fn word(machine: Machine) -> u64 {
 pub struct Boot<'a> {
     /// The hypervisor's ELF file.
     pub hypervisor: &'a Path,
-    /// The guest's.
+    /// The guest's ELF file.
     pub guest: &'a Path,
-    /// Words put into memory: address and value.
+    /// Words to put into memory: address and value.
     pub words: &'a [(u64, u64)],
-    /// How long the guest may take.
+    /// The time after which the guest is ended.
     pub timeout: Duration,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The guest ended with this code; from 2^32 on it is the hypervisor's.
+    /// The guest ended with this code. Codes from 2^32 on are the hypervisor's own.
     Code(u64),
     /// The guest did not end in time.
     TimeOut,
@@ -68,20 +68,8 @@ const MEGABYTES: u64 = 128;
 /// The partition's memory, which guests are loaded to.
 pub const MEMORY: Range<u64> = 0x8000_0000..0x8000_0000 + (MEGABYTES << 20);
 
-/// Reset is at 0x20 of this file: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
-const RESET: [u32; 11] = [
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0x0300_0400,
-    0x81c0_4000,
-    0x0100_0000,
-];
+/// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
+const RESET: [u32; 3] = [0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
 /// ROM files that QEMU needs and the images do not use.
 const EMPTY: [&str; 5] = [
@@ -97,7 +85,7 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Errors are ignored: the process may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -143,7 +131,7 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     Ok((console.text().into(), end))
 }
 
-/// Reads the console until the guest ends; `None` if QEMU ends first.
+/// Reads the console until the guest ends. Returns it, and how the guest ended, or `None` if QEMU ends first.
 fn watch(
     bytes: &Receiver<Vec<u8>>,
     timeout: Duration,
@@ -171,7 +159,7 @@ fn watch(
     }
 }
 
-/// Returns what comes out of a pipe, until it is closed.
+/// Returns a receiver of all that is read from a pipe until it is closed.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -202,7 +190,10 @@ fn roms() -> anyhow::Result<PathBuf> {
         fs::write(&path, bytes).with_context(|| format!("{}", path.display()))
     };
     fs::create_dir_all(&directory).with_context(|| format!("{}", directory.display()))?;
-    write("reset.bin", &RESET.map(u32::to_be_bytes).concat())?;
+    write(
+        "reset.bin",
+        &[&[0; 0x20][..], RESET.map(u32::to_be_bytes).as_flattened()].concat(),
+    )?;
     for name in EMPTY {
         write(name, &[0; 8])?;
     }

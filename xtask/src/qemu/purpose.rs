@@ -1,4 +1,4 @@
-//! The purpose of each instruction of a call on the leaf path.
+//! The purpose of each instruction of a call on the fast path.
 
 use std::collections::BTreeMap;
 
@@ -20,31 +20,34 @@ const LLVM: &str = "22";
 
 /// Purposes, and the number of instructions for each of them in each of [`CALLS`].
 const TABLE: [(&str, [u64; CALLS.len()]); 16] = [
-    ("PSTATE and GL of the hypervisor", [2, 2, 2, 2, 2, 2]),
     (
-        "the strand's block, from the scratchpad",
+        "switch to the hypervisor's PSTATE and GL",
         [2, 2, 2, 2, 2, 2],
     ),
-    ("which function, and its number back", [3, 6, 3, 6, 3, 6]),
-    ("which kind of register", [3, 3, 1, 1, 6, 6]),
-    ("%o7 kept, and back", [2, 2, 2, 2, 2, 2]),
-    ("%o4, for the context, kept and back", [2, 2, 2, 2, 2, 2]),
-    ("%o0 and %o1 kept, for a refusal", [2, 2, 0, 2, 2, 2]),
-    ("%o2 and %o3 kept, and back", [0, 0, 0, 0, 0, 4]),
     (
-        "the context, and into Rust and out of it",
-        [3, 3, 3, 3, 3, 3],
+        "load the strand's block from the scratchpad",
+        [2, 2, 2, 2, 2, 2],
     ),
-    ("what the guest may do", [6, 6, 5, 7, 8, 8]),
-    ("the hub, taken and given back", [0, 0, 0, 0, 16, 16]),
-    ("the address", [3, 3, 0, 0, 3, 3]),
-    ("the bits that may be written", [0, 3, 0, 3, 0, 3]),
-    ("the register", [1, 1, 1, 1, 1, 1]),
-    ("the count of calls", [4, 4, 4, 4, 4, 4]),
-    ("the verdict, and done", [3, 3, 2, 2, 4, 4]),
+    ("compare the function, restore %o5", [3, 6, 3, 6, 3, 6]),
+    ("compare the kind of register", [3, 3, 1, 1, 6, 6]),
+    ("save and restore %o7", [2, 2, 2, 2, 2, 2]),
+    (
+        "save and restore %o4, which holds the context",
+        [2, 2, 2, 2, 2, 2],
+    ),
+    ("save %o0 and %o1 for a refusal", [2, 2, 0, 2, 2, 2]),
+    ("save and restore %o2 and %o3", [0, 0, 0, 0, 0, 4]),
+    ("find the context, enter and leave Rust", [3, 3, 3, 3, 3, 3]),
+    ("check what the guest may use", [6, 6, 5, 7, 8, 8]),
+    ("take and release the hub", [0, 0, 0, 0, 16, 16]),
+    ("compute the address", [3, 3, 0, 0, 3, 3]),
+    ("mask the value", [0, 3, 0, 3, 0, 3]),
+    ("access the register", [1, 1, 1, 1, 1, 1]),
+    ("count the call", [4, 4, 4, 4, 4, 4]),
+    ("set the status, done", [3, 3, 2, 2, 4, 4]),
 ];
 
-/// Returns the table and a check that its sums are what was counted; or, for code of another LLVM, a line that says so.
+/// Returns the table and a check that its sums equal the counts, or, if another LLVM compiled the code, a line that says so.
 #[must_use]
 pub fn lines(counted: &BTreeMap<String, u64>, llvm: &str) -> String {
     let mut table = Table::new(&format!("instructions|>{}", CALLS.join("|>")));
@@ -52,16 +55,14 @@ pub fn lines(counted: &BTreeMap<String, u64>, llvm: &str) -> String {
         table.row([what.to_owned()].into_iter().chain(cells(counts)));
     }
     table.row(["all".to_owned()].into_iter().chain(cells(sums())));
-    let name = "what each instruction is for adds up to what was counted";
+    let name = "purposes of instructions add up to the count";
     if llvm.split('.').next() != Some(LLVM) {
-        return format!(
-            "(what each instruction is for is known of code by LLVM {LLVM}, not {llvm})\n"
-        );
+        return format!("(purposes of instructions are known for LLVM {LLVM}, not for {llvm})\n");
     }
     // A machine without hubs counts no calls for them.
     let wrong = CALLS.iter().zip(sums()).find_map(|(call, sum)| {
         let count = *counted.get(*call)?;
-        (count != sum).then(|| format!("{call} takes {count}, and {sum} are told"))
+        (count != sum).then(|| format!("{call} takes {count}, the table has {sum}"))
     });
     format!("{table}{}", Report::line(name, wrong.as_deref()))
 }
@@ -94,16 +95,16 @@ mod tests {
     #[test]
     fn adds_up_or_not() {
         let lines = |counts| lines(&counts, "22.1.0");
-        assert!(lines(counted(36)).ends_with("was counted: passed\n"));
-        assert!(lines(counted(37)).ends_with("FAILED, get_dram takes 37, and 36 are told\n"));
+        assert!(lines(counted(36)).ends_with("up to the count: passed\n"));
+        assert!(lines(counted(37)).ends_with("FAILED, get_dram takes 37, the table has 36\n"));
     }
 
     #[test]
-    fn says_of_which_compiler_it_knows() {
+    fn another_compiler_is_named() {
         let lines = lines(&counted(40), "23.0");
         assert_eq!(
             lines,
-            "(what each instruction is for is known of code by LLVM 22, not 23.0)\n"
+            "(purposes of instructions are known for LLVM 22, not for 23.0)\n"
         );
     }
 }

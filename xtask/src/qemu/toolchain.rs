@@ -25,10 +25,11 @@ const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 const DEBIAN: &str = "/usr";
 
 impl Toolchain {
-    /// Returns a toolchain of rustup that has the component rust-src, the newest name first; else Debian's, which is installed if necessary.
+    /// Returns a toolchain of rustup that has the component rust-src, nightly before the others; else Debian's, which is
+    /// installed if necessary.
     ///
     /// # Errors
-    /// None is there and none can be installed; says what to type.
+    /// No toolchain is found, and none can be installed; the message says what to type.
     pub fn find() -> anyhow::Result<Self> {
         let (toolchain, tools) = Self::choose();
         let required = tools::require(&tools);
@@ -41,7 +42,7 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// The tools that [`find`](Self::find) needs.
+    /// Returns the tools that [`find`](Self::find) needs.
     #[must_use]
     pub fn tools() -> Vec<Tool> {
         Self::choose().1
@@ -76,7 +77,7 @@ impl Toolchain {
     #[must_use]
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(&self.cargo);
-        // This program is run by a cargo, whose settings are not meant for this one.
+        // The settings of the cargo that runs this program are not meant for this one.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];
@@ -103,7 +104,7 @@ impl Toolchain {
             .lines()
             .find_map(|line| line.strip_prefix("LLVM version: "));
         let version =
-            version.with_context(|| format!("{} does not say its LLVM", self.rustc.display()))?;
+            version.with_context(|| format!("{} does not name its LLVM", self.rustc.display()))?;
         Ok(version.into())
     }
 
@@ -114,7 +115,7 @@ impl Toolchain {
         }
     }
 
-    /// Whether its cargo takes a target description with the option that newer ones ask for.
+    /// Returns whether its cargo has the option for target descriptions.
     fn is_new_enough(&self) -> bool {
         let help = Command::new(&self.cargo)
             .args(["-Z", "help"])
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::tools::tests::program;
 
-    /// A directory of rustup with toolchains: the name, whether it has rust-src, and what its cargo says to `-Z help`.
+    /// Makes a directory of rustup with toolchains: the name, whether it has rust-src, and what its cargo prints for `-Z help`.
     fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
         let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));
         for (toolchain, has_source, help) in toolchains {
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(command.get_program(), "/a/bin/cargo");
         assert_eq!(variable("RUSTC"), Some(Some("/a/bin/rustc".as_ref())));
         assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
-        // The cargo that runs this test has set it for its own.
+        // The cargo that runs this test has set this variable.
         assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
     }
 

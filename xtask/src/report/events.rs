@@ -16,7 +16,7 @@ impl Text<'_> {
         u128::from(ticks) * 1_000_000_000 / u128::from(self.0.hz)
     }
 
-    /// Milliseconds since the first event.
+    /// Returns milliseconds since the first event.
     fn milliseconds(&self, time: u64) -> String {
         let first = self.0.span.map_or(0, |[first, _]| first);
         let nanoseconds = self.nanoseconds(time.saturating_sub(first));

@@ -1,4 +1,4 @@
-//! Results of the simulator as text and pictures.
+//! Results of the simulator as text.
 
 pub mod events;
 pub mod scenario;

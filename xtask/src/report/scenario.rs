@@ -1,4 +1,4 @@
-//! What a person sees of a scenario.
+//! The results of a scenario as text.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use crate::report::sim::{hypercalls, totals};
 use crate::table::Table;
 use simulator::simulation::scenario::{PhaseResults, ScenarioOutcome, StepResults};
 
-/// A step, and what followed from it.
+/// Prints a step and its consequences.
 ///
 /// # Errors
 /// `output` cannot be written.
@@ -50,7 +50,7 @@ pub fn step(output: &mut impl Write, file: &str, step: &StepResults) -> io::Resu
     writeln!(output)
 }
 
-/// What was measured in a phase.
+/// Prints what was measured in a phase.
 ///
 /// # Errors
 /// `output` cannot be written.
@@ -85,7 +85,7 @@ pub fn phase(output: &mut impl Write, number: usize, phase: &PhaseResults) -> io
     output.flush()
 }
 
-/// The end: units, hypercalls, and whether all was right.
+/// Prints the end: units, hypercalls, and the comparison with the truth.
 ///
 /// # Errors
 /// `output` cannot be written.

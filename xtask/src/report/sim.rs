@@ -1,18 +1,18 @@
-//! What a person sees of a simulation, in the manner of `busstat` and `perf stat`.
+//! The results of a simulation as text, similar to `busstat` and `perf stat`.
 
 use std::io::{self, Write};
 
 use crate::table::Table;
 use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Outcome, Pair, Place};
 
-/// Prints samples as they are taken: one line a unit or strand, under a header that is printed once.
+/// Prints samples as they are taken: a line for each unit and strand, under a header that is printed once.
 #[derive(Default)]
 pub struct Samples {
-    /// Of the names of instances and events; `None` before the first sample.
+    /// The widths of the names of instances and events; `None` before the first sample.
     widths: Option<[usize; 2]>,
 }
 
-/// Wide enough for a count of ten digits.
+/// The width of counts: ten digits.
 const COUNT: usize = 10;
 
 fn instance(place: Place) -> String {
@@ -34,7 +34,7 @@ impl Samples {
         ]
     }
 
-    /// One line for each unit and strand.
+    /// Prints a line for each unit and strand.
     ///
     /// # Errors
     /// `output` cannot be written.
@@ -117,7 +117,7 @@ pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     write!(output, "{table}")
 }
 
-/// One line for each event: the sum over all units that count it, measured and true.
+/// Returns a row for each event: the sums over all units that count it, measured and true.
 pub fn totals(counters: &[CounterResult]) -> Table {
     let class = |counter: &CounterResult| match counter.name.split_once('_') {
         _ if counter.perfreg.is_none() => "%pic of a strand",
@@ -149,7 +149,7 @@ pub fn totals(counters: &[CounterResult]) -> Table {
     table
 }
 
-/// One line for each guest, and one for each class of registers that it asked for.
+/// Returns a row for each guest, and one for each class of registers that it asked for.
 pub fn hypercalls(all: &Hypercalls, guests: &[GuestResults]) -> Table {
     let statuses: Vec<&String> = all.by_status.keys().collect();
     let counts: String = statuses

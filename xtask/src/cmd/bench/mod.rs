@@ -26,7 +26,7 @@ use replay::Rates;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct Args {
-    /// Write the numbers to a file
+    /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
