@@ -13,7 +13,9 @@ use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, Model};
 use spin::{Mutex, MutexGuard};
 
-type Services = (PerfCounterService<Mmio, StrandRegs>,);
+/// The bus, and the registers of a strand.
+type Board = (Mmio, StrandRegs);
+type Services = (PerfCounterService<Board>,);
 
 static HYPERVISOR: Mutex<Option<Hypervisor<Services, Consoles>>> = Mutex::new(None);
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
@@ -33,7 +35,7 @@ struct Handler(Strand<'static, Services, Consoles>);
 perfctr_service::sun4v_image!(Handler);
 
 impl TrapHandler for Handler {
-    type Context = PerfCounterContext<'static, Mmio, StrandRegs>;
+    type Context = PerfCounterContext<'static, Board>;
 
     fn start() -> (&'static Self, u64) {
         let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
@@ -44,13 +46,13 @@ impl TrapHandler for Handler {
         };
         // SAFETY: the image runs in hyperprivileged mode with the MMU off, and nothing but device registers is at the
         // addresses of performance registers. It has one strand, which makes all calls.
-        let (bus, registers) = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
+        let board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
         let guests = [GuestConfig {
             strands: [strand].into_iter().collect(),
             grant: Grant::ALL,
             compatible: false,
         }];
-        let Ok(service) = PerfCounterService::new(machine, bus, registers, &guests) else {
+        let Ok(service) = PerfCounterService::new(machine, board, &guests) else {
             stop()
         };
         let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));

@@ -11,6 +11,7 @@ use hv_core::trace::Trace;
 use hv_core::{Context, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
+use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
 use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::rights::policy::StrandRight;
@@ -81,7 +82,7 @@ impl Access {
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> Context for PerfCounterContext<'_, E> {
     #[inline(always)]
     fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         match function {
@@ -110,7 +111,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Context for PerfCounterContext<'_, B,
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves a call for a register that the guest may use and whose hub is free. `None`: nothing was done, and the slow path
     /// has to.
     #[inline(always)]
@@ -208,7 +209,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         access: Access,
         call: impl FnOnce() -> Result<u64, Refusal>,
     ) -> Result<u64, HvError> {
-        let started = self.service.trace.time(self.strand);
+        let started = self.service.trace().time(self.strand);
         let result = call();
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
@@ -312,7 +313,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// Reads or writes register 0. Returns what was read; 0 for a write.
     #[inline(always)]
     fn pcr(&self, access: Access) -> u64 {
-        let registers = &self.service.registers;
+        let registers = self.service.registers();
         match access {
             Access::Get => registers.pcr(self.strand),
             Access::Set(value) => {
@@ -339,8 +340,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
             return Err(Refusal::NotSupported);
         }
         let result = match access {
-            Access::Get => held.get(&service.bus, self.strand),
-            Access::Set(value) => held.set(&service.bus, self.strand, value).map(|()| 0),
+            Access::Get => held.get(service.bus(), self.strand),
+            Access::Set(value) => held.set(service.bus(), self.strand, value).map(|()| 0),
         };
         held.access_ended();
         Ok(result)
@@ -350,7 +351,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     #[inline(always)]
     fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
         let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
-        let bus = &self.service.bus;
+        let bus = self.service.bus();
         match access {
             Access::Get => bus.read(self.strand, address),
             Access::Set(value) => bus.write(self.strand, address, value & mask).map(|()| 0),
@@ -358,7 +359,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     }
 
     fn now(&self) -> u64 {
-        self.service.registers.ticks(self.strand)
+        self.service.registers().ticks(self.strand)
     }
 
     /// The hub of a register from 18 on.

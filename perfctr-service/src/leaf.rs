@@ -6,8 +6,9 @@ use guest_abi::HvError;
 use guest_abi::layout::SparcPcr;
 use hv_core::NegotiatedVersion;
 use hv_core::trace::Trace;
-use platform::{AccessError, Bus, StrandRegisters};
+use platform::{AccessError, Bus};
 
+use crate::environment::Environment;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::Row;
@@ -15,7 +16,7 @@ use crate::table::Row;
 /// Bits that the number of a DRAM register has. With no others it is one that the tables have, which need not be checked.
 const DRAM: u64 = 31;
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves a get on the fast path, for a register from 1 to 17, which the veneer has looked at. (Of another number,
     /// its lower bits are taken.)
     #[inline(always)]
@@ -63,14 +64,14 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     #[inline(always)]
     fn read_or_trap(&self, index: usize) -> Result<u64, AccessError> {
         let Row { address, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
-        self.service.bus.read_or_trap(self.strand, address)
+        self.service.bus().read_or_trap(self.strand, address)
     }
 
     #[inline(always)]
     fn write_or_trap(&self, index: usize, value: u64) -> Result<(), AccessError> {
         let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
         self.service
-            .bus
+            .bus()
             .write_or_trap(self.strand, address, value & mask)
     }
 
@@ -93,7 +94,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     /// Such a call is counted. `None`: nothing was done, as always while calls are recorded.
     #[inline(always)]
     pub fn leaf_refusal(&self, operation: Operation, id: u64) -> Option<HvError> {
-        if self.service.trace.is_on() {
+        if self.service.trace().is_on() {
             return None;
         }
         let class = Class::of(id);

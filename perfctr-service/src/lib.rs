@@ -4,6 +4,7 @@
 
 mod call;
 pub mod description;
+mod environment;
 mod hubs;
 mod l2;
 mod leaf;
@@ -21,6 +22,7 @@ pub mod trace;
 pub mod transfer;
 mod units;
 
+pub use environment::Environment;
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
 pub use operator::ChangeError;
 pub use progress::BUSY_LIMIT_TICKS;

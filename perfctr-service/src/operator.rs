@@ -5,9 +5,9 @@ use core::fmt;
 use guest_abi::layout::SparcPcr;
 use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
-use hv_core::trace::Trace;
-use platform::{AccessError, Bus, StrandRegisters};
+use platform::{AccessError, StrandRegisters};
 
+use crate::environment::Environment;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{ConfigError, Grant, StrandSet};
 use crate::rights::request::{HT, PCR, Request};
@@ -63,7 +63,7 @@ impl fmt::Display for ChangeError {
 impl core::error::Error for ChangeError {}
 
 /// What the operator of the machine does. `on` is the strand that executes it.
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+impl<E: Environment> PerfCounterService<E> {
     /// What the guests are granted.
     pub fn grants(&self) -> Grants {
         let mut grants = Grants::none(self.guest_count);
@@ -163,11 +163,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         for _ in 0..ACKNOWLEDGE_TRIES {
             let asked = request.read();
             if asked & PCR != 0 {
-                self.registers.set_pcr(strand, 0);
-                self.registers.set_pic(strand, 0);
+                self.registers().set_pcr(strand, 0);
+                self.registers().set_pic(strand, 0);
             } else if asked & HT != 0 {
-                let pcr = self.registers.pcr(strand);
-                self.registers.set_pcr(strand, pcr & !SparcPcr::HT);
+                let pcr = self.registers().pcr(strand);
+                self.registers().set_pcr(strand, pcr & !SparcPcr::HT);
             }
             if request.acknowledge(asked) {
                 break;

@@ -6,9 +6,9 @@ use guest_abi::status::EOK;
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
 use hv_core::trace::{Event, Trace, duration};
-use platform::{Bus, StrandRegisters};
 
 use crate::call::Access;
+use crate::environment::Environment;
 use crate::rights::policy::Grant;
 use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
@@ -21,7 +21,7 @@ use crate::units::Unit;
 /// How often a strand looks whether a change has ended, while others begin changes.
 const NOTE_TRIES: usize = 4;
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> PerfCounterContext<'_, E> {
     /// Records a call that was started then and ends now.
     #[inline(always)]
     pub(crate) fn record_call(
@@ -31,7 +31,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
         result: Result<u64, Refusal>,
         started: u64,
     ) {
-        let trace = &self.service.trace;
+        let trace = self.service.trace();
         let Some(ended) = trace.time(self.strand) else {
             return;
         };
@@ -96,12 +96,12 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+impl<E: Environment> PerfCounterService<E> {
     /// Something happened now, on this strand.
     #[inline(always)]
-    pub(crate) fn note<E: Event>(&self, on: StrandId, event: impl FnOnce() -> E) {
-        if let Some(time) = self.trace.time(on) {
-            self.trace.record(on, time, event());
+    pub(crate) fn note<V: Event>(&self, on: StrandId, event: impl FnOnce() -> V) {
+        if let Some(time) = self.trace().time(on) {
+            self.trace().record(on, time, event());
         }
     }
 
@@ -151,7 +151,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// A change was begun: it is pending, or complete already.
     pub(crate) fn note_begun(&self, on: StrandId) {
-        if !self.trace.is_on() {
+        if !self.trace().is_on() {
             return;
         }
         if let Some(awaited) = self.pending() {
@@ -167,7 +167,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
 
     /// A step was made: a change that was pending may be complete.
     pub(crate) fn note_progress(&self, on: StrandId) {
-        if !self.trace.is_on() {
+        if !self.trace().is_on() {
             return;
         }
         for _ in 0..NOTE_TRIES {
@@ -175,11 +175,11 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                 return;
             }
             // The time comes first: another change may begin right after the look.
-            let time = self.trace.time(on);
+            let time = self.trace().time(on);
             if self.pending().is_none() {
                 if let Some(time) = time {
                     let strand = on.number().into();
-                    self.trace.record(on, time, ChangeComplete { strand });
+                    self.trace().record(on, time, ChangeComplete { strand });
                 }
                 return;
             }

@@ -2,9 +2,9 @@
 
 use guest_abi::{Hub, Node, StrandId};
 use hv_core::sync::Ordering;
-use hv_core::trace::Trace;
 use platform::{AccessError, Bus, StrandRegisters};
 
+use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter};
 use crate::l2::{HeldL2, L2Arbiter};
 use crate::rights::access::AccessWord;
@@ -13,7 +13,7 @@ use crate::statistics::Refusal;
 use crate::trace::Why;
 use crate::units::Unit;
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+impl<E: Environment> PerfCounterService<E> {
     /// Scrubs a unit that no guest can use now, and stops it: every register becomes 0, and of L2 control PERF_CONFIG. For L2
     /// control the strand is on its node. A unit that was busy goes on where it was.
     ///
@@ -30,7 +30,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
         for register in unit.registers().skip(done) {
             let row = self.rows(on).get(register.index());
             let row = row.ok_or(AccessError::Fault)?;
-            if let Err(mut error) = self.bus.write(on, row.address, 0) {
+            if let Err(mut error) = self.bus().write(on, row.address, 0) {
                 if !matches!(unit, Unit::Hub(_)) {
                     // What is no hub is never busy for a good reason.
                     error = AccessError::Fault;
@@ -62,7 +62,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// Scrubs L2 control on a strand of its node, which has the lock.
     #[inline(always)]
     pub(crate) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
-        held.set(&self.bus, on, 0).map_err(|_| AccessError::Fault)?;
+        held.set(self.bus(), on, 0)
+            .map_err(|_| AccessError::Fault)?;
         held.access_ended();
         Ok(())
     }
@@ -78,7 +79,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// A strand finds a unit busy that it scrubs. Returns `true` if this has lasted too long, and the unit is out of service.
     pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
-        let now = || self.registers.ticks(strand);
+        let now = || self.registers().ticks(strand);
         let stuck = match unit {
             Unit::Mcu(..) => false,
             Unit::Hub(hub) => self.hub(hub).found_busy(watches.hub(hub), now()) == Blocked::Stuck,

@@ -2,11 +2,12 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
-use hv_core::trace::{Off, Trace};
+use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
-use platform::{Bus, Machine, StrandRegisters};
+use platform::{Machine, StrandRegisters};
 use static_assertions::assert_impl_all;
 
+use crate::environment::Environment;
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
@@ -34,13 +35,10 @@ pub(crate) struct StrandState {
 
 /// The performance counter service of one machine: API group 0x205.
 ///
-/// `B` reaches the device registers, `R` the registers of the strand that calls. All methods take `&self`, and strands
-/// may be in them at the same time. `T` takes [events](crate::trace::ServiceEvent).
+/// All methods take `&self`, and strands may be in them at the same time. `E` is what the image gives the service.
 #[derive(Debug)]
-pub struct PerfCounterService<B, R, T = Off> {
-    pub(crate) bus: B,
-    pub(crate) registers: R,
-    pub(crate) trace: T,
+pub struct PerfCounterService<E> {
+    environment: E,
     pub(crate) machine: Machine,
     pub(crate) guests: [Guest; GuestId::COUNT],
     pub(crate) strands: [StrandState; STRANDS],
@@ -51,41 +49,26 @@ pub struct PerfCounterService<B, R, T = Off> {
     pub(crate) guest_count: usize,
 }
 
-assert_impl_all!(PerfCounterService<(), ()>: Send, Sync);
-assert_impl_all!(PerfCounterContext<'static, (), ()>: Send, Sync);
+assert_impl_all!(PerfCounterService<()>: Send, Sync);
+assert_impl_all!(PerfCounterContext<'static, ()>: Send, Sync);
 
-impl<B: Bus, R: StrandRegisters> PerfCounterService<B, R> {
+impl<E: Environment> PerfCounterService<E> {
     /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found
     /// before anything is built. Every register of the machine is 0, as it is at power-on.
     pub fn new(
         machine: Machine,
-        bus: B,
-        registers: R,
+        environment: E,
         guests: &[GuestConfig],
-    ) -> Result<Self, ConfigError> {
-        Self::with_trace(machine, bus, registers, guests, Off)
-    }
-}
-
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
-    /// [`new`](PerfCounterService::new), for a service that records what it does.
-    pub fn with_trace(
-        machine: Machine,
-        bus: B,
-        registers: R,
-        guests: &[GuestConfig],
-        trace: T,
     ) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let service = Self {
-            bus,
             machine,
             guests: core::array::from_fn(|number| {
                 Guest::new(guests.get(number).copied().unwrap_or_default(), machine)
             }),
             strands: core::array::from_fn(|number| {
                 let node = match StrandId::new(number) {
-                    Some(strand) => registers.node(strand),
+                    Some(strand) => environment.registers().node(strand),
                     None => Node::Node0,
                 };
                 StrandState {
@@ -96,8 +79,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
                     stopwatches: Stopwatches::default(),
                 }
             }),
-            registers,
-            trace,
+            environment,
             hubs: core::array::from_fn(|_| HubArbiter::new()),
             l2: core::array::from_fn(|_| L2Arbiter::new()),
             units: Units::default(),
@@ -112,7 +94,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     /// not, and cost nothing more than without a tracer.
     pub fn trace_turned(&self) {
         for guest in &self.guests {
-            guest.set_traced(self.trace.is_on());
+            guest.set_traced(self.trace().is_on());
             guest.refresh(&self.units.out);
         }
     }
@@ -123,8 +105,19 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 
     /// The bus.
-    pub fn bus(&self) -> &B {
-        &self.bus
+    #[inline(always)]
+    pub fn bus(&self) -> &E::Bus {
+        self.environment.bus()
+    }
+
+    #[inline(always)]
+    pub(crate) fn registers(&self) -> &E::Registers {
+        self.environment.registers()
+    }
+
+    #[inline(always)]
+    pub(crate) fn trace(&self) -> &E::Trace {
+        self.environment.trace()
     }
 
     /// How the calls of a guest's strands ended so far.
@@ -160,21 +153,17 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, T> {
+impl<E: Environment> Service for PerfCounterService<E> {
     const GROUP: ApiGroup = ApiGroup::VFALLS;
     const VERSIONS: &'static [Version] = VERSIONS;
     const FUNCTIONS: &'static [u64] = &[VFALLS_GET_PERFREG, VFALLS_SET_PERFREG];
 
     type Context<'a>
-        = PerfCounterContext<'a, B, R, T>
+        = PerfCounterContext<'a, E>
     where
         Self: 'a;
 
-    fn context<'a>(
-        &'a self,
-        caller: Caller,
-        version: &'a Negotiated,
-    ) -> PerfCounterContext<'a, B, R, T> {
+    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> PerfCounterContext<'a, E> {
         let strand = &self.strands[caller.strand.index()];
         PerfCounterContext {
             service: self,
@@ -202,8 +191,8 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Service for PerfCounterService<B, R, 
 
 /// One strand's way into the service: all that its calls need, looked up once.
 #[derive(Debug)]
-pub struct PerfCounterContext<'a, B, R, T = Off> {
-    pub(crate) service: &'a PerfCounterService<B, R, T>,
+pub struct PerfCounterContext<'a, E> {
+    pub(crate) service: &'a PerfCounterService<E>,
     pub(crate) guest: &'a Guest,
     /// The number of the guest.
     pub(crate) number: u8,

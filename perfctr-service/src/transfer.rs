@@ -47,9 +47,9 @@
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use hv_core::sync::Ordering;
-use hv_core::trace::Trace;
-use platform::{AccessError, Bus, StrandRegisters};
+use platform::{AccessError, StrandRegisters};
 
+use crate::environment::Environment;
 use crate::operator::ChangeError;
 use crate::rights::guest::Guest;
 use crate::rights::policy::{Grant, StrandRight, StrandSet};
@@ -65,7 +65,7 @@ pub(crate) fn all_guests() -> impl Iterator<Item = GuestId> {
     (0..GuestId::COUNT).filter_map(GuestId::new)
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
+impl<E: Environment> PerfCounterService<E> {
     pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
         &self.guests[guest.index()]
     }
@@ -106,7 +106,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterService<B, R, T> {
             self.ask(on, 0, &mut asked);
         }
         for strand in asked.iter() {
-            self.registers.cross_call(strand);
+            self.registers().cross_call(strand);
         }
     }
 

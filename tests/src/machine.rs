@@ -23,7 +23,7 @@ impl Embedder for Console {
 }
 
 /// The service on a board.
-pub type Service<'a, T = Off> = PerfCounterService<&'a Board, &'a Board, T>;
+pub type Service<'a, T = Off> = PerfCounterService<(&'a Board, &'a Board, T)>;
 
 /// A hypervisor with the service and its guests.
 pub struct MachineUnderTest<'a, T: Trace = Off> {
@@ -92,7 +92,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
         let machine = board.machine();
-        let service = PerfCounterService::with_trace(machine, board, board, &configs, trace)
+        let service = PerfCounterService::new(machine, (board, board, trace), &configs)
             .expect("guests that fit");
         let mut guest_of = vec![None; StrandId::COUNT];
         for (number, guest) in guests.iter().enumerate() {

@@ -35,7 +35,7 @@ struct Veneers<'a, 's> {
     served: &'s mut Served,
 }
 
-type Context<'a> = PerfCounterContext<'a, &'a Devices, &'a Devices>;
+type Context<'a> = PerfCounterContext<'a, (&'a Devices, &'a Devices)>;
 
 impl Veneers<'_, '_> {
     /// Reads a register by a leaf function. Returns `None` if that declines.
@@ -108,7 +108,7 @@ fn run(
 ) -> (Digest, [Statistics; 3]) {
     let devices = Devices::new(configuration.machine);
     let (machine, guests) = (configuration.machine, &configuration.guests);
-    let service = PerfCounterService::new(machine, &devices, &devices, guests).unwrap();
+    let service = PerfCounterService::new(machine, (&devices, &devices), guests).unwrap();
     let hypervisor = Hypervisor::new((service,), NoConsole);
     let mut machine = Modelled {
         hypervisor: &hypervisor,
@@ -174,7 +174,7 @@ fn a_refusal_follows_the_version() {
         grant: Grant::ALL,
         compatible: false,
     };
-    let service = PerfCounterService::new(machine, &devices, &devices, &[guest]).unwrap();
+    let service = PerfCounterService::new(machine, (&devices, &devices), &[guest]).unwrap();
     let caller = Caller {
         guest: guest_id(0),
         strand: strand(0),

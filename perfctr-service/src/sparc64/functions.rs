@@ -6,11 +6,11 @@
 use core::hint::assert_unchecked;
 
 use guest_abi::Registers;
-use hv_core::trace::Trace;
+use platform::Bus;
 use platform::sparc64::FastPath;
-use platform::{Bus, StrandRegisters};
 
 use crate::PerfCounterContext;
+use crate::environment::Environment;
 use crate::statistics::Operation::{self, Get, Set};
 
 /// Numbers for the veneers.
@@ -76,7 +76,7 @@ pub trait Leaf: Sized {
     extern "C" fn set_pcr(id: u64, value: u64, o2: u64, o3: u64, context: &Self) -> Return;
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> Leaf for PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> Leaf for PerfCounterContext<'_, E> {
     #[unsafe(link_section = ".text.leaf")]
     unsafe extern "C" fn get(id: u64, _: u64, o2: u64, o3: u64, context: &Self) -> Return {
         // SAFETY: the caller promises it.
@@ -143,12 +143,12 @@ impl<B: Bus, R: StrandRegisters, T: Trace> Leaf for PerfCounterContext<'_, B, R,
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves a call, if this bus can be used by a function without a stack. Where it cannot, the device may be a model of one,
     /// and then the strand's registers may be, too.
     #[inline(always)]
     fn direct<V>(&self, serve: impl FnOnce() -> Option<V>) -> Option<V> {
-        if !B::is_direct() {
+        if !E::Bus::is_direct() {
             return None;
         }
         serve()
@@ -187,7 +187,7 @@ impl<B: Bus, R: StrandRegisters, T: Trace> PerfCounterContext<'_, B, R, T> {
     }
 }
 
-impl<B: Bus, R: StrandRegisters, T: Trace> FastPath for PerfCounterContext<'_, B, R, T> {
+impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
     fn faulted(&self, registers: &Registers) {
         self.leaf_faulted(registers.o0);
     }

@@ -18,7 +18,7 @@ use crate::events::collect::{Collector, Keep};
 pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
 /// The service of the simulation.
-pub type Service<'a> = PerfCounterService<&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>>;
+pub type Service<'a> = PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
 /// Returns the devices of a machine. An access to a hub takes `hub_cycles`.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
@@ -63,8 +63,7 @@ impl<'a> Board<'a> {
         keep: Keep,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
-        let service =
-            PerfCounterService::with_trace(devices.machine(), clock, devices, guests, events)?;
+        let service = PerfCounterService::new(devices.machine(), (clock, devices, events), guests)?;
         let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
         Ok(Self {
             devices,

@@ -83,7 +83,7 @@ static BOARD: Board = Board {
 };
 
 type Measured<'a, T> =
-    Strand<'a, (PerfCounterService<&'static Board, &'static Board, T>,), NoConsole, T>;
+    Strand<'a, (PerfCounterService<(&'static Board, &'static Board, T)>,), NoConsole, T>;
 
 /// Makes the call whose registers are in memory, and writes its results there.
 #[inline(never)]
@@ -239,7 +239,7 @@ fn calls<T: Trace + Copy>(trace: T, call: Registers, status: u64) {
         compatible: false,
     };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
-    let service = PerfCounterService::with_trace(machine, &BOARD, &BOARD, &[guest], trace)
+    let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
         .expect("one guest is valid");
     let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
     let caller = Caller {

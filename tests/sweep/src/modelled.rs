@@ -9,7 +9,7 @@ use platform::models::{Devices, FaultyUnit};
 use crate::{Cell, Change, Configuration, System, state};
 
 /// The service.
-pub type Service<'a> = PerfCounterService<&'a Devices, &'a Devices>;
+pub type Service<'a> = PerfCounterService<(&'a Devices, &'a Devices)>;
 
 /// The length of an access to a hub that does not end, in cycles.
 const LONG: u64 = 1 << 40;
@@ -217,8 +217,7 @@ pub fn with<T>(
     let devices = Devices::new(configuration.machine);
     let service = PerfCounterService::new(
         configuration.machine,
-        &devices,
-        &devices,
+        (&devices, &devices),
         &configuration.guests,
     )?;
     let hypervisor = Hypervisor::new((service,), NoConsole);

@@ -168,7 +168,7 @@ impl Embedder for NoConsole {
 /// A machine with hubs and a guest that holds everything and has negotiated nothing. Most models have it alone, on strands
 /// 0 to 3; for [two](Modelled::two_guests) it is on strand 0, and another that holds nothing on strand 2.
 pub(crate) struct Modelled {
-    hypervisor: Hypervisor<(PerfCounterService<Board, Board>,), NoConsole>,
+    hypervisor: Hypervisor<(PerfCounterService<(Board, Board)>,), NoConsole>,
     devices: Rc<Devices>,
 }
 
@@ -203,7 +203,7 @@ impl Modelled {
         let devices = Rc::new(Devices::default());
         let board = Board(Rc::clone(&devices));
         let machine = Machine::new(Model::Batoka, 1).unwrap();
-        let service = PerfCounterService::new(machine, board.clone(), board, guests).unwrap();
+        let service = PerfCounterService::new(machine, (board.clone(), board), guests).unwrap();
         Self {
             hypervisor: Hypervisor::new((service,), NoConsole),
             devices,
@@ -214,7 +214,7 @@ impl Modelled {
         &self.devices
     }
 
-    pub(crate) fn service(&self) -> &PerfCounterService<Board, Board> {
+    pub(crate) fn service(&self) -> &PerfCounterService<(Board, Board)> {
         &self.hypervisor.services().0
     }
 

@@ -145,7 +145,7 @@ fn power_on(configuration: Configuration) {
     let Configuration { machine, guests } = configuration;
     // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
     let devices = unsafe { DEVICES.put(Devices::new(machine)) };
-    if let Ok(service) = PerfCounterService::new(machine, devices, devices, &guests) {
+    if let Ok(service) = PerfCounterService::new(machine, (devices, devices), &guests) {
         // SAFETY: as above.
         let hypervisor = unsafe { HYPERVISOR.put(Hypervisor::new((service,), Escaped)) };
         RUNNING.0.set(Some(Running {

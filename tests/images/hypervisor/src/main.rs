@@ -29,7 +29,8 @@ use board::{Board, Registers as StrandRegisters};
 use console::{Console, Escaped};
 use recorder::Recorder;
 
-type Service = PerfCounterService<Board, StrandRegisters, Recorder>;
+type Environment = (Board, StrandRegisters, Recorder);
+type Service = PerfCounterService<Environment>;
 
 static HYPERVISOR: Mutex<Option<Hypervisor<(Service,), Escaped, Recorder>>> = Mutex::new(None);
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
@@ -41,7 +42,7 @@ struct Handler(Strand<'static, (Service,), Escaped, Recorder>);
 perfctr_service::sun4v_image!(Handler);
 
 impl TrapHandler for Handler {
-    type Context = PerfCounterContext<'static, Board, StrandRegisters, Recorder>;
+    type Context = PerfCounterContext<'static, Environment>;
 
     fn start() -> (&'static Self, u64) {
         let parameters = parameters::read();
@@ -56,7 +57,7 @@ impl TrapHandler for Handler {
         let (bus, registers) = board::new(parameters.machine);
         let recorder = recorder::new();
         let service =
-            PerfCounterService::with_trace(parameters.machine, bus, registers, &guests, recorder);
+            PerfCounterService::new(parameters.machine, (bus, registers, recorder), &guests);
         let service = match service {
             Ok(service) => service,
             Err(error) => {

@@ -11,7 +11,7 @@ use platform::models::Devices;
 
 use super::script::Call;
 
-type Services<'a> = (PerfCounterService<&'a Devices, &'a Devices>,);
+type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
 /// Makes standard error the console of every guest.
 pub(super) struct Console;
@@ -33,7 +33,8 @@ pub(super) fn hypervisor<'a>(
     devices: &'a Devices,
     guests: &[GuestConfig],
 ) -> anyhow::Result<Box<Hypervisor<Services<'a>, Console>>> {
-    let service = PerfCounterService::new(machine, devices, devices, guests).context("--guest")?;
+    let service =
+        PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
     Ok(Box::new(Hypervisor::new((service,), Console)))
 }
 

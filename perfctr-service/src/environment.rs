@@ -1,0 +1,66 @@
+//! What the service is built into.
+
+use hv_core::trace::{Off, Trace};
+use platform::{Bus, StrandRegisters};
+
+/// What an image gives the service: `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent),
+/// `(bus, registers, tracer)`.
+pub trait Environment {
+    /// Reaches the device registers.
+    type Bus: Bus;
+    /// Reaches the registers of the strand that calls.
+    type Registers: StrandRegisters;
+    /// Takes events.
+    type Trace: Trace;
+
+    /// Returns the bus.
+    fn bus(&self) -> &Self::Bus;
+
+    /// Returns the strand's registers.
+    fn registers(&self) -> &Self::Registers;
+
+    /// Returns the tracer.
+    fn trace(&self) -> &Self::Trace;
+}
+
+impl<B: Bus, R: StrandRegisters> Environment for (B, R) {
+    type Bus = B;
+    type Registers = R;
+    type Trace = Off;
+
+    #[inline(always)]
+    fn bus(&self) -> &B {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn registers(&self) -> &R {
+        &self.1
+    }
+
+    #[inline(always)]
+    fn trace(&self) -> &Off {
+        &Off
+    }
+}
+
+impl<B: Bus, R: StrandRegisters, T: Trace> Environment for (B, R, T) {
+    type Bus = B;
+    type Registers = R;
+    type Trace = T;
+
+    #[inline(always)]
+    fn bus(&self) -> &B {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn registers(&self) -> &R {
+        &self.1
+    }
+
+    #[inline(always)]
+    fn trace(&self) -> &T {
+        &self.2
+    }
+}
