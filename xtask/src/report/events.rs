@@ -113,7 +113,7 @@ impl fmt::Display for Text<'_> {
         let last = self.0.span.map_or(0, |[_, last]| last);
         writeln!(
             f,
-            "{} events in {} ms, {} lost; the clock has {} Hz, and times are told to {} ticks",
+            "{} events in {} ms, {} lost; the clock has {} Hz, and times have a resolution of {} ticks",
             self.0.events,
             self.milliseconds(last),
             self.0.lost,
@@ -139,7 +139,7 @@ impl fmt::Display for Text<'_> {
         part("What else happened:", &others)?;
         part("Rings:", &self.streams_table())?;
         if self.0.missed > 0 {
-            writeln!(f, "\n{} events found no ring.", self.0.missed)?;
+            writeln!(f, "\n{} events are missing that no ring counts.", self.0.missed)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One clear line, and exit status 2.
+//! Bad input: one clear line on standard error, and exit status 2.
 
 use xtask::qemu::elf;
 

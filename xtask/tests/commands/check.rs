@@ -74,7 +74,7 @@ const TOOLS: [&str; 6] = [
     "qemu-system-sparc64",
 ];
 
-/// callgrind counts what it is told to; lackey writes 20,480 references.
+/// A valgrind: its callgrind reports COLLECTED instructions, its lackey writes 20,480 references.
 const VALGRIND: &str = "\
 echo \"valgrind $*\" >> LOG
 for argument; do

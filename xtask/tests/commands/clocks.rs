@@ -1,4 +1,4 @@
-//! The clocks of this machine.
+//! `clocks`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::{Ended, Place, xtask};
 
-/// Runs `clocks` for a short time; how it ended, and what it wrote.
+/// Runs `clocks` for a short time. Returns how it ended, and the JSON that it wrote.
 fn clocks(name: &str, arguments: &[&str]) -> (Ended, Value) {
     let place = Place::new(name);
     let file = place.path().join("clocks.json");

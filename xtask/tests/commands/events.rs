@@ -11,7 +11,7 @@ use xtask::tools::BABELTRACE;
 use crate::program::{Place, xtask};
 use crate::sim;
 
-/// Its exit status is 0: standard output, standard error.
+/// Runs babeltrace2, which must succeed. Returns its standard output and error.
 fn babeltrace(directory: &str) -> (String, String) {
     let program = BABELTRACE.find().unwrap();
     let output = Command::new(program)
@@ -28,7 +28,7 @@ fn json(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The summary of a trace.
+/// Returns the summary that `events` makes of a trace.
 fn summary(place: &Place, directory: &str) -> Value {
     let path = place.path().join("summary.json");
     let path = path.to_str().unwrap();
@@ -40,7 +40,7 @@ fn path(place: &Place, name: &str) -> String {
     place.path().join(name).to_str().unwrap().to_owned()
 }
 
-/// A run of a small program, with these arguments and 10 samples.
+/// Runs `sim` on a small program, with these arguments and 10 samples.
 fn small(place: &Place, arguments: &[&str]) {
     let refs = place.file("refs.txt", sim::program(2_000));
     let mut all = vec!["sim", &refs, "--interval", "200"];
@@ -48,7 +48,7 @@ fn small(place: &Place, arguments: &[&str]) {
     xtask(&all).well();
 }
 
-/// How the gets and sets of each guest ended.
+/// The number of gets and sets of each guest, by status.
 type ByStatus = BTreeMap<(String, String), u64>;
 
 fn by_status<'a>(calls: impl Iterator<Item = (&'a Value, &'a Value)>) -> ByStatus {
@@ -120,7 +120,7 @@ fn what_events_prints() {
     small(&place, &["--events-out", &directory]);
     let output = xtask(&["events", &directory]).well();
     for text in [
-        " 0 lost; the clock has 1165379275 Hz, and times are told to 1 ticks\n",
+        " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       10         10\n",
         "\nget          dram       EOK        256   26   26   26       26     22\n",
@@ -300,7 +300,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn existing_directories() {
     let place = Place::new("events-in-the-way");
     let refs = place.file("refs.txt", sim::program(100));
     let run = |directory: &str, more: &[&str]| {

@@ -19,7 +19,7 @@ fn an_interrupted_simulation_leaves_nothing() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // More references may come as long as this is there.
+        // The program waits for more references as long as this is open.
         let mut trace = child.stdin.take().unwrap();
         trace.write_all(b"I  04001090,3\n").unwrap();
         while fs::read_dir(place.path()).unwrap().count() == 0 {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::program::{Place, xtask};
-use crate::sim::program;
+use crate::sim::{json as simulate, program};
 
 fn source(name: &str) -> String {
     format!(
@@ -42,7 +42,7 @@ fn build_dump_and_check() {
          ldg1               1    1  global  yes         72,80\n\
          ldg2               2    2  none    no          88\n"
     );
-    // A source will do, too.
+    // The source gives the same.
     assert_eq!(xtask(&["md", "check", &source]).well(), check);
 }
 
@@ -165,14 +165,6 @@ fn bad_input() {
 fn sim_takes_machine_and_guests() {
     let place = Place::new("md-sim");
     let refs = place.file("refs.txt", program(3_000));
-    let results = |name: &str| -> Value {
-        let json = place.path().join("results.json");
-        let json = json.to_str().unwrap();
-        let arguments = ["sim", &refs, "--json", json];
-        let ended = xtask(&[&arguments[..], &["--md", &source(name)]].concat());
-        assert_eq!(ended.status, 0, "{}", ended.stderr);
-        serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()
-    };
     for (name, machine, nodes, guests, counters) in [
         (
             "maramba-2",
@@ -188,7 +180,7 @@ fn sim_takes_machine_and_guests() {
             "primary global+htstrand, ldg1 htstrand, ldg2 none",
             72,
         ),
-        // Two counters less.
+        // A disabled channel: two counters fewer.
         (
             "batoka-4-disabled",
             "batoka",
@@ -197,7 +189,7 @@ fn sim_takes_machine_and_guests() {
             70,
         ),
     ] {
-        let results = results(name);
+        let results = simulate(&place, &[&refs, "--md", &source(name)]);
         assert_eq!(
             (&results["machine"], &results["nodes"]),
             (&json!(machine), &json!(nodes))
@@ -220,7 +212,7 @@ fn sim_takes_machine_and_guests() {
 }
 
 #[test]
-fn sim_cannot_take_both() {
+fn sim_refuses_unsuitable_descriptions() {
     let batoka = source("batoka-4");
     let (guest, t1) = (source("guest"), source("t1"));
     let place = Place::new("md-sim-bad");

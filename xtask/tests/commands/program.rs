@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// What a run of the program left.
+/// The exit status and output of a run.
 pub(crate) struct Ended {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -14,13 +14,13 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Standard output of a run that went well and said nothing else.
+    /// Returns the standard output of a run that must succeed and print nothing to standard error.
     pub(crate) fn well(self) -> String {
         assert_eq!((self.status, &*self.stderr), (0, ""));
         self.stdout
     }
 
-    /// The line on standard error of a run with bad input, which must say this.
+    /// Asserts exit status 2 and one line on standard error, which contains `says`.
     pub(crate) fn badly(&self, says: &str) {
         let Self { status, stderr, .. } = self;
         assert_eq!(*status, 2, "{stderr}");
@@ -33,7 +33,7 @@ impl Ended {
     }
 }
 
-/// The program, with arguments.
+/// Returns a call of the program with these arguments.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::PROGRAM);
     command.args(arguments);
@@ -73,7 +73,7 @@ pub(crate) fn end(mut command: Command, input: &[u8]) -> Ended {
     }
 }
 
-/// A directory for a test, gone after it.
+/// A directory for a test, removed after it.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -88,7 +88,7 @@ impl Place {
         &self.0
     }
 
-    /// A new file; its path.
+    /// Writes a file and returns its path.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

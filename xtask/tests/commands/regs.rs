@@ -1,4 +1,4 @@
-//! The 90 registers.
+//! `regs`.
 
 use serde_json::{Value, json};
 

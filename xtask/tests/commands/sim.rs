@@ -1,4 +1,4 @@
-//! `sim`: the main job.
+//! `sim`.
 
 use std::fmt::Write;
 use std::fs;
@@ -27,7 +27,8 @@ pub(crate) fn program(references: u64) -> String {
     text
 }
 
-fn json(place: &Place, arguments: &[&str]) -> Value {
+/// Returns the results of `sim` with these arguments, which must succeed.
+pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
     let file = place.path().join("results.json");
     let mut all = vec!["sim", "--json", file.to_str().unwrap()];
     all.extend(arguments);
@@ -40,6 +41,13 @@ fn json(place: &Place, arguments: &[&str]) -> Value {
 
 fn counters(results: &Value) -> &Vec<Value> {
     results["counters"].as_array().unwrap()
+}
+
+/// Returns what each counter measured.
+fn measured(results: &Value) -> Vec<u64> {
+    let all = counters(results).iter();
+    all.map(|counter| counter["measured"].as_u64().unwrap())
+        .collect()
 }
 
 #[test]
@@ -82,9 +90,9 @@ fn by_default_a_guest_measures_the_bundled_program() {
         (&first["name"], &first["event"]),
         (&"NODE0_MCU0_PIC".into(), &"mem_reads".into())
     );
-    let active = counters(&results)
+    let active = measured(&results)
         .iter()
-        .filter(|counter| counter["measured"] != 0)
+        .filter(|count| **count > 0)
         .count();
     assert!(active >= 8, "{active} counters are not 0");
 }
@@ -103,21 +111,9 @@ fn what_it_prints() {
     ];
     let output = xtask(&arguments).well();
     // Three samples of 8 channels and 8 strands, under one header.
-    assert_eq!(
-        output
-            .lines()
-            .filter(|line| line.contains("NODE3_MCU1"))
-            .count(),
-        3
-    );
-    assert_eq!(
-        output
-            .lines()
-            .filter(|line| line.contains("strand 200 %pic"))
-            .count(),
-        3
-    );
-    assert_eq!(output.matches("instance").count(), 1);
+    for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
+        assert_eq!(output.matches(text).count(), count, "{text}");
+    }
     for text in [
         "batoka with 4 nodes, 256 strands",
         "Totals after 5000 references",
@@ -139,26 +135,11 @@ fn every_event_shows_what_happened() {
     let place = Place::new("sim-events");
     let refs = place.file("refs.txt", program(30_000));
     let names: [(&str, Vec<&str>); 5] = [
-        (
-            "dram",
-            DramEvent::ALL.iter().map(|event| event.name()).collect(),
-        ),
-        (
-            "lpu",
-            LpuEvent::ALL.iter().map(|event| event.name()).collect(),
-        ),
-        (
-            "gpd",
-            GpdEvent::ALL.iter().map(|event| event.name()).collect(),
-        ),
-        (
-            "asu",
-            AsuEvent::ALL.iter().map(|event| event.name()).collect(),
-        ),
-        (
-            "pic",
-            SparcEvent::ALL.iter().map(|event| event.name()).collect(),
-        ),
+        ("dram", DramEvent::ALL.iter().map(|it| it.name()).collect()),
+        ("lpu", LpuEvent::ALL.iter().map(|it| it.name()).collect()),
+        ("gpd", GpdEvent::ALL.iter().map(|it| it.name()).collect()),
+        ("asu", AsuEvent::ALL.iter().map(|it| it.name()).collect()),
+        ("pic", SparcEvent::ALL.iter().map(|it| it.name()).collect()),
     ];
     let runs = names
         .iter()
@@ -191,13 +172,6 @@ fn every_event_shows_what_happened() {
         "rd_queue_latency",
         "wb_buf_hits",
         "clock_cycles",
-    ] {
-        assert!(
-            active.iter().any(|active| active == event),
-            "{event} never counted"
-        );
-    }
-    for event in [
         "cycles_c2c_portX",
         "cycles_HIT_M",
         "cycles_WB",
@@ -218,11 +192,7 @@ fn perf_config_selects_among_the_misses() {
     let refs = place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
         let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
-        let results = json(&place, &arguments);
-        counters(&results)
-            .iter()
-            .map(|counter| counter["measured"].as_u64().unwrap())
-            .sum()
+        measured(&json(&place, &arguments)).iter().sum()
     };
     let [all, local, remote, c2c] = ["all", "local", "remote", "c2c"].map(misses);
     assert!(local > 0 && remote > 0 && c2c > 0);
@@ -263,19 +233,13 @@ fn recordings_come_together() {
     let place = Place::new("sim-recordings");
     let refs = place.file("refs.txt", program(3_000));
     let events = ["-e", "pic:Instr_cnt", "--strands", "1,65,2"];
-    let instructions = |results: &Value| -> Vec<u64> {
-        counters(results)
-            .iter()
-            .map(|counter| counter["measured"].as_u64().unwrap())
-            .collect()
-    };
     let one = json(&place, &[&[refs.as_str()], &events[..]].concat());
     // Turns of 1024 references, every other one an instruction.
-    assert_eq!(instructions(&one), [512, 512, 476]);
+    assert_eq!(measured(&one), [512, 512, 476]);
     let two = json(&place, &[&[refs.as_str(), &refs], &events[..]].concat());
     assert_eq!(two["references"], 6_000);
     // The first program has strands 1 and 2, the second has strand 65.
-    assert_eq!(instructions(&two), [512 + 476, 1_500, 512]);
+    assert_eq!(measured(&two), [512 + 476, 1_500, 512]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `sim` says to input that it cannot use.
+//! The messages of `sim` for bad input.
 
 use crate::program::{Place, xtask};
 use crate::sim::program;

@@ -44,7 +44,7 @@ fn a_hundred_thousand_calls() {
 }
 
 #[test]
-fn a_script_talks() {
+fn calls_are_answered_one_by_one() {
     let mut child = command(&["call"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -58,7 +58,7 @@ fn a_script_talks() {
             sender.send(line.unwrap()).unwrap();
         }
     });
-    // Only so that a program that does not answer fails the test and does not hold it up for ever.
+    // The time limit makes the test fail if the program does not answer.
     let answer = || answers.recv_timeout(Duration::from_secs(60)).unwrap();
 
     input.write_all(b"0 core 0 0x205 1 1\n").unwrap();
@@ -67,7 +67,7 @@ fn a_script_talks() {
         writeln!(input, "0 fast 0x107 1 {value}").unwrap();
         assert_eq!(answer(), format!("0x0 {value:#x} 0x0 0x0 0x0 0x107"));
     }
-    // What follows the end of a line does not hold up its answer.
+    // An incomplete line does not delay the answer to the one before.
     input
         .write_all(b"0 fast 0x106 1\n\n# next\n0 fast 0x1")
         .unwrap();
@@ -79,7 +79,7 @@ fn a_script_talks() {
 }
 
 #[test]
-fn a_reader_that_goes_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let mut child = command(&["call"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -95,7 +95,6 @@ fn a_reader_that_goes_is_no_error() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
-/// Whatever the output is made with.
 #[test]
 fn a_list_that_nobody_reads_is_no_error() {
     for format in ["table", "csv", "json"] {
