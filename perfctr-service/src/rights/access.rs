@@ -4,7 +4,7 @@ use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
 
 use crate::rights::guest::VERSIONS;
-use crate::rights::policy::{Grant, StrandRight};
+use crate::rights::policy::Grant;
 use crate::units::Unit;
 
 /// What the fast path of a call looks at: bits 0 and 2-17, these registers (register 1 is no fast path); bits 18-21,
@@ -129,34 +129,6 @@ impl AccessWord {
     /// The bits of all these units.
     pub(crate) fn of_units(units: impl Iterator<Item = Unit>) -> Self {
         units.fold(Self::NOTHING, |word, unit| word.or(Self::of_unit(unit)))
-    }
-}
-
-impl Grant {
-    /// Bit 0: `global`. Bit 1: register 0. Bit 2: with HT. More rights are more bits.
-    pub(crate) const fn bits(self) -> u8 {
-        let strand = match self.strand {
-            StrandRight::None => 0,
-            StrandRight::Strand => 0b010,
-            StrandRight::HtStrand => 0b110,
-        };
-        self.global as u8 | strand
-    }
-
-    pub(crate) const fn from_bits(bits: u8) -> Self {
-        Self {
-            global: bits & 1 != 0,
-            strand: match bits >> 1 & 3 {
-                0 => StrandRight::None,
-                1 => StrandRight::Strand,
-                _ => StrandRight::HtStrand,
-            },
-        }
-    }
-
-    /// The rights that are in both.
-    pub(crate) const fn both(self, other: Self) -> Self {
-        Self::from_bits(self.bits() & other.bits())
     }
 }
 

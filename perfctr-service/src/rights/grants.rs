@@ -4,38 +4,7 @@ use core::fmt;
 
 use hv_core::GuestId;
 
-use crate::rights::policy::{ConfigError, Grant, OneGlobal, StrandRight};
-
-/// One of the rights that the operator gives and takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Right {
-    /// Register 0, but for HT. Not together with `htstrand`.
-    Strand,
-    /// Register 0 with HT. Not together with `strand`.
-    HtStrand,
-    /// Registers from 1 on.
-    Global,
-}
-
-impl Right {
-    /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Strand, Self::HtStrand, Self::Global];
-
-    /// The word of LDoms' `perf-counters` property.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strand => "strand",
-            Self::HtStrand => "htstrand",
-            Self::Global => "global",
-        }
-    }
-}
-
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right, StrandRight};
 
 /// Why a right does not go from hand to hand. Guests are numbered in the order of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

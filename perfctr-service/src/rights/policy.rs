@@ -39,6 +39,37 @@ pub enum StrandRight {
     HtStrand,
 }
 
+/// One of the rights that the operator gives and takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// Register 0, but for HT. Not together with `htstrand`.
+    Strand,
+    /// Register 0 with HT. Not together with `strand`.
+    HtStrand,
+    /// Registers from 1 on.
+    Global,
+}
+
+impl Right {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Strand, Self::HtStrand, Self::Global];
+
+    /// The word of LDoms' `perf-counters` property.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strand => "strand",
+            Self::HtStrand => "htstrand",
+            Self::Global => "global",
+        }
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// What a guest may use. The default is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
@@ -69,6 +100,32 @@ impl Grant {
             Kind::L2 | Kind::Hub { .. } => self.global,
             Kind::Dram { node, .. } => self.global && nodes.has(node),
         }
+    }
+
+    /// Bit 0: `global`. Bit 1: register 0. Bit 2: with HT. More rights are more bits.
+    pub(crate) const fn bits(self) -> u8 {
+        let strand = match self.strand {
+            StrandRight::None => 0,
+            StrandRight::Strand => 0b010,
+            StrandRight::HtStrand => 0b110,
+        };
+        self.global as u8 | strand
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self {
+            global: bits & 1 != 0,
+            strand: match bits >> 1 & 3 {
+                0 => StrandRight::None,
+                1 => StrandRight::Strand,
+                _ => StrandRight::HtStrand,
+            },
+        }
+    }
+
+    /// The rights that are in both.
+    pub(crate) const fn both(self, other: Self) -> Self {
+        Self::from_bits(self.bits() & other.bits())
     }
 }
 
