@@ -3,7 +3,7 @@
 use platform::md::Node;
 
 use super::error::{GuestError, GuestProblem};
-use crate::rights::policy::{Grant, StrandRight};
+use crate::rights::policy::{Grant, Right, StrandRight};
 
 const PERF_COUNTERS: &str = "perf-counters";
 
@@ -34,26 +34,14 @@ pub(super) fn is_set<'a>(guest: Node<'a>, name: &str) -> Result<bool, GuestError
 }
 
 fn perf_counters(words: &str) -> Result<Grant, GuestProblem<'_>> {
-    let mut grant = Grant::NONE;
     if words.is_empty() {
-        return Ok(grant);
+        return Ok(Grant::NONE);
     }
-    for word in words.split(',') {
-        let right = match word {
-            "global" if grant.global => return Err(GuestProblem::WordTwice(word)),
-            "global" => {
-                grant.global = true;
-                continue;
-            }
-            "strand" => StrandRight::Strand,
-            "htstrand" => StrandRight::HtStrand,
-            _ => return Err(GuestProblem::UnknownWord(word)),
-        };
-        match grant.strand {
-            StrandRight::None => grant.strand = right,
-            same if same == right => return Err(GuestProblem::WordTwice(word)),
-            _ => return Err(GuestProblem::StrandAndHtStrand),
-        }
-    }
-    Ok(grant)
+    words.split(',').try_fold(Grant::NONE, |grant, word| {
+        let right = Right::from_name(word).ok_or(GuestProblem::UnknownWord(word))?;
+        grant.with(right).map_err(|held| match held == right {
+            true => GuestProblem::WordTwice(word),
+            false => GuestProblem::StrandAndHtStrand,
+        })
+    })
 }

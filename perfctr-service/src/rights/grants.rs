@@ -4,7 +4,7 @@ use core::fmt;
 
 use hv_core::GuestId;
 
-use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right, StrandRight};
+use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
 /// Why a right does not go from hand to hand. Guests are numbered in the order of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,44 +68,15 @@ impl Grants {
 
     /// Gives a guest one more right.
     pub fn grant(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
-        let Grant { strand, global } = self.get(guest);
-        let grant = match (right, strand, global) {
-            (Right::Global, _, false) => Grant {
-                strand,
-                global: true,
-            },
-            (Right::Strand, StrandRight::None, _) => Grant {
-                strand: StrandRight::Strand,
-                global,
-            },
-            (Right::HtStrand, StrandRight::None, _) => Grant {
-                strand: StrandRight::HtStrand,
-                global,
-            },
-            (Right::Global, ..) => return Err(RightError::Excluded(guest, Right::Global)),
-            (_, StrandRight::HtStrand, _) => {
-                return Err(RightError::Excluded(guest, Right::HtStrand));
-            }
-            _ => return Err(RightError::Excluded(guest, Right::Strand)),
-        };
+        let grant = self.get(guest).with(right);
+        let grant = grant.map_err(|held| RightError::Excluded(guest, held))?;
         self.set(guest, grant)
     }
 
     /// Takes a right from a guest that has it.
     pub fn revoke(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
-        let Grant { strand, global } = self.get(guest);
-        let grant = match (right, strand, global) {
-            (Right::Global, _, true) => Grant {
-                strand,
-                global: false,
-            },
-            (Right::Strand, StrandRight::Strand, _)
-            | (Right::HtStrand, StrandRight::HtStrand, _) => Grant {
-                strand: StrandRight::None,
-                global,
-            },
-            _ => return Err(RightError::NotHeld(guest, right)),
-        };
+        let grant = self.get(guest).without(right);
+        let grant = grant.ok_or(RightError::NotHeld(guest, right))?;
         self.set(guest, grant)
     }
 

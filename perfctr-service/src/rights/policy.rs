@@ -62,6 +62,11 @@ impl Right {
             Self::Global => "global",
         }
     }
+
+    /// Returns the right with this word; `None` if there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|right| right.name() == name)
+    }
 }
 
 impl fmt::Display for Right {
@@ -92,6 +97,41 @@ impl Grant {
         strand: StrandRight::HtStrand,
         global: true,
     };
+
+    /// Returns the grant with one more right.
+    ///
+    /// # Errors
+    /// It has the right, or the other of `strand` and `htstrand`, which is returned.
+    pub const fn with(self, right: Right) -> Result<Self, Right> {
+        let strand = match (right, self.strand) {
+            (Right::Global, _) if self.global => return Err(Right::Global),
+            (Right::Global, strand) => strand,
+            (_, StrandRight::Strand) => return Err(Right::Strand),
+            (_, StrandRight::HtStrand) => return Err(Right::HtStrand),
+            (Right::Strand, StrandRight::None) => StrandRight::Strand,
+            (Right::HtStrand, StrandRight::None) => StrandRight::HtStrand,
+        };
+        let global = self.global || matches!(right, Right::Global);
+        Ok(Self { strand, global })
+    }
+
+    /// Returns the grant without a right that it has; `None` if it does not have the right.
+    pub const fn without(self, right: Right) -> Option<Self> {
+        let Self { strand, global } = self;
+        match (right, strand) {
+            (Right::Global, _) if global => Some(Self {
+                strand,
+                global: false,
+            }),
+            (Right::Strand, StrandRight::Strand) | (Right::HtStrand, StrandRight::HtStrand) => {
+                Some(Self {
+                    strand: StrandRight::None,
+                    global,
+                })
+            }
+            _ => None,
+        }
+    }
 
     /// Whether it covers a register, for a guest with strands on these nodes.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
@@ -161,18 +201,9 @@ impl FromStr for Grant {
         if text == "none" {
             return Ok(Self::NONE);
         }
-        let mut grant = Self::NONE;
-        for word in text.split('+') {
-            match word {
-                "global" if !grant.global => grant.global = true,
-                "strand" if grant.strand == StrandRight::None => grant.strand = StrandRight::Strand,
-                "htstrand" if grant.strand == StrandRight::None => {
-                    grant.strand = StrandRight::HtStrand;
-                }
-                _ => return Err(UnknownGrant),
-            }
-        }
-        Ok(grant)
+        let with = |grant: Self, word| grant.with(Right::from_name(word)?).ok();
+        let grant = text.split('+').try_fold(Self::NONE, with);
+        grant.ok_or(UnknownGrant)
     }
 }
 

@@ -250,8 +250,7 @@ impl Checker<'_> {
     fn right(&self, given: Option<Spanned<String>>) -> Checked<Right> {
         self.find(given, |name| {
             let names = Right::ALL.iter().map(|right| right.name());
-            let found = Right::ALL.iter().find(|right| right.name() == name);
-            found.copied().ok_or_else(|| unknown("right", name, names))
+            Right::from_name(name).ok_or_else(|| unknown("right", name, names))
         })
     }
 
