@@ -66,6 +66,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         .filter(|line| !line.is_empty())
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .collect::<Vec<_>>();
-    let _ = writeln!(io::stderr(), "{}", lines.join(" "));
+    let _ = writeln!(
+        io::stderr(),
+        "{}",
+        lines.join(" ").replace(" tip: ", "; tip: ")
+    );
     ExitCode::from(CANNOT)
 }

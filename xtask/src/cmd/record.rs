@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let program = args.command[0].to_string_lossy();
     ensure!(
         tools::find(&args.command[0]).is_some(),
-        "record: no program {program}, expected one to run"
+        "there is no program '{program}', expected one to run"
     );
     let output = OutputFile::create(&args.output)?;
     let valgrind = VALGRIND.require()?;

@@ -139,7 +139,11 @@ impl fmt::Display for Text<'_> {
         part("What else happened:", &others)?;
         part("Rings:", &self.streams_table())?;
         if self.0.missed > 0 {
-            writeln!(f, "\n{} events are missing that no ring counts.", self.0.missed)?;
+            writeln!(
+                f,
+                "\n{} events are missing that no ring counts.",
+                self.0.missed
+            )?;
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ fn arguments() {
     }
 }
 
-/// Guests that are no programs for the machine. Nothing is built, installed or written for them.
+/// Files that are no guests for the machine. Nothing is built, installed or written before they are refused.
 #[test]
 fn guests() {
     let place = Place::new("guests");

@@ -250,7 +250,7 @@ fn bad_arguments_are_named() {
     let message = |line: &[&str]| format!("{:#}", run(args(line).unwrap()).unwrap_err());
     assert_eq!(
         message(&["no-such-program-at-all"]),
-        "record: no program no-such-program-at-all, expected one to run"
+        "there is no program 'no-such-program-at-all', expected one to run"
     );
     assert_eq!(
         message(&["-o", "/dev/null", "sh"]),
