@@ -2,13 +2,13 @@
 //!
 //! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in the
 //! veneers of this module. They call a leaf function, which has neither stack nor register window. It serves the call, or it
-//! knows why the call is refused, and the veneer ends with `done`. Or it does nothing, and the call takes the general path of
+//! knows why the call is refused, and the veneer ends with `done`. Or it does nothing, and the call takes the slow path of
 //! `platform::sparc64` as if it had just trapped. `cargo xtask qemu` prints what each instruction is for.
 //!
 //! # What the author of an image does
 //! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the
 //!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
-//!    [direct](platform::Bus::is_direct), such as a model, calls that reach a device take the general path.
+//!    [direct](platform::Bus::is_direct), such as a model, calls that reach a device take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext).
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.

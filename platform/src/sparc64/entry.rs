@@ -73,7 +73,7 @@ impl FatalTrap {
     }
 }
 
-/// How a hypercall comes to the general path: the veneer leaves the number in %g5.
+/// How a hypercall comes to the slow path: the veneer leaves the number in %g5.
 ///
 /// A leaf function returns `Fast` in %o0 if it did nothing, and the fault handler returns `Faulted` in its place. No status
 /// of a hypercall is as large.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock
     guest
 }
 
-/// Called for each hypercall on the general path.
+/// Called for each hypercall on the slow path.
 ///
 /// # Safety
 /// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.

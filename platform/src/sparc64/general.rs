@@ -1,4 +1,4 @@
-//! The general path: keeps what is the guest's, and lets Rust run on the strand's stack.
+//! The slow path: keeps what is the guest's, and lets Rust run on the strand's stack.
 
 #[doc(hidden)]
 #[macro_export]

@@ -3,7 +3,7 @@
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is its
 /// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
 ///
-/// Each hypercall takes the general path. An image with the performance counter service calls
+/// Each hypercall takes the slow path. An image with the performance counter service calls
 /// `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
 ///
 /// ```ignore

@@ -9,7 +9,7 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// bit 39 set are not cached).
 ///
 /// `read` and `write` wait until the access is done, and return [`AccessError::Fault`] if it trapped. `read_or_trap` and
-/// `write_or_trap` are a single instruction. If it traps in a leaf function, the call takes the general path as if no leaf
+/// `write_or_trap` are a single instruction. If it traps in a leaf function, the call takes the slow path as if no leaf
 /// function had been called; elsewhere the trap is fatal.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());

@@ -15,9 +15,9 @@
 //!
 //! *Leaf path*: calls of a service with a fast path. Its veneer calls a Rust function that has no stack and no register
 //! window. The function serves the call or knows why it is refused, and the veneer ends with `done`; or it does nothing, and
-//! the call takes the general path as if it had just trapped.
+//! the call takes the slow path as if it had just trapped.
 //!
-//! *General path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
+//! *Slow path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
 //! the strand, and calls [`TrapHandler::trap`] on the strand's stack with [`WINDOWS`] register windows of its own. The
 //! guest's windows come back as they were; those that it had free come back zero. A `save` too many traps as a spill of
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
@@ -32,7 +32,7 @@
 //!
 //! # Faults
 //! If a device access of a leaf function faults, [`FastPath::faulted`] undoes what the function did, and the call takes the
-//! general path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
+//! slow path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
 //! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no hypercall ends the strand:
 //! [`TrapHandler::ended`] gets it as a [`FatalTrap`].
 
@@ -57,7 +57,7 @@ pub use strand::StrandRegs;
 /// How many register windows a strand has.
 pub const NWINDOWS: usize = 8;
 
-/// How many of them Rust code on the general path may use. The function that the veneer calls needs one, and so does each
+/// How many of them Rust code on the slow path may use. The function that the veneer calls needs one, and so does each
 /// call nested in it that the compiler does not inline.
 pub const WINDOWS: usize = 5;
 

@@ -1,6 +1,6 @@
 //! The trap table: 512 entries of eight instructions.
 //!
-//! In %g6 the veneers find the strand's block, which compiled code leaves there. In %g5 the general path is told which
+//! In %g6 the veneers find the strand's block, which compiled code leaves there. In %g5 the slow path is told which
 //! [`Entry`](super::Entry) it is.
 
 /// The entries of both hypercall traps, and those of all other traps.

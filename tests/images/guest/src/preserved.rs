@@ -12,7 +12,7 @@ pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
-/// Names of the checks: where all calls take the general path, and where they take the leaf path if they can.
+/// Names of the checks: where all calls take the slow path, and where they take the leaf path if they can.
 const NAMES: [[&str; 5]; 2] = [
     [
         "registers preserved",
@@ -123,7 +123,7 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     }
 }
 
-/// What the probe finds where a hypervisor leaves 0x5e in a window and 0x6f in a global register: on the general path,
+/// What the probe finds where a hypervisor leaves 0x5e in a window and 0x6f in a global register: on the slow path,
 /// which alone has windows and the globals of a guest's levels.
 pub fn leaks(check: &mut Check<'_>) {
     let marks = Left {

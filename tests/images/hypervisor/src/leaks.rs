@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-/// Puts a mark into a window that the general path does not clear, and into the globals of level 1.
+/// Puts a mark into a window that the slow path does not clear, and into the globals of level 1.
 pub fn leave_a_mark() {
     // SAFETY: the window is free or kept, and the level of globals is a guest's. Both are selected only in here.
     unsafe {
