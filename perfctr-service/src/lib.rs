@@ -2,34 +2,28 @@
 #![no_std]
 #![deny(unsafe_code)]
 
-mod call;
 pub mod description;
 mod environment;
 mod hubs;
 mod l2;
-mod leaf;
-mod operator;
 mod progress;
-mod record;
 mod rights;
-mod scrub;
 mod service;
 #[cfg(any(target_arch = "sparc64", doc))]
 pub mod sparc64;
 pub mod statistics;
 mod table;
 pub mod trace;
-pub mod transfer;
 mod units;
 
 pub use environment::Environment;
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
-pub use operator::ChangeError;
 pub use progress::BUSY_LIMIT_TICKS;
 pub use rights::grants::{Grants, RightError};
 pub use rights::policy;
 pub use rights::policy::{ConfigError, Grant, GuestConfig, Right, StrandRight, StrandSet};
+pub use service::operator::ChangeError;
+pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use table::write_mask;
-pub use transfer::CHANGE_LOCK_TRIES;
 pub use units::{Unit, UnitState};

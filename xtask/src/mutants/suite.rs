@@ -154,7 +154,7 @@ mod tests {
             ["machine descriptions from source", "whole-system tests"]
         );
         assert_eq!(
-            names("perfctr-service/src/call.rs"),
+            names("perfctr-service/src/service/call.rs"),
             ["perfctr-service's tests", "whole-system tests"]
         );
         assert!(names("hv-core/srcs.rs").is_empty());

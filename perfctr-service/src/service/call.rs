@@ -38,7 +38,7 @@ const _: () = {
 
 /// What a call does to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(super) enum Access {
     /// `VFALLS_GET_PERFREG`.
     Get,
     /// `VFALLS_SET_PERFREG`, and the value.
@@ -135,7 +135,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// The fast path of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
     /// so to [`failed_fast`](Self::failed_fast).
     #[inline(always)]
-    pub(crate) fn dram_fast<V>(
+    pub(super) fn dram_fast<V>(
         &self,
         id: u64,
         operation: Operation,
@@ -154,7 +154,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// The fast path of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
     /// and it remains to say so to [`failed_fast`](Self::failed_fast).
     #[inline(always)]
-    pub(crate) fn hub_fast<V>(
+    pub(super) fn hub_fast<V>(
         &self,
         id: u64,
         operation: Operation,
@@ -174,7 +174,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     /// The fast path of register 0: if the guest may use it, counts the access, which the caller makes.
     #[inline(always)]
-    pub(crate) fn may_use_pcr(&self, operation: Operation, sets_ht: bool) -> bool {
+    pub(super) fn may_use_pcr(&self, operation: Operation, sets_ht: bool) -> bool {
         let allowed = self.guest.access();
         let may = allowed.register(0) && (!sets_ht || allowed.ht());
         if may {
@@ -186,7 +186,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Ends a call on the fast path whose device access failed. Do not call it when the fast path merely declined.
     #[cold]
     #[inline(never)]
-    pub(crate) fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
+    pub(super) fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
         let refusal = match PerfReg::new(id) {
             Some(register) => {
                 let guard = match register.kind() {
@@ -364,7 +364,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     /// The hub of a register from 18 on.
     #[inline(always)]
-    pub(crate) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
+    pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);
         if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
             return None;

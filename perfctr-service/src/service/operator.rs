@@ -1,4 +1,4 @@
-//! What the operator of the machine does. How it is done is in [`transfer`](crate::transfer).
+//! What the operator of the machine does. How it is done is in [`transfer`](super::transfer).
 
 use core::fmt;
 
@@ -11,9 +11,9 @@ use crate::environment::Environment;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{ConfigError, Grant, StrandSet};
 use crate::rights::request::{HT, PCR, Request};
+use crate::service::transfer::all_guests;
 use crate::service::{PerfCounterService, STRANDS};
 use crate::trace::Why;
-use crate::transfer::all_guests;
 use crate::units::Unit;
 
 /// How often a strand looks whether a newer cross-call has come while it was at work on one.
@@ -253,7 +253,7 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// The guest starts again.
     #[inline(always)]
-    pub(crate) fn reset(&self, guest: GuestId, on: StrandId) {
+    pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
         // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
         self.rights.reset(guest);
         self.guest(guest).reset(&self.units.out);

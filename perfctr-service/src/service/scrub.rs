@@ -19,7 +19,7 @@ impl<E: Environment> PerfCounterService<E> {
     ///
     /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
     #[inline(always)]
-    pub(crate) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
+    pub(super) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
             let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
             return self.scrub_l2(on, &held);
@@ -55,29 +55,29 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Takes the lock of a node's L2 control; `None` if it cannot be had.
     #[inline(always)]
-    pub(crate) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
+    pub(super) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
         self.l2(node).take(on)
     }
 
     /// Scrubs L2 control on a strand of its node, which has the lock.
     #[inline(always)]
-    pub(crate) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
+    pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         held.set(self.bus(), on, 0)
             .map_err(|_| AccessError::Fault)?;
         held.access_ended();
         Ok(())
     }
 
-    pub(crate) fn hub(&self, hub: Hub) -> &HubArbiter {
+    pub(super) fn hub(&self, hub: Hub) -> &HubArbiter {
         &self.hubs[hub.index() % Hub::ALL.len()]
     }
 
-    pub(crate) fn l2(&self, node: Node) -> &L2Arbiter {
+    pub(super) fn l2(&self, node: Node) -> &L2Arbiter {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
     /// A strand finds a unit busy that it scrubs. Returns `true` if this has lasted too long, and the unit is out of service.
-    pub(crate) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
+    pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);
         let stuck = match unit {
@@ -92,7 +92,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// A unit has been busy for too long, and is out of service. Returns why a call for it is refused.
-    pub(crate) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
+    pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
             log::error!("{unit} stays busy and is out of service");
@@ -102,14 +102,14 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// An access to a unit has faulted: the unit is out of service. Whether it was not before.
     #[inline(always)]
-    pub(crate) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
+    pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
     }
 
     /// A unit is out of service for everyone from now on. Whether it was not before.
     #[inline(always)]
-    pub(crate) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
+    pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let news = self.units.out.add(unit);
         let access = AccessWord::of_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {

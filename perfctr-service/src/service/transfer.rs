@@ -50,33 +50,33 @@ use hv_core::sync::Ordering;
 use platform::{AccessError, StrandRegisters};
 
 use crate::environment::Environment;
-use crate::operator::ChangeError;
 use crate::rights::guest::Guest;
 use crate::rights::policy::{Grant, StrandRight, StrandSet};
 use crate::rights::request::{HT, PCR, Request};
 use crate::service::PerfCounterService;
+use crate::service::operator::ChangeError;
 use crate::trace::Why;
 use crate::units::Unit;
 
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
-pub(crate) fn all_guests() -> impl Iterator<Item = GuestId> {
+pub(super) fn all_guests() -> impl Iterator<Item = GuestId> {
     (0..GuestId::COUNT).filter_map(GuestId::new)
 }
 
 impl<E: Environment> PerfCounterService<E> {
-    pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
+    pub(super) fn guest(&self, guest: GuestId) -> &Guest {
         &self.guests[guest.index()]
     }
 
-    pub(crate) fn request(&self, strand: StrandId) -> &Request {
+    pub(super) fn request(&self, strand: StrandId) -> &Request {
         &self.strands[strand.index()].request
     }
 
     /// A step of the operator's, and what follows from it. The step notes whom it asks for something.
     #[inline(always)]
-    pub(crate) fn locked(
+    pub(super) fn locked(
         &self,
         on: StrandId,
         step: impl FnOnce(&mut StrandSet) -> Result<(), ChangeError>,
@@ -93,7 +93,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Does what is to be done, or leaves that to the one who is at it. Then calls the strands that are asked for something,
     /// by this or before.
     #[inline(always)]
-    pub(crate) fn work(&self, on: StrandId, mut asked: StrandSet) {
+    pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.turns(on, || {
             if let Some(guest) = self.rights.half_revoked() {
                 self.revoke_global(guest);
@@ -112,7 +112,7 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Takes from a guest that has started again whatever it could use.
     #[inline(always)]
-    pub(crate) fn take_up_resets(&self, asked: &mut StrandSet) {
+    pub(super) fn take_up_resets(&self, asked: &mut StrandSet) {
         // Each guest can be there once, and one that a strand has died in once more.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.rights.next_reset() else {
@@ -130,7 +130,7 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
     #[inline(always)]
-    pub(crate) fn revoke(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
+    pub(super) fn revoke(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
         let state = self.guest(guest);
         let (old, new) = (state.granted(), state.granted().both(grant));
         if new == old {

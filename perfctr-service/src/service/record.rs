@@ -7,9 +7,9 @@ use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
 use hv_core::trace::{Event, Trace, duration};
 
-use crate::call::Access;
 use crate::environment::Environment;
 use crate::rights::policy::Grant;
+use crate::service::call::Access;
 use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
 use crate::trace::{
@@ -24,7 +24,7 @@ const NOTE_TRIES: usize = 4;
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Records a call that was started then and ends now.
     #[inline(always)]
-    pub(crate) fn record_call(
+    pub(super) fn record_call(
         &self,
         id: u64,
         access: Access,
@@ -86,7 +86,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     }
 
     /// The guest cannot have this hub at once.
-    pub(crate) fn note_conflict(&self, hub: Hub, why: Conflict) {
+    pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
         self.service.note(self.strand, || HubConflict {
             hub: hub.index() as u8,
             why: why as u8,
@@ -99,14 +99,14 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 impl<E: Environment> PerfCounterService<E> {
     /// Something happened now, on this strand.
     #[inline(always)]
-    pub(crate) fn note<V: Event>(&self, on: StrandId, event: impl FnOnce() -> V) {
+    pub(super) fn note<V: Event>(&self, on: StrandId, event: impl FnOnce() -> V) {
         if let Some(time) = self.trace().time(on) {
             self.trace().record(on, time, event());
         }
     }
 
     /// What a guest may hold became less.
-    pub(crate) fn note_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
+    pub(super) fn note_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
         self.note(on, || Revoked {
             guest: guest.number(),
             left: left.bits(),
@@ -115,7 +115,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// What a guest is granted became something else.
-    pub(crate) fn note_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
+    pub(super) fn note_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
         self.note(on, || Granted {
             guest: guest.number(),
             grant: grant.bits(),
@@ -124,7 +124,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// What a guest holds became more.
-    pub(crate) fn note_held(&self, on: StrandId, guest: GuestId, held: Grant) {
+    pub(super) fn note_held(&self, on: StrandId, guest: GuestId, held: Grant) {
         self.note(on, || Held {
             guest: guest.number(),
             held: held.bits(),
@@ -133,7 +133,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// A unit is back in service.
-    pub(crate) fn note_returned(&self, on: StrandId, unit: Unit) {
+    pub(super) fn note_returned(&self, on: StrandId, unit: Unit) {
         self.note(on, || UnitReturned {
             unit: unit.number() as u16,
             strand: on.number().into(),
@@ -141,7 +141,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// A unit is out of service.
-    pub(crate) fn note_out(&self, on: StrandId, unit: Unit, why: Why) {
+    pub(super) fn note_out(&self, on: StrandId, unit: Unit, why: Why) {
         self.note(on, || UnitOut {
             unit: unit.number() as u16,
             why: why as u8,
@@ -150,7 +150,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// A change was begun: it is pending, or complete already.
-    pub(crate) fn note_begun(&self, on: StrandId) {
+    pub(super) fn note_begun(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
         }
@@ -166,7 +166,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// A step was made: a change that was pending may be complete.
-    pub(crate) fn note_progress(&self, on: StrandId) {
+    pub(super) fn note_progress(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
         }

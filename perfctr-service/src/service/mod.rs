@@ -1,4 +1,14 @@
-//! The service: its state, and what the operator of the machine does with it.
+//! The service: its parts, and what is seen of them from outside.
+//!
+//! The parts decide, each about its own state. The service combines them: it makes device accesses and cross-calls, writes the
+//! log, and records events.
+
+mod call;
+mod leaf;
+pub(crate) mod operator;
+mod record;
+mod scrub;
+pub mod transfer;
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
@@ -17,20 +27,19 @@ use crate::rights::request::Request;
 use crate::rights::state::Rights;
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
-
 use crate::units::{Unit, UnitState, Units};
 
 /// How many strands there can be. The model checker has room for fewer.
-pub(crate) const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
+const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
 
 /// What the service keeps for a strand.
 #[derive(Debug)]
-pub(crate) struct StrandState {
+struct StrandState {
     rows: &'static Rows,
     node: Node,
     counts: Counts,
-    pub(crate) request: Request,
-    pub(crate) stopwatches: Stopwatches,
+    request: Request,
+    stopwatches: Stopwatches,
 }
 
 /// The performance counter service of one machine: API group 0x205.
@@ -39,14 +48,14 @@ pub(crate) struct StrandState {
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
-    pub(crate) machine: Machine,
-    pub(crate) guests: [Guest; GuestId::COUNT],
-    pub(crate) strands: [StrandState; STRANDS],
-    pub(crate) hubs: [HubArbiter; Hub::ALL.len()],
-    pub(crate) l2: [L2Arbiter; Node::ALL.len()],
-    pub(crate) units: Units,
-    pub(crate) rights: Rights,
-    pub(crate) guest_count: usize,
+    machine: Machine,
+    guests: [Guest; GuestId::COUNT],
+    strands: [StrandState; STRANDS],
+    hubs: [HubArbiter; Hub::ALL.len()],
+    l2: [L2Arbiter; Node::ALL.len()],
+    units: Units,
+    rights: Rights,
+    guest_count: usize,
 }
 
 assert_impl_all!(PerfCounterService<()>: Send, Sync);
@@ -111,12 +120,12 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     #[inline(always)]
-    pub(crate) fn registers(&self) -> &E::Registers {
+    fn registers(&self) -> &E::Registers {
         self.environment.registers()
     }
 
     #[inline(always)]
-    pub(crate) fn trace(&self) -> &E::Trace {
+    fn trace(&self) -> &E::Trace {
         self.environment.trace()
     }
 
@@ -144,11 +153,11 @@ impl<E: Environment> PerfCounterService<E> {
         self.units.state(unit)
     }
 
-    pub(crate) fn node(&self, strand: StrandId) -> Node {
+    fn node(&self, strand: StrandId) -> Node {
         self.strands[strand.index()].node
     }
 
-    pub(crate) fn rows(&self, strand: StrandId) -> &'static Rows {
+    fn rows(&self, strand: StrandId) -> &'static Rows {
         self.strands[strand.index()].rows
     }
 }
@@ -192,16 +201,16 @@ impl<E: Environment> Service for PerfCounterService<E> {
 /// One strand's way into the service: all that its calls need, looked up once.
 #[derive(Debug)]
 pub struct PerfCounterContext<'a, E> {
-    pub(crate) service: &'a PerfCounterService<E>,
-    pub(crate) guest: &'a Guest,
+    service: &'a PerfCounterService<E>,
+    guest: &'a Guest,
     /// The number of the guest.
-    pub(crate) number: u8,
-    pub(crate) hubs: [&'a HubArbiter; Hub::ALL.len()],
-    pub(crate) rows: &'static Rows,
-    pub(crate) counts: &'a Counts,
-    pub(crate) strand: StrandId,
-    pub(crate) token: Token,
-    pub(crate) node: Node,
-    pub(crate) watches: &'a Stopwatches,
-    pub(crate) version: &'a Negotiated,
+    number: u8,
+    hubs: [&'a HubArbiter; Hub::ALL.len()],
+    rows: &'static Rows,
+    counts: &'a Counts,
+    strand: StrandId,
+    token: Token,
+    node: Node,
+    watches: &'a Stopwatches,
+    version: &'a Negotiated,
 }
