@@ -2,7 +2,7 @@
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 
-use hv_core::sync::{AtomicU32, Ordering};
+use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
 use platform::Machine;
 
 use crate::rights::access::AccessWord;
@@ -63,7 +63,7 @@ impl Unit {
         })
     }
 
-    /// Whether a machine has it.
+    /// Returns `true` if a machine has it.
     pub fn is_in(self, machine: Machine) -> bool {
         match self {
             Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
@@ -107,18 +107,18 @@ pub struct UnitState {
     pub stuck: u32,
 }
 
-/// A set of units.
+/// A set of units. Only [`Units`] changes it.
 #[derive(Debug, Default)]
 pub(crate) struct UnitSet(AtomicU32);
 
 impl UnitSet {
-    /// Adds a unit; whether it was not there before.
-    pub(crate) fn add(&self, unit: Unit) -> bool {
+    /// Adds a unit. Returns `true` if it was not there before.
+    fn add(&self, unit: Unit) -> bool {
         let bit = 1 << unit.number();
         self.0.fetch_or(bit, Ordering::SeqCst) & bit == 0
     }
 
-    pub(crate) fn remove(&self, unit: Unit) {
+    fn remove(&self, unit: Unit) {
         self.0.fetch_and(!(1 << unit.number()), Ordering::SeqCst);
     }
 
@@ -150,15 +150,71 @@ impl UnitSet {
 #[derive(Debug, Default)]
 pub(crate) struct Units {
     /// Out of service, on the whole machine.
-    pub(crate) out: UnitSet,
+    out: UnitSet,
     /// Something is in it of a guest that has lost it, or may be.
-    pub(crate) unclean: UnitSet,
+    unclean: UnitSet,
+    /// How many of a unit's registers are scrubbed already, in the order of [`Unit::registers`]: the scrub of a unit that was
+    /// busy goes on where it was. Only the strand that has the lock of changes changes this. L2 control has no such register.
+    scrubbed: [AtomicU8; Unit::COUNT],
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }
 
 impl Units {
-    /// Whether the unit of a register is out of service.
+    /// Returns the units that are out of service.
+    pub(crate) fn out(&self) -> &UnitSet {
+        &self.out
+    }
+
+    /// Takes a unit out of service. Returns `true` if it was in service.
+    pub(crate) fn take_out(&self, unit: Unit) -> bool {
+        self.out.add(unit)
+    }
+
+    /// Returns a unit to service.
+    pub(crate) fn put_back(&self, unit: Unit) {
+        self.out.remove(unit);
+    }
+
+    /// Returns `true` if a unit waits to be scrubbed.
+    pub(crate) fn is_unclean(&self, unit: Unit) -> bool {
+        self.unclean.has(unit)
+    }
+
+    /// A unit is to be scrubbed, from its first register on.
+    pub(crate) fn set_unclean(&self, unit: Unit) {
+        self.scrub_from_start(unit);
+        self.unclean.add(unit);
+    }
+
+    /// The registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
+    pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
+        unit.registers()
+            .skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
+    }
+
+    /// The first of the [unscrubbed](Self::unscrubbed) registers of a unit is scrubbed.
+    pub(crate) fn count_scrubbed(&self, unit: Unit) {
+        self.scrubbed(unit).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A unit may hold anything from now on, also in registers that are scrubbed already.
+    pub(crate) fn scrub_from_start(&self, unit: Unit) {
+        self.scrubbed(unit).store(0, Ordering::Relaxed);
+    }
+
+    /// All registers of a unit are scrubbed.
+    pub(crate) fn set_clean(&self, unit: Unit) {
+        self.scrub_from_start(unit);
+        self.unclean.remove(unit);
+    }
+
+    fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
+        // There is one for each unit.
+        &self.scrubbed[unit.number() % Unit::COUNT]
+    }
+
+    /// Returns `true` if the unit of a register is out of service.
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
         Unit::of(register, caller).is_some_and(|unit| self.out.has(unit))
     }

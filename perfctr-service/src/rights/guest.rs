@@ -240,6 +240,7 @@ mod tests {
     use platform::Model;
 
     use super::*;
+    use crate::units::Units;
 
     const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
     const ROUNDS: usize = 3_000;
@@ -256,10 +257,10 @@ mod tests {
 
     /// The fast path that the guest has in the version that is negotiated, 0 for none, while this unit is out of service.
     fn fast(guest: &Guest, version: u8, out: Option<Unit>) -> u64 {
-        let units = UnitSet::default();
-        out.map(|unit| units.add(unit));
+        let units = Units::default();
+        out.map(|unit| units.take_out(unit));
         let version = Negotiated::new(NegotiatedVersion::new(version));
-        guest.version_changed(&version, &units);
+        guest.version_changed(&version, units.out());
         guest.access().bits() & 0x007f_ffff
     }
 
@@ -350,19 +351,19 @@ mod tests {
     #[test]
     fn negotiation_crosses_faults() {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
-        let out = UnitSet::default();
+        let units = Units::default();
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let negotiator = scope.spawn(|| {
                 while !done.load(Ordering::SeqCst) {
                     for version in [V1_1, NegotiatedVersion::NONE] {
-                        guest.version_changed(&Negotiated::new(version), &out);
+                        guest.version_changed(&Negotiated::new(version), units.out());
                         assert_eq!(guest.access().version(), version);
                     }
                 }
             });
             for _ in 0..ROUNDS {
-                out.add(UNIT);
+                units.take_out(UNIT);
                 guest.withdraw(AccessWord::of_unit(UNIT));
                 for _ in 0..20 {
                     let access = guest.access();
@@ -373,15 +374,15 @@ mod tests {
                     assert!(closed, "{access:?}");
                     core::hint::spin_loop();
                 }
-                out.remove(UNIT);
-                guest.refresh(&out);
+                units.put_back(UNIT);
+                guest.refresh(units.out());
                 if negotiator.is_finished() {
                     break;
                 }
             }
             done.store(true, Ordering::SeqCst);
         });
-        guest.version_changed(&Negotiated::new(V1_1), &out);
+        guest.version_changed(&Negotiated::new(V1_1), units.out());
         assert!(guest.access().register(2) && guest.access().ht());
     }
 }

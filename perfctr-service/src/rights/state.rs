@@ -2,11 +2,7 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::{
-    AtomicBool, AtomicId, AtomicU8, AtomicU32, AtomicU64, Ordering, OwnedGuard, OwnedLock,
-};
-
-use crate::units::Unit;
+use hv_core::sync::{AtomicBool, AtomicId, AtomicU32, AtomicU64, Ordering, OwnedGuard, OwnedLock};
 
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
@@ -31,8 +27,6 @@ pub(crate) struct Rights {
     revoked: AtomicBool,
     /// What that guest has left behind is being listed.
     revoking: AtomicBool,
-    /// How many of a unit's registers are scrubbed already.
-    scrubbed: [AtomicU8; Unit::COUNT],
     /// There is an event of a change that is begun, and none of its end.
     noted: AtomicBool,
 }
@@ -49,12 +43,11 @@ impl Rights {
             user: AtomicId::new(user.and_then(GuestId::new)),
             revoked: AtomicBool::new(false),
             revoking: AtomicBool::new(false),
-            scrubbed: Default::default(),
             noted: AtomicBool::new(false),
         }
     }
 
-    /// Whether the end of a change is to be recorded from now on; whether it was before.
+    /// Sets whether the end of this change is recorded. Returns the old setting.
     pub(crate) fn set_noted(&self, noted: bool) -> bool {
         self.noted.swap(noted, Ordering::SeqCst)
     }
@@ -84,7 +77,7 @@ impl Rights {
         }
     }
 
-    /// Whether a guest starts again and that has not been taken up.
+    /// Returns `true` if a guest starts again and that has not been taken up.
     pub(crate) fn is_reset(&self, guest: GuestId) -> bool {
         let word = self.resets.get(guest.index() / 64);
         word.is_some_and(|word| word.load(Ordering::SeqCst) >> (guest.index() % 64) & 1 != 0)
@@ -118,8 +111,8 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// There is something to do: takes the lock and does it, and again if another strand has left a mark meanwhile. If another
-    /// has the lock, leaves a mark. `false` if marks keep coming: somebody has to look once more, later.
+    /// Runs `step` under the lock until no mark is left, or leaves a mark for the strand that has the lock. Returns `false` if
+    /// marks keep coming: somebody has to look once more, later.
     #[inline(always)]
     pub(crate) fn turns(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();
@@ -142,7 +135,7 @@ impl Rights {
         self.again.swap(true, Ordering::SeqCst);
     }
 
-    /// Whether there is something to do that nobody has looked at.
+    /// Returns `true` if there is something to do that nobody has looked at.
     fn is_marked(&self) -> bool {
         self.again.fetch_or(false, Ordering::SeqCst)
     }
@@ -183,12 +176,6 @@ impl Rights {
     /// Returns the user, if `global` is revoked from it.
     pub(crate) fn revoked(&self) -> Option<GuestId> {
         self.user().filter(|_| self.revoked.load(Ordering::SeqCst))
-    }
-
-    /// Returns how many registers of a unit are scrubbed already.
-    pub(crate) fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
-        // There is one for each unit.
-        &self.scrubbed[unit.number() % Unit::COUNT]
     }
 }
 

@@ -258,7 +258,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     self.blocked(hub, blocked, why)
                 })?;
                 // The strand that had the hub before may have found it faulty.
-                if service.units.out.has(Unit::Hub(hub)) {
+                if service.units.out().has(Unit::Hub(hub)) {
                     return Err(Refusal::NotSupported);
                 }
                 match self.device(register.index(), access) {
@@ -336,7 +336,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             });
         };
         // The strand that had it before may have found it faulty.
-        if service.units.out.has(unit) {
+        if service.units.out().has(unit) {
             return Err(Refusal::NotSupported);
         }
         let result = match access {

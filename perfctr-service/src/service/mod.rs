@@ -104,7 +104,7 @@ impl<E: Environment> PerfCounterService<E> {
     pub fn trace_turned(&self) {
         for guest in &self.guests {
             guest.set_traced(self.trace().is_on());
-            guest.refresh(&self.units.out);
+            guest.refresh(self.units.out());
         }
     }
 
@@ -143,9 +143,9 @@ impl<E: Environment> PerfCounterService<E> {
         sum
     }
 
-    /// Whether a unit is out of service.
+    /// Returns `true` if a unit is out of service.
     pub fn is_out_of_service(&self, unit: Unit) -> bool {
-        self.units.out.has(unit)
+        self.units.out().has(unit)
     }
 
     /// What is known of a unit.
@@ -190,7 +190,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.guest(guest).version_changed(version, &self.units.out);
+        self.guest(guest).version_changed(version, self.units.out());
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {

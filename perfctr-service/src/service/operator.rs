@@ -189,7 +189,7 @@ impl<E: Environment> PerfCounterService<E> {
         for (l2, node) in self.l2.iter().zip(Node::ALL) {
             let unit = Unit::L2(*node);
             if l2.holder() == Some(strand) {
-                self.units.unclean.add(unit);
+                self.units.set_unclean(unit);
                 if self.take_out_of_service(on, unit, Why::Died) {
                     log::error!("{unit} is out of service: strand {strand} died at work on it");
                 }
@@ -219,7 +219,7 @@ impl<E: Environment> PerfCounterService<E> {
                 _ => None,
             };
             // While `global` is revoked from a guest, no guest has the unit, and it is scrubbed before the next one has.
-            if self.units.unclean.has(unit) && self.rights.revoked().is_none() {
+            if self.units.is_unclean(unit) && self.rights.revoked().is_none() {
                 let scrubbed = match &held {
                     Some((node, _)) if *node != self.node(on) => {
                         return Err(ChangeError::OtherNode(unit));
@@ -233,17 +233,17 @@ impl<E: Environment> PerfCounterService<E> {
                     }
                     return Err(ChangeError::NotClean(unit, error));
                 }
-                self.units.unclean.remove(unit);
+                self.units.set_clean(unit);
             }
             match (&held, unit) {
                 (Some((_, held)), _) => held.access_ended(),
                 (None, Unit::Hub(hub)) => self.hub(hub).access_ended(),
                 (None, _) => {}
             }
-            self.units.out.remove(unit);
+            self.units.put_back(unit);
             self.note_returned(on, unit);
             for guest in self.guests.iter().take(self.guest_count) {
-                guest.refresh(&self.units.out);
+                guest.refresh(self.units.out());
             }
             Ok(())
         });
@@ -256,7 +256,7 @@ impl<E: Environment> PerfCounterService<E> {
     pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
         // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
         self.rights.reset(guest);
-        self.guest(guest).reset(&self.units.out);
+        self.guest(guest).reset(self.units.out());
         self.note_revoked(on, guest, Grant::NONE);
         self.rights.reset(guest);
         self.work(on, StrandSet::EMPTY);

@@ -1,7 +1,6 @@
 //! Units that are scrubbed for their next user, and units that go out of service.
 
 use guest_abi::{Hub, Node, StrandId};
-use hv_core::sync::Ordering;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::environment::Environment;
@@ -15,7 +14,7 @@ use crate::units::Unit;
 
 impl<E: Environment> PerfCounterService<E> {
     /// Scrubs a unit that no guest can use now, and stops it: every register becomes 0, and of L2 control PERF_CONFIG. For L2
-    /// control the strand is on its node. A unit that was busy goes on where it was.
+    /// control the strand is on its node. The scrub of a unit that was busy goes on where it was. The caller marks the unit clean.
     ///
     /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
     #[inline(always)]
@@ -24,10 +23,7 @@ impl<E: Environment> PerfCounterService<E> {
             let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
             return self.scrub_l2(on, &held);
         }
-        let scrubbed = self.rights.scrubbed(unit);
-        let done = usize::from(scrubbed.load(Ordering::Relaxed));
-        // A PCR comes before its PICs.
-        for register in unit.registers().skip(done) {
+        for register in self.units.unscrubbed(unit) {
             let row = self.rows(on).get(register.index());
             let row = row.ok_or(AccessError::Fault)?;
             if let Err(mut error) = self.bus().write(on, row.address, 0) {
@@ -37,11 +33,11 @@ impl<E: Environment> PerfCounterService<E> {
                 }
                 if error == AccessError::Fault {
                     // Whoever mends it may leave anything in it.
-                    scrubbed.store(0, Ordering::Relaxed);
+                    self.units.scrub_from_start(unit);
                 }
                 return Err(error);
             }
-            scrubbed.fetch_add(1, Ordering::Relaxed);
+            self.units.count_scrubbed(unit);
             if let Unit::Hub(hub) = unit {
                 self.hub(hub).access_ended();
             }
@@ -49,7 +45,6 @@ impl<E: Environment> PerfCounterService<E> {
         if let Unit::Hub(hub) = unit {
             self.hub(hub).renew();
         }
-        scrubbed.store(0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -100,17 +95,18 @@ impl<E: Environment> PerfCounterService<E> {
         Refusal::NotSupported
     }
 
-    /// An access to a unit has faulted: the unit is out of service. Whether it was not before.
+    /// An access to a unit has faulted: the unit is out of service. Returns `true` if it was in service
+    /// before.
     #[inline(always)]
     pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
     }
 
-    /// A unit is out of service for everyone from now on. Whether it was not before.
+    /// A unit is out of service for everyone from now on. Returns `true` if it was in service before.
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
-        let news = self.units.out.add(unit);
+        let news = self.units.take_out(unit);
         let access = AccessWord::of_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);

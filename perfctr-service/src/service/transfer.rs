@@ -46,7 +46,6 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::Ordering;
 use platform::{AccessError, StrandRegisters};
 
 use crate::environment::Environment;
@@ -149,7 +148,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.ask_all(guest, scrub, asked);
         // Last: if this strand dies before, the whole step is made again.
         state.set_granted(new);
-        state.refresh(&self.units.out);
+        state.refresh(self.units.out());
     }
 
     /// Revokes `global` from its holder.
@@ -157,8 +156,7 @@ impl<E: Environment> PerfCounterService<E> {
     fn revoke_global(&self, guest: GuestId) {
         self.rights.begin_revoke();
         for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
-            self.rights.scrubbed(unit).store(0, Ordering::Relaxed);
-            self.units.unclean.add(unit);
+            self.units.set_unclean(unit);
         }
         self.rights.revoke();
     }
@@ -193,7 +191,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
         let mut done = true;
         for unit in Unit::all() {
-            if !self.units.unclean.has(unit) || self.units.out.has(unit) {
+            if !self.units.is_unclean(unit) || self.units.out().has(unit) {
                 continue;
             }
             done &= match unit {
@@ -230,7 +228,7 @@ impl<E: Environment> PerfCounterService<E> {
     fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.scrub(on, unit) {
             Ok(()) => {
-                self.units.unclean.remove(unit);
+                self.units.set_clean(unit);
                 true
             }
             Err(AccessError::Fault) => {
@@ -240,10 +238,10 @@ impl<E: Environment> PerfCounterService<E> {
                 true
             }
             Err(AccessError::Busy) => {
-                let given_up = self.found_busy(on, unit) || self.units.out.has(unit);
+                let given_up = self.found_busy(on, unit) || self.units.out().has(unit);
                 if given_up {
                     // Whoever mends it may leave anything in it.
-                    self.rights.scrubbed(unit).store(0, Ordering::Relaxed);
+                    self.units.scrub_from_start(unit);
                 } else {
                     self.ask(on, 0, asked);
                 }
@@ -265,7 +263,7 @@ impl<E: Environment> PerfCounterService<E> {
             let global = granted.global
                 && user.is_none_or(|user| user == guest && self.rights.revoked().is_none());
             let free = Grant { global, ..granted };
-            let started = free == granted && state.started(&self.units.out);
+            let started = free == granted && state.started(self.units.out());
             if free == held && !started {
                 continue;
             }
@@ -278,7 +276,7 @@ impl<E: Environment> PerfCounterService<E> {
                 continue;
             }
             self.note_held(on, guest, free);
-            state.refresh(&self.units.out);
+            state.refresh(self.units.out());
         }
     }
 }
