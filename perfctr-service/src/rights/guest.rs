@@ -140,6 +140,12 @@ impl Guest {
         }
     }
 
+    /// Returns whether its calls are recorded.
+    #[inline(always)]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.traced.load(Ordering::Relaxed)
+    }
+
     /// Takes these bits away. What they depend on has been changed already.
     pub(crate) fn withdraw(&self, bits: AccessWord) {
         self.change();

@@ -5,7 +5,6 @@
 use guest_abi::HvError;
 use guest_abi::layout::SparcPcr;
 use hv_core::NegotiatedVersion;
-use hv_core::trace::Trace;
 use platform::{AccessError, Bus};
 
 use crate::environment::Environment;
@@ -94,7 +93,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Such a call is counted. `None`: nothing was done, as always while calls are recorded.
     #[inline(always)]
     pub fn leaf_refusal(&self, operation: Operation, id: u64) -> Option<HvError> {
-        if self.service.trace().is_on() {
+        if self.guest.is_traced() {
             return None;
         }
         let class = Class::of(id);
