@@ -56,19 +56,19 @@ impl AccessWord {
         self.0
     }
 
-    /// Whether a register below [`SINGLE_REGISTERS`] may be used.
+    /// Returns `true` if a register below [`SINGLE_REGISTERS`] may be used.
     #[inline(always)]
     pub(crate) const fn register(self, id: u64) -> bool {
         self.0 >> id & 1 != 0
     }
 
-    /// Whether the registers of a hub may be used.
+    /// Returns `true` if the registers of a hub may be used.
     #[inline(always)]
     pub(crate) const fn hub(self, hub: Hub) -> bool {
         self.0 >> (SINGLE_REGISTERS as usize + hub.index()) & 1 != 0
     }
 
-    /// Whether HT may be set.
+    /// Returns `true` if HT may be set.
     #[inline(always)]
     pub(crate) const fn ht(self) -> bool {
         self.0 & HT != 0

@@ -91,7 +91,7 @@ impl Guest {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
-    /// Whether a version has a register, for this guest.
+    /// Returns `true` if a version has a register, for this guest.
     pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => self.has_hubs(version),
@@ -158,8 +158,8 @@ impl Guest {
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
-    /// Gives it these rights, if it may have them still when it gets them; whether it has got them. Whoever takes rights away
-    /// changes what `may` depends on first.
+    /// Grants these rights if `may` still holds. Returns `true` if it granted them. Whoever takes rights away changes what `may`
+    /// depends on first.
     pub(crate) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
         for _ in 0..TRIES {
             let old = self.load();
@@ -186,8 +186,8 @@ impl Guest {
         self.keep(Grant::NONE);
     }
 
-    /// The guest has all its rights, or gets them now; whether that ends a reset. Hubs that have gone out of service meanwhile
-    /// count as gone before it.
+    /// Marks the guest, which has all its rights or gets them now, as started. Returns `true` if this ended a reset. Hubs that
+    /// went out of service meanwhile count as gone before it.
     pub(crate) fn started(&self, out: &UnitSet) -> bool {
         let was_starting = self.starting.swap(false, Ordering::SeqCst);
         if was_starting && out.has_a_hub() {

@@ -133,7 +133,7 @@ impl Grant {
         }
     }
 
-    /// Whether it covers a register, for a guest with strands on these nodes.
+    /// Returns `true` if it covers a register, for a guest with strands on these nodes.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
         match register.kind() {
             Kind::Strand => self.strand != StrandRight::None,
@@ -212,7 +212,7 @@ impl FromStr for Grant {
 pub struct NodeSet(u8);
 
 impl NodeSet {
-    /// Whether the node is in it.
+    /// Returns `true` if the node is in it.
     pub const fn has(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
     }
@@ -231,17 +231,17 @@ impl StrandSet {
         self.0[strand.node().index()] |= 1 << (strand.index() % StrandId::PER_NODE);
     }
 
-    /// Whether the strand is in it.
+    /// Returns `true` if the strand is in it.
     pub fn has(self, strand: StrandId) -> bool {
         self.0[strand.node().index()] >> (strand.index() % StrandId::PER_NODE) & 1 != 0
     }
 
-    /// Whether it has no strand.
+    /// Returns `true` if it has no strand.
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
-    /// Whether a strand is in both.
+    /// Returns `true` if a strand is in both.
     pub fn meets(self, other: Self) -> bool {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
@@ -280,7 +280,7 @@ pub struct GuestConfig {
     pub strands: StrandSet,
     /// What it may use.
     pub grant: Grant,
-    /// Whether version 1.0 gives it the registers of 1.1, as Solaris and illumos, which negotiate 1.0, expect.
+    /// If `true`, version 1.0 gives it the registers of 1.1, as Solaris and illumos, which negotiate 1.0, expect.
     pub compatible: bool,
 }
 

@@ -33,7 +33,7 @@ impl Request {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// What was read is done. Whether nothing was added meanwhile.
+    /// What was read is done. Returns `true` if nothing was added meanwhile.
     pub(crate) fn acknowledge(&self, read: u32) -> bool {
         self.0
             .compare_exchange(read, 0, Ordering::SeqCst, Ordering::Relaxed)

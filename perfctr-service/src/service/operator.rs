@@ -134,7 +134,7 @@ impl<E: Environment> PerfCounterService<E> {
         Some(StrandSet::EMPTY)
     }
 
-    /// Whether there is something to do beside what strands are asked for.
+    /// Returns `true` if there is something to do beside what strands are asked for.
     fn is_incomplete(&self) -> bool {
         self.rights.revoked().is_some()
             || self.rights.next_reset().is_some()
