@@ -1,8 +1,8 @@
 //! Events that are calls, in one form.
 
 use guest_abi::PerfReg;
-use hv_core::trace::{FastCall, HypervisorEvent, SetVersion};
-use perfctr_service::trace::{Get, GetRefused, ServiceEvent, Set, SetRefused};
+use hv_core::trace::HypervisorEvent;
+use perfctr_service::trace::ServiceEvent;
 
 use super::Event;
 
@@ -64,91 +64,25 @@ impl Call {
     /// Returns the call that an event describes; `None` if it describes something else.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
-        let call = |guest, function, status: u64, duration, value| {
-            Some(Self {
-                guest,
-                function,
-                status,
-                duration,
-                value,
-            })
-        };
+        macro_rules! call {
+            ($event:ident, $function:expr, $value:expr) => {
+                Some(Self {
+                    guest: $event.guest,
+                    function: $function,
+                    status: $event.status.into(),
+                    duration: $event.duration,
+                    value: $value,
+                })
+            };
+        }
+        use {HypervisorEvent as H, ServiceEvent as S};
         match *event {
-            Event::Service(ServiceEvent::Get(Get {
-                perfreg,
-                status,
-                guest,
-                duration,
-                value,
-                ..
-            })) => call(
-                guest,
-                Function::Get(perfreg.into()),
-                status.into(),
-                duration,
-                Some(value),
-            ),
-            Event::Service(ServiceEvent::Set(Set {
-                perfreg,
-                status,
-                guest,
-                duration,
-                value,
-                ..
-            })) => call(
-                guest,
-                Function::Set(perfreg.into()),
-                status.into(),
-                duration,
-                Some(value),
-            ),
-            Event::Service(ServiceEvent::GetRefused(GetRefused {
-                status,
-                guest,
-                duration,
-                perfreg,
-                ..
-            })) => call(guest, Function::Get(perfreg), status.into(), duration, None),
-            Event::Service(ServiceEvent::SetRefused(SetRefused {
-                status,
-                guest,
-                duration,
-                perfreg,
-                value,
-                ..
-            })) => call(
-                guest,
-                Function::Set(perfreg),
-                status.into(),
-                duration,
-                Some(value),
-            ),
-            Event::Hypervisor(HypervisorEvent::SetVersion(SetVersion {
-                status,
-                guest,
-                duration,
-                group,
-                ..
-            })) => call(
-                guest,
-                Function::SetVersion(group),
-                status.into(),
-                duration,
-                None,
-            ),
-            Event::Hypervisor(HypervisorEvent::FastCall(FastCall {
-                status,
-                guest,
-                duration,
-                function,
-                ..
-            })) => call(
-                guest,
-                Function::Fast(function),
-                status.into(),
-                duration,
-                None,
-            ),
+            Event::Service(S::Get(e)) => call!(e, Function::Get(e.perfreg.into()), Some(e.value)),
+            Event::Service(S::Set(e)) => call!(e, Function::Set(e.perfreg.into()), Some(e.value)),
+            Event::Service(S::GetRefused(e)) => call!(e, Function::Get(e.perfreg), None),
+            Event::Service(S::SetRefused(e)) => call!(e, Function::Set(e.perfreg), Some(e.value)),
+            Event::Hypervisor(H::SetVersion(e)) => call!(e, Function::SetVersion(e.group), None),
+            Event::Hypervisor(H::FastCall(e)) => call!(e, Function::Fast(e.function), None),
             _ => None,
         }
     }

@@ -2,54 +2,36 @@
 //! each string and each item of data is padded to 8.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use platform::md::{self, Md};
 
 use super::{Description, Node, Property, Value};
 
-/// The size of the header, and of an element.
-const ELEMENT: usize = 16;
 const NAMES_ALIGN: usize = 16;
 const DATA_ALIGN: usize = 8;
 
 /// Something that the format cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// A name of more than 255 bytes.
+    #[error("the name '{}...' has {} bytes, expected at most 255", start(.0), .0.len())]
     LongName(String),
     /// A name or string with a NUL in it.
+    #[error("'{}' has a NUL in it, which ends a string", .0.escape_default())]
     Nul(String),
     /// An arc to a node that does not exist.
+    #[error("an arc to node {0}, which there is not")]
     Arc(usize),
     /// A block of 4 GB or more.
+    #[error("more than 4 GB")]
     Size,
 }
 
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LongName(name) => {
-                let start: String = name.chars().take(20).collect();
-                write!(
-                    f,
-                    "the name '{}...' has {} bytes, expected at most 255",
-                    start.escape_default(),
-                    name.len()
-                )
-            }
-            Self::Nul(text) => write!(
-                f,
-                "'{}' has a NUL in it, which ends a string",
-                text.escape_default()
-            ),
-            Self::Arc(node) => write!(f, "an arc to node {node}, which there is not"),
-            Self::Size => f.write_str("more than 4 GB"),
-        }
-    }
+/// Returns the start of a name, printable.
+fn start(name: &str) -> String {
+    let start: String = name.chars().take(20).collect();
+    start.escape_default().to_string()
 }
-
-impl std::error::Error for Unfit {}
 
 impl Description {
     /// Returns a binary description's nodes and properties, without those that have been removed.
@@ -108,9 +90,9 @@ impl Description {
                     }
                 }
             }
-            blocks.elements.extend(Blocks::bare(b'E'));
+            blocks.bare(b'E');
         }
-        blocks.elements.extend(Blocks::bare(0));
+        blocks.bare(0);
         blocks.whole()
     }
 }
@@ -125,11 +107,10 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Returns an element that has only a tag.
-    const fn bare(tag: u8) -> [u8; ELEMENT] {
-        let mut element = [0; ELEMENT];
-        element[0] = tag;
-        element
+    /// Appends an element that has only a tag.
+    fn bare(&mut self, tag: u8) {
+        self.elements.push(tag);
+        self.elements.extend([0; 15]);
     }
 
     fn element(&mut self, tag: u8, name: &str, value: u64) -> Result<(), Unfit> {

@@ -1,7 +1,6 @@
 //! Parsing of the source of a description.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -10,21 +9,14 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::{Description, Node, Property, Value, label};
 
 /// Why a text is no source of a description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {message}")]
 pub struct SourceError {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong in that line.
     pub message: String,
 }
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for SourceError {}
 
 /// Which part of the text is wrong, and why.
 type Located<T> = Result<T, (Range<usize>, String)>;

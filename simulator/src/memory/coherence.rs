@@ -28,14 +28,12 @@ impl Access<'_> {
             }
             None => self.read_memory(line),
         };
-        self.tell_hub(
-            line,
-            if to_own {
-                Request::ReadToOwn { source, answers }
-            } else {
-                Request::ReadToShare { source, answers }
-            },
-        );
+        let request = Request::Read {
+            to_own,
+            source,
+            answers,
+        };
+        self.tell_hub(line, request);
         let state = if !to_own && alone {
             State::Exclusive
         } else {
@@ -105,11 +103,11 @@ impl Access<'_> {
                 self.now += queued;
                 truth.lines_read += 1;
                 truth.cycles_to_read += queued;
-                self.wires.dram_read(home, mcu, queued);
+                self.wires.channel(home, mcu).line_read(queued as u32);
             }
             None => {
                 truth.from_buffer += 1;
-                self.wires.buffer_hit(home, mcu);
+                self.wires.channel(home, mcu).buffer_hit();
             }
         }
         let service = if home == self.node {
@@ -137,7 +135,7 @@ impl Access<'_> {
         let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
         truth.lines_written += 1;
         truth.cycles_to_write += queued;
-        self.wires.dram_write(home, mcu, queued);
+        self.wires.channel(home, mcu).line_written(queued as u32);
         if home != self.node {
             self.tell_hub(line, Request::WriteBack { home });
         }

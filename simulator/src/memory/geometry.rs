@@ -7,8 +7,6 @@
 //! | 8 | the MCU of the home node; the other one if it is disabled |
 //! | 38:9, modulo the nodes that have memory | the home node |
 
-use std::fmt;
-
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
@@ -36,8 +34,6 @@ pub const L1D_LINE_SHIFT: u32 = 4;
 pub const L2_SETS: usize = 4096;
 /// Ways of the L2 cache.
 pub const L2_WAYS: usize = 16;
-/// A line of the L2 cache has 2 to this power bytes.
-pub const L2_LINE_SHIFT: u32 = 6;
 
 /// The number of a line of 64 bytes: bits 38:6 of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +50,9 @@ impl Line {
 }
 
 /// A machine none of whose memory channels is enabled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
-
-impl fmt::Display for NoMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no memory channel of the machine is enabled")
-    }
-}
-
-impl std::error::Error for NoMemory {}
 
 /// Which channel has a line.
 #[derive(Clone, Debug)]
@@ -110,8 +99,7 @@ mod tests {
 
     #[test]
     fn interleave_of_four_nodes() {
-        let machine = Machine::new(Model::Batoka, 4).unwrap();
-        let interleave = Interleave::new(&machine).unwrap();
+        let interleave = without(4, &[]).unwrap();
         for (address, bank, hub, home, mcu) in [
             (0x000, 0, 0, 0, 0),
             (0x07f, 1, 0, 0, 0),
@@ -130,19 +118,22 @@ mod tests {
         }
     }
 
+    /// The interleave of a Batoka without these channels.
+    fn without(nodes: usize, channels: &[(Node, Mcu)]) -> Result<Interleave, NoMemory> {
+        let whole = Machine::new(Model::Batoka, nodes).unwrap();
+        let machine = (channels.iter()).fold(whole, |machine, (node, mcu)| {
+            machine.without_channel(*node, *mcu)
+        });
+        Interleave::new(&machine)
+    }
+
     #[test]
     fn a_disabled_channel_leaves_its_lines_to_the_other() {
-        let machine = Machine::new(Model::Batoka, 2)
-            .unwrap()
-            .without_channel(Node::Node1, Mcu::Mcu0);
-        let interleave = Interleave::new(&machine).unwrap();
+        let interleave = without(2, &[(Node::Node1, Mcu::Mcu0)]).unwrap();
         assert_eq!(interleave.home(line(0x200)), (Node::Node1, Mcu::Mcu1));
         assert_eq!(interleave.home(line(0x300)), (Node::Node1, Mcu::Mcu1));
         assert_eq!(interleave.home(line(0x400)), (Node::Node0, Mcu::Mcu0));
-        let machine = Machine::new(Model::Batoka, 2)
-            .unwrap()
-            .without_channel(Node::Node0, Mcu::Mcu1);
-        let interleave = Interleave::new(&machine).unwrap();
+        let interleave = without(2, &[(Node::Node0, Mcu::Mcu1)]).unwrap();
         assert_eq!(interleave.home(line(0x000)), (Node::Node0, Mcu::Mcu0));
         assert_eq!(interleave.home(line(0x100)), (Node::Node0, Mcu::Mcu0));
         assert_eq!(interleave.home(line(0x300)), (Node::Node1, Mcu::Mcu1));
@@ -150,18 +141,11 @@ mod tests {
 
     #[test]
     fn a_node_without_channels_is_no_home() {
-        let machine = Machine::new(Model::Batoka, 3)
-            .unwrap()
-            .without_channel(Node::Node0, Mcu::Mcu0)
-            .without_channel(Node::Node0, Mcu::Mcu1);
-        let interleave = Interleave::new(&machine).unwrap();
+        let both = [(Node::Node0, Mcu::Mcu0), (Node::Node0, Mcu::Mcu1)];
+        let interleave = without(3, &both).unwrap();
         assert_eq!(interleave.home(line(0x000)), (Node::Node1, Mcu::Mcu0));
         assert_eq!(interleave.home(line(0x200)), (Node::Node2, Mcu::Mcu0));
         assert_eq!(interleave.home(line(0x400)), (Node::Node1, Mcu::Mcu0));
-        let none = Machine::new(Model::Batoka, 1)
-            .unwrap()
-            .without_channel(Node::Node0, Mcu::Mcu0)
-            .without_channel(Node::Node0, Mcu::Mcu1);
-        assert_eq!(Interleave::new(&none).unwrap_err(), NoMemory);
+        assert_eq!(without(1, &both).unwrap_err(), NoMemory);
     }
 }

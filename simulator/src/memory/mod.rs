@@ -53,6 +53,6 @@ mod wires;
 
 pub use channel::BUFFER_LINES;
 pub use geometry::NoMemory;
-pub use modelled::{Modelled, is_modelled};
+pub use modelled::Modelled;
 pub use system::MemorySystem;
 pub use truth::Truth;

@@ -8,11 +8,6 @@ pub trait Modelled: Copy {
     fn is_modelled(self) -> bool;
 }
 
-/// Returns `true` if the memory system models this event.
-pub fn is_modelled(event: impl Modelled) -> bool {
-    event.is_modelled()
-}
-
 impl Modelled for SparcEvent {
     fn is_modelled(self) -> bool {
         match self {

@@ -27,10 +27,12 @@ pub(super) type Answers = [Option<Answer>; Node::ALL.len()];
 /// A request to the other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// RTS: the line, to read it.
-    ReadToShare { source: Source, answers: Answers },
-    /// RTO: the line, to write it. All other copies go.
-    ReadToOwn { source: Source, answers: Answers },
+    /// RTS: the line, to read it; or RTO: the line, to write it, and all other copies go.
+    Read {
+        to_own: bool,
+        source: Source,
+        answers: Answers,
+    },
     /// INV: all other copies go.
     Invalidate { answers: Answers },
     /// WB: a line for the memory of another node.

@@ -4,7 +4,7 @@ use guest_abi::event::{AsuEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Mcu, Node, StrandId};
 use platform::address::L2_BANKS;
-use platform::models::{Devices, HubChip, MutexGuard, StrandUnit};
+use platform::models::{Devices, HubChip, MemoryController, MutexGuard, StrandUnit};
 
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::truth::Service;
@@ -45,23 +45,9 @@ impl<'a> Wires<'a> {
         }
     }
 
-    /// A line was read from DRAM.
-    pub(super) fn dram_read(&self, node: Node, mcu: Mcu, queued: u64) {
-        self.devices
-            .memory_controller(node, mcu)
-            .line_read(queued as u32);
-    }
-
-    /// A line was read from the write-back buffer.
-    pub(super) fn buffer_hit(&self, node: Node, mcu: Mcu) {
-        self.devices.memory_controller(node, mcu).buffer_hit();
-    }
-
-    /// A line was written to DRAM.
-    pub(super) fn dram_write(&self, node: Node, mcu: Mcu, queued: u64) {
-        self.devices
-            .memory_controller(node, mcu)
-            .line_written(queued as u32);
+    /// Returns the controller of a DRAM channel.
+    pub(super) fn channel(&self, node: Node, mcu: Mcu) -> MutexGuard<'a, MemoryController> {
+        self.devices.memory_controller(node, mcu)
     }
 
     /// A transaction passed a hub.
@@ -70,13 +56,17 @@ impl<'a> Wires<'a> {
         let port = transaction.requester;
         hub.count_asu(AsuEvent::PacketsIn, 1);
         match transaction.request {
-            Request::ReadToShare { source, answers } => {
+            Request::Read {
+                to_own,
+                source,
+                answers,
+            } => {
+                let egress = match to_own {
+                    false => LpuEvent::ReadToShareEgress,
+                    true => LpuEvent::ReadToOwnEgress,
+                };
                 data(&mut hub, port, source);
-                snoop(&mut hub, port, &answers, LpuEvent::ReadToShareEgress);
-            }
-            Request::ReadToOwn { source, answers } => {
-                data(&mut hub, port, source);
-                snoop(&mut hub, port, &answers, LpuEvent::ReadToOwnEgress);
+                snoop(&mut hub, port, &answers, egress);
             }
             Request::Invalidate { answers } => {
                 hub.count_lpu(port, LpuEvent::NoDataReply, 1);
@@ -92,17 +82,11 @@ impl<'a> Wires<'a> {
     }
 }
 
-const CACHE_TO_CACHE: [LpuEvent; 3] = [
-    LpuEvent::CacheToCacheX,
-    LpuEvent::CacheToCacheY,
-    LpuEvent::CacheToCacheZ,
-];
-const MEMORY: [LpuEvent; 3] = [LpuEvent::MemoryX, LpuEvent::MemoryY, LpuEvent::MemoryZ];
-const WRITE_BACK: [LpuEvent; 3] = [
-    LpuEvent::WriteBackX,
-    LpuEvent::WriteBackY,
-    LpuEvent::WriteBackZ,
-];
+use LpuEvent as E;
+
+const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCacheZ];
+const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
+const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
 /// The event of the three for another port: X, Y and Z are the other ports in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {

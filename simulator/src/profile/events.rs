@@ -7,7 +7,7 @@ use platform::models::r10000::R10000Event;
 
 use super::error::EventError;
 use super::r10000;
-use crate::memory::is_modelled;
+use crate::memory::Modelled;
 use crate::nearest::unknown;
 
 /// An event that is sampled.
@@ -89,7 +89,7 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
         Ok(Selected {
             event: event.into(),
             name: event.name(),
-            modelled: is_modelled(event),
+            modelled: event.is_modelled(),
             usual: match event {
                 SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
                 SparcEvent::Loads | SparcEvent::Stores | SparcEvent::CrossbarStores => {

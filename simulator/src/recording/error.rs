@@ -1,9 +1,8 @@
 //! Why a recording cannot be read.
 
-use std::fmt;
-
 /// Why a recording cannot be read: where, what was found there, and what was expected. One line as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: found {found}, expected {expected}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct RecordingError {
     pub(super) file: String,
     pub(super) line: Option<u64>,
@@ -12,6 +11,16 @@ pub struct RecordingError {
 }
 
 impl RecordingError {
+    /// Returns the error for a file that as a whole is no recording.
+    pub(super) fn of_file(file: &str, found: impl Into<String>, expected: &'static str) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: None,
+            found: found.into(),
+            expected,
+        }
+    }
+
     /// The line of the (decompressed) text, from 1; none where the file as a whole is at fault.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
@@ -19,19 +28,7 @@ impl RecordingError {
     }
 }
 
-impl fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": found {}, expected {}", self.found, self.expected)
-    }
-}
-
-impl std::error::Error for RecordingError {}
-
-/// `bytes` in quotes, shortened and printable.
+/// Returns bytes in quotes, shortened and printable.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     const SHOWN: usize = 32;
     match bytes.get(..SHOWN) {
@@ -40,15 +37,11 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
     }
 }
 
-/// `name` without anything that would break a line of text.
+/// Returns a name with its control characters escaped, so that it stays on one line.
 pub(super) fn printable(name: &str) -> String {
-    name.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
+    let printable = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(printable).collect()
 }

@@ -147,13 +147,12 @@ impl RecordingReader {
         if self.any {
             return Ok(());
         }
-        let (file, found) = (self.source.name.clone(), "no memory reference".into());
-        Err(RecordingError {
-            file,
-            line: None,
-            found,
-            expected: "at least one, such as \"I  04001090,3\"",
-        })
+        let expected = "at least one, such as \"I  04001090,3\"";
+        Err(RecordingError::of_file(
+            self.name(),
+            "no memory reference",
+            expected,
+        ))
     }
 
     /// Parses lines of the common form, up to the first that is not, the end of the buffer, or a full block.
@@ -234,10 +233,8 @@ impl RecordingReader {
 
     fn error(&self, found: String, expected: &'static str) -> RecordingError {
         RecordingError {
-            file: self.source.name.clone(),
             line: Some(self.lines + 1),
-            found,
-            expected,
+            ..RecordingError::of_file(self.name(), found, expected)
         }
     }
 }

@@ -32,16 +32,11 @@ impl Source {
             return Self::from_reader("standard input", io::stdin(), None);
         }
         let name = printable(&path.to_string_lossy());
-        let found = |found| RecordingError {
-            file: name.clone(),
-            line: None,
-            found,
-            expected: A_RECORDING,
-        };
-        let file = File::open(path).map_err(|error| found(unreadable(&error)))?;
-        let metadata = file.metadata().map_err(|error| found(unreadable(&error)))?;
+        let refused = |error| RecordingError::of_file(&name, unreadable(&error), A_RECORDING);
+        let file = File::open(path).map_err(refused)?;
+        let metadata = file.metadata().map_err(refused)?;
         if metadata.is_dir() {
-            return Err(found("a directory".into()));
+            return Err(RecordingError::of_file(&name, "a directory", A_RECORDING));
         }
         Self::from_reader(&name, file, metadata.is_file().then_some(metadata.len()))
     }
@@ -53,12 +48,6 @@ impl Source {
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
         let name = printable(name);
-        let found = |found| RecordingError {
-            file: name.clone(),
-            line: None,
-            found,
-            expected: A_RECORDING,
-        };
         let read = Arc::new(AtomicU64::new(0));
         let mut stream = Counted {
             stream,
@@ -69,14 +58,14 @@ impl Source {
             .by_ref()
             .take(6)
             .read_to_end(&mut magic)
-            .map_err(|error| found(unreadable(&error)))?;
+            .map_err(|error| RecordingError::of_file(&name, unreadable(&error), A_RECORDING))?;
         let format = format_of(&magic);
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(stream));
         let text: Box<dyn Read + Send> = match format {
             Format::Plain => Box::new(whole),
             Format::Gzip => Box::new(MultiGzDecoder::new(whole)),
             Format::Zstd => Box::new(Frames::new(whole)),
-            Format::Other(what) => return Err(found(what.into())),
+            Format::Other(what) => return Err(RecordingError::of_file(&name, what, A_RECORDING)),
         };
         Ok(Self {
             name,
@@ -89,13 +78,9 @@ impl Source {
 
     /// Returns in a few words why the text cannot be read.
     pub(super) fn failure(&self, error: &io::Error) -> String {
-        match self.format {
-            Format::Gzip if error.raw_os_error().is_none() => {
-                "gzip data that is damaged or cut off".into()
-            }
-            Format::Zstd if error.raw_os_error().is_none() => {
-                "zstd data that is damaged or cut off".into()
-            }
+        match (&self.format, error.raw_os_error()) {
+            (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
+            (Format::Zstd, None) => "zstd data that is damaged or cut off".into(),
             _ => unreadable(error),
         }
     }

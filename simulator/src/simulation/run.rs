@@ -47,31 +47,20 @@ impl Simulation {
         mut self,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, RunError> {
-        let mut scheduler = self.schedule();
-        let mut memory = self.memory.clone();
+        let mut replay = self.replay();
         let interval = self.setup.interval;
         let (mut outcome, trace) = self.boot(|board| {
             let mut guest = self.start(board)?;
             let bystanders = self.bystanders(board)?;
             tell(observe, Progress::Started(&guest.refused))?;
-            let mut references = 0;
-            let (mut sampled, mut read) = (0, 0);
+            let (mut sampled, mut read): (u64, u64) = (0, 0);
             loop {
-                let until =
-                    (interval - (references - sampled)).min(LONGEST_UNREAD - (references - read));
-                let share = scheduler.next(usize::try_from(until).unwrap_or(usize::MAX))?;
-                let ended = share.is_none();
-                if let Some(share) = share {
-                    memory.replay(
-                        share.strand,
-                        share.offset,
-                        share.references,
-                        board.devices(),
-                    );
-                    references += share.references.len() as u64;
-                }
-                tell(observe, Progress::Read(scheduler.progress().read))?;
-                let sample = references - sampled == interval || ended && references > sampled;
+                let sample_at = sampled.saturating_add(interval);
+                let until = sample_at.min(read + LONGEST_UNREAD) - replay.references;
+                let ended = !replay.next(until, board)?;
+                let references = replay.references;
+                tell(observe, Progress::Read(replay.read()))?;
+                let sample = references == sample_at || ended && references > sampled;
                 if sample || references - read == LONGEST_UNREAD {
                     guest.sample()?;
                     read = references;
@@ -93,14 +82,14 @@ impl Simulation {
                     break;
                 }
             }
-            let truth = memory.truth();
+            let truth = replay.truth();
             let counters: Vec<_> = (guest.pairs.iter())
                 .flat_map(|pair| counters(pair, truth, self.setup.perf_config))
                 .collect();
             Ok(Outcome {
                 machine: self.setup.machine.model().name(),
                 nodes: self.setup.machine.nodes(),
-                references,
+                references: replay.references,
                 cycles: truth.cycles(),
                 hypercalls: Hypercalls::sum(&board.tallies()),
                 guests: of_guests(&self.setup.guests, board),

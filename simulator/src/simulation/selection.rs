@@ -4,7 +4,7 @@ use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use platform::Machine;
 
-use crate::memory::is_modelled;
+use crate::memory::Modelled;
 use crate::nearest::unknown;
 
 /// One or two events for the two counters of a unit.
@@ -174,7 +174,7 @@ impl Selection {
                     for counter in choice.counters() {
                         let event = choice.event(*counter);
                         // The event called none counts nothing by definition.
-                        if !is_modelled(event) && event.name() != "none" {
+                        if !event.is_modelled() && event.name() != "none" {
                             names.push(format!("{}:{}", stringify!($field), event.name()));
                         }
                     }

@@ -13,7 +13,7 @@ use crate::events::collect::{Collector, Keep, LayoutName, Rings};
 use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::{HZ, MachineClock};
-use crate::memory::{MemorySystem, NoMemory};
+use crate::memory::{MemorySystem, NoMemory, Truth};
 use crate::recording::RecordingReader;
 use crate::scheduler::{MOST_PROGRAMS, Scheduler};
 
@@ -223,9 +223,13 @@ impl Simulation {
             .filter_map(|(id, guest)| Some((id, guest.caller()?)))
     }
 
-    /// Divides the programs among the strands.
-    pub(super) fn schedule(&mut self) -> Scheduler {
-        Scheduler::new(std::mem::take(&mut self.setup.programs), &self.strands)
+    /// Returns the replay of the programs on the strands, which begins with the first reference.
+    pub(super) fn replay(&mut self) -> Replay {
+        Replay {
+            scheduler: Scheduler::new(std::mem::take(&mut self.setup.programs), &self.strands),
+            memory: self.memory.clone(),
+            references: 0,
+        }
     }
 
     /// Boots the machine and does `work` on it. Returns the result and the hypervisor's events.
@@ -260,5 +264,41 @@ impl Simulation {
             streams: collector.streams(),
         });
         Ok((result, trace))
+    }
+}
+
+/// A replay of the programs.
+pub(super) struct Replay {
+    scheduler: Scheduler,
+    memory: MemorySystem,
+    /// The references until now.
+    pub(super) references: u64,
+}
+
+impl Replay {
+    /// Replays references of one strand, at most `most`. Returns `false` if all programs have ended.
+    ///
+    /// # Errors
+    /// A recording cannot be read any further.
+    pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let Some(share) = self.scheduler.next(most)? else {
+            return Ok(false);
+        };
+        let devices = board.devices();
+        self.memory
+            .replay(share.strand, share.offset, share.references, devices);
+        self.references += share.references.len() as u64;
+        Ok(true)
+    }
+
+    /// Returns the bytes of the recordings that have been read.
+    pub(super) fn read(&self) -> u64 {
+        self.scheduler.progress().read
+    }
+
+    /// Returns what happened until now.
+    pub(super) fn truth(&self) -> &Truth {
+        self.memory.truth()
     }
 }

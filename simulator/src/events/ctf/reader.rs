@@ -93,6 +93,25 @@ struct Header {
     strand: StrandId,
 }
 
+impl Header {
+    /// Checks that the packet has this strand and number, and does not go back behind what was lost until now, and now.
+    fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
+        check(self.strand == strand, || {
+            format!("is of strand {}, the ones before of {strand}", self.strand)
+        })?;
+        check(self.number == number, || {
+            format!("has the number {}", self.number)
+        })?;
+        check(self.lost >= lost, || {
+            format!("counts {} lost events, the one before {lost}", self.lost)
+        })?;
+        let (begin, end) = (self.begin, self.end);
+        check(now <= begin && begin <= end, || {
+            format!("is from {begin} to {end}, the one before to {now}")
+        })
+    }
+}
+
 fn header(bytes: &mut &[u8], endian: Endian) -> Result<Header, String> {
     let length = bytes.len();
     let mut take = |bits| {
@@ -138,29 +157,9 @@ fn stream(mut bytes: &[u8], endian: Endian) -> Result<Option<Stream>, String> {
             strand: header.strand,
             entries: Vec::new(),
         });
-        let problem = if header.strand != stream.strand {
-            Some(format!(
-                "is of strand {}, the ones before of {}",
-                header.strand, stream.strand
-            ))
-        } else if header.number != number {
-            Some(format!("has the number {}", header.number))
-        } else if header.lost < lost {
-            Some(format!(
-                "counts {} lost events, the one before {lost}",
-                header.lost
-            ))
-        } else if header.begin < now || header.end < header.begin {
-            Some(format!(
-                "is from {} to {}, the one before to {now}",
-                header.begin, header.end
-            ))
-        } else {
-            None
-        };
-        if let Some(problem) = problem {
-            return Err(within(problem));
-        }
+        header
+            .follows(stream.strand, number, lost, now)
+            .map_err(within)?;
         if header.lost > lost {
             stream.entries.push(Entry::Lost(header.lost - lost));
         }

@@ -10,7 +10,7 @@ use super::super::geometry::{Interleave, Line};
 use super::super::l2::State;
 use super::stream::{Setting, Turn, machine, reference, setting, turns};
 use super::*;
-use crate::memory::is_modelled;
+use crate::memory::Modelled;
 
 impl Bench {
     fn read(&self, register: PerfReg) -> u64 {
@@ -230,11 +230,11 @@ proptest! {
     fn what_is_not_modelled_never_happens(turns in turns()) {
         let mut bench = Bench::new(Model::Batoka, 4);
         bench.run(&turns);
-        for event in SparcEvent::ALL.iter().filter(|event| !is_modelled(**event)) {
+        for event in SparcEvent::ALL.iter().filter(|event| !event.is_modelled()) {
             prop_assert_eq!((0..256).map(|strand| bench.strand(strand, *event)).sum::<u64>(), 0);
         }
-        prop_assert!(bench.lpu().iter().all(|(_, _, event, _)| is_modelled(*event)));
-        for event in AsuEvent::ALL.iter().filter(|event| !is_modelled(**event)) {
+        prop_assert!(bench.lpu().iter().all(|(_, _, event, _)| event.is_modelled()));
+        for event in AsuEvent::ALL.iter().filter(|event| !event.is_modelled()) {
             prop_assert_eq!(bench.asu(*event), 0);
         }
     }
@@ -259,7 +259,7 @@ fn every_modelled_event_can_happen() {
         let references = long.new_tree(&mut runner).unwrap().current();
         bench.run(&[Turn { strand, references }]);
     }
-    for event in SparcEvent::ALL.iter().filter(|event| is_modelled(**event)) {
+    for event in SparcEvent::ALL.iter().filter(|event| event.is_modelled()) {
         let selects: u64 = (0..256).map(|strand| bench.strand(strand, *event)).sum();
         assert_ne!(selects, 0, "{event}");
     }
@@ -268,7 +268,7 @@ fn every_modelled_event_can_happen() {
     }
     assert_eq!(bench.truth().since(bench.truth()), Truth::new(256));
     let happened = bench.lpu();
-    for event in LpuEvent::ALL.iter().filter(|event| is_modelled(**event)) {
+    for event in LpuEvent::ALL.iter().filter(|event| event.is_modelled()) {
         let counted = matches!(event, LpuEvent::None | LpuEvent::Clock)
             || happened.iter().any(|(_, _, found, _)| found == event);
         assert!(counted, "{event}");

@@ -2,44 +2,46 @@
 
 use guest_abi::event::LpuEvent;
 
-use super::super::traffic::{Answer, Answers, Request, Source, Transaction};
+use super::super::traffic::{Answers, Request, Source, Transaction};
 use super::subtract;
 
 const NODES: usize = 4;
+
+/// A count for each node that requests and each node at the other end.
+type Pairs = [[u64; NODES]; NODES];
 
 /// Transactions by requester, kind, and the node at the other end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HubRecord {
     /// Lines read from a cache, to share and to own: by requester, then owner.
-    cache_rts: [[u64; NODES]; NODES],
-    cache_rto: [[u64; NODES]; NODES],
+    cache: [Pairs; 2],
     /// Lines read from memory, to share and to own: by requester, then home.
-    memory_rts: [[u64; NODES]; NODES],
-    memory_rto: [[u64; NODES]; NODES],
+    memory: [Pairs; 2],
     /// Lines written back: by requester, then home.
-    written: [[u64; NODES]; NODES],
+    written: Pairs,
     /// Invalidations: by requester.
     invalidations: [u64; NODES],
-    /// Answers: by the node that gave them, then what it found (M, O, S, nothing).
+    /// Answers: by the node that gave them, then in the order of `Answer`.
     answers: [[u64; 4]; NODES],
 }
+
+const TO_SHARE: usize = 0;
+const TO_OWN: usize = 1;
 
 impl HubRecord {
     pub(super) fn record(&mut self, transaction: &Transaction) {
         let from = transaction.requester.index();
         match transaction.request {
-            Request::ReadToShare { source, answers } => {
-                match source {
-                    Source::Cache(owner) => self.cache_rts[from][owner.index()] += 1,
-                    Source::Memory(home) => self.memory_rts[from][home.index()] += 1,
-                }
-                self.answered(&answers);
-            }
-            Request::ReadToOwn { source, answers } => {
-                match source {
-                    Source::Cache(owner) => self.cache_rto[from][owner.index()] += 1,
-                    Source::Memory(home) => self.memory_rto[from][home.index()] += 1,
-                }
+            Request::Read {
+                to_own,
+                source,
+                answers,
+            } => {
+                let (reads, node) = match source {
+                    Source::Cache(owner) => (&mut self.cache, owner),
+                    Source::Memory(home) => (&mut self.memory, home),
+                };
+                reads[if to_own { TO_OWN } else { TO_SHARE }][from][node.index()] += 1;
                 self.answered(&answers);
             }
             Request::Invalidate { answers } => {
@@ -52,25 +54,21 @@ impl HubRecord {
 
     fn answered(&mut self, answers: &Answers) {
         for (counts, answer) in self.answers.iter_mut().zip(answers) {
-            let found = match answer {
-                Some(Answer::Modified) => 0,
-                Some(Answer::Owned) => 1,
-                Some(Answer::Shared) => 2,
-                Some(Answer::Miss) => 3,
-                None => continue,
-            };
-            counts[found] += 1;
+            if let Some(answer) = answer {
+                counts[*answer as usize] += 1;
+            }
         }
     }
 
     pub(super) fn subtract(&mut self, earlier: &Self) {
         for (now, then) in [
-            (&mut self.cache_rts, &earlier.cache_rts),
-            (&mut self.cache_rto, &earlier.cache_rto),
-            (&mut self.memory_rts, &earlier.memory_rts),
-            (&mut self.memory_rto, &earlier.memory_rto),
-            (&mut self.written, &earlier.written),
-            (&mut self.answers, &earlier.answers),
+            (self.cache.as_flattened_mut(), earlier.cache.as_flattened()),
+            (
+                self.memory.as_flattened_mut(),
+                earlier.memory.as_flattened(),
+            ),
+            (&mut self.written[..], &earlier.written[..]),
+            (&mut self.answers[..], &earlier.answers[..]),
         ] {
             subtract(now.as_flattened_mut(), then.as_flattened());
         }
@@ -92,8 +90,9 @@ impl HubRecord {
         // X, Y and Z in this order are the ports that are left when this one is taken out.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
-        let cache = |other: usize| self.cache_rts[port][other] + self.cache_rto[port][other];
-        let memory = |other: usize| self.memory_rts[port][other] + self.memory_rto[port][other];
+        let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();
+        let memory =
+            |other: usize| -> u64 { self.memory.iter().map(|reads| reads[port][other]).sum() };
         let [modified, owned, shared, nothing] = self.answers[port];
         match event {
             E::CacheToCacheX => cache(x),
@@ -107,8 +106,8 @@ impl HubRecord {
             E::WriteBackZ => self.written[port][z],
             E::WriteBackEgress => self.written.iter().map(|homes| homes[port]).sum(),
             E::InvalidateEgress => [x, y, z].iter().map(|node| self.invalidations[*node]).sum(),
-            E::ReadToOwnEgress => self.asked_of(port, &self.cache_rto, &self.memory_rto),
-            E::ReadToShareEgress => self.asked_of(port, &self.cache_rts, &self.memory_rts),
+            E::ReadToOwnEgress => self.asked_of(port, TO_OWN),
+            E::ReadToShareEgress => self.asked_of(port, TO_SHARE),
             E::HitModified => modified,
             E::HitOwned => owned,
             E::HitShared => shared,
@@ -123,25 +122,17 @@ impl HubRecord {
         }
     }
 
-    /// Reads and invalidations that a node asked for.
+    /// Returns the reads and invalidations that a node asked for.
     fn requests(&self, node: usize) -> u64 {
-        self.invalidations[node]
-            + sum(&self.cache_rts[node])
-            + sum(&self.cache_rto[node])
-            + sum(&self.memory_rts[node])
-            + sum(&self.memory_rto[node])
+        let reads = self.cache.iter().chain(&self.memory);
+        self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Reads of all requesters but one: they are all passed on to it.
-    fn asked_of(
-        &self,
-        port: usize,
-        cache: &[[u64; NODES]; NODES],
-        memory: &[[u64; NODES]; NODES],
-    ) -> u64 {
+    /// Returns the reads, to share or to own, of all requesters but one: they are all passed on to it.
+    fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)
-            .map(|requester| sum(&cache[requester]) + sum(&memory[requester]))
+            .map(|requester| sum(&self.cache[to][requester]) + sum(&self.memory[to][requester]))
             .sum()
     }
 }

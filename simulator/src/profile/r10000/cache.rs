@@ -9,6 +9,12 @@ pub(super) struct Line {
     pub(super) dirty: bool,
 }
 
+impl Line {
+    pub(super) const fn new(number: u64, dirty: bool) -> Self {
+        Self { number, dirty }
+    }
+}
+
 /// Tags and states. The first of the two lines of a set is the most recently used; the other one is replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
@@ -48,12 +54,8 @@ impl Cache {
 
     /// Makes a line dirty that the cache has. The order of replacement stays.
     pub(super) fn soil(&mut self, number: u64) {
-        let line = self
-            .set(number)
-            .iter_mut()
-            .flatten()
-            .find(|line| line.number == number);
-        if let Some(line) = line {
+        let lines = self.set(number).iter_mut().flatten();
+        for line in lines.filter(|line| line.number == number) {
             line.dirty = true;
         }
     }
@@ -82,17 +84,11 @@ mod tests {
     use super::*;
 
     fn clean(number: u64) -> Line {
-        Line {
-            number,
-            dirty: false,
-        }
+        Line::new(number, false)
     }
 
     fn dirty(number: u64) -> Line {
-        Line {
-            number,
-            dirty: true,
-        }
+        Line::new(number, true)
     }
 
     /// 4 sets; lines 0, 4, 8 and so on share set 0.

@@ -63,11 +63,7 @@ impl Caches {
             traffic.instruction_misses += 1;
             let hit = self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic);
             traffic.secondary_instruction_misses += u64::from(!hit);
-            let line = Line {
-                number,
-                dirty: false,
-            };
-            self.instructions.fill(line);
+            self.instructions.fill(Line::new(number, false));
         }
     }
 
@@ -80,11 +76,8 @@ impl Caches {
             traffic.data_misses += 1;
             let hit = self.secondary(number >> (SECONDARY_SHIFT - DATA_SHIFT), traffic);
             traffic.secondary_data_misses += u64::from(!hit);
-            let line = Line {
-                number,
-                dirty: store,
-            };
-            if let Some(victim) = self.data.fill(line).filter(|victim| victim.dirty) {
+            let victim = self.data.fill(Line::new(number, store));
+            if let Some(victim) = victim.filter(|victim| victim.dirty) {
                 traffic.data_quadwords += DATA_QUADWORDS;
                 self.secondary
                     .soil(victim.number >> (SECONDARY_SHIFT - DATA_SHIFT));
@@ -97,11 +90,7 @@ impl Caches {
         if self.secondary.touch(number, false) {
             return true;
         }
-        let line = Line {
-            number,
-            dirty: false,
-        };
-        if let Some(victim) = self.secondary.fill(line) {
+        if let Some(victim) = self.secondary.fill(Line::new(number, false)) {
             let written = self.expel(victim.number, traffic);
             if victim.dirty || written {
                 traffic.secondary_quadwords += SECONDARY_QUADWORDS;

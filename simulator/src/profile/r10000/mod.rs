@@ -33,25 +33,7 @@ const MEMORY_CYCLES: u64 = 60;
 /// Returns whether the processor models an event.
 #[must_use]
 pub fn is_modelled(event: R10000Event) -> bool {
-    use R10000Event as Event;
-    matches!(
-        event,
-        Event::Cycles0
-            | Event::Issued
-            | Event::LoadsIssued
-            | Event::StoresIssued
-            | Event::L2QuadwordsWritten
-            | Event::L1InstructionMisses
-            | Event::L2InstructionMisses
-            | Event::Graduated0
-            | Event::Cycles1
-            | Event::Graduated1
-            | Event::LoadsGraduated
-            | Event::StoresGraduated
-            | Event::L1QuadwordsWritten
-            | Event::L1DataMisses
-            | Event::L2DataMisses
-    )
+    Happened::default().of(event).is_some()
 }
 
 /// The events of an instruction: the truth that samples are compared with.
@@ -66,9 +48,10 @@ struct Happened {
 }
 
 impl Happened {
-    fn of(&self, event: R10000Event) -> u64 {
+    /// Returns how often an event happened; `None` if it is not modelled.
+    fn of(&self, event: R10000Event) -> Option<u64> {
         use R10000Event as Event;
-        match event {
+        Some(match event {
             Event::Cycles0 | Event::Cycles1 => self.cycles,
             Event::Issued | Event::Graduated0 | Event::Graduated1 => self.instructions,
             Event::LoadsIssued | Event::LoadsGraduated => self.loads,
@@ -79,26 +62,17 @@ impl Happened {
             Event::L2DataMisses => self.traffic.secondary_data_misses,
             Event::L1QuadwordsWritten => self.traffic.data_quadwords,
             Event::L2QuadwordsWritten => self.traffic.secondary_quadwords,
-            _ => 0,
-        }
+            _ => return None,
+        })
     }
 }
 
 /// The cycle under way.
+#[derive(Default)]
 struct Group {
     cycle: Cycle,
     instructions: u32,
     uses_memory: bool,
-}
-
-impl Group {
-    fn new() -> Self {
-        Self {
-            cycle: Cycle::new(),
-            instructions: 0,
-            uses_memory: false,
-        }
-    }
 }
 
 /// The processor.
@@ -118,7 +92,7 @@ impl Core {
         Self {
             caches: Caches::new(),
             unit: R10000::new(),
-            group: Group::new(),
+            group: Group::default(),
             now: 0,
             next_tick: TICK,
             events,
@@ -127,7 +101,7 @@ impl Core {
 
     /// Ends the cycle under way.
     fn close(&mut self) {
-        let group = std::mem::replace(&mut self.group, Group::new());
+        let group = std::mem::take(&mut self.group);
         self.unit.step(R10000Mode::User.into(), &group.cycle);
         self.now += 1;
     }
@@ -214,7 +188,7 @@ impl Processor for Core {
             traffic,
         };
         for (event, happened) in self.events.iter().zip(happened) {
-            *happened += did.of(*event);
+            *happened += did.of(*event).unwrap_or(0);
         }
 
         self.wait(waits);

@@ -18,7 +18,7 @@ use crate::simulation::measure::{LONGEST_UNREAD, Measurement, TRIES};
 use crate::simulation::outcome::{Hypercalls, counters, of_guests};
 use crate::simulation::run::tell;
 use crate::simulation::selection::Selection;
-use crate::simulation::setup::Simulation;
+use crate::simulation::setup::{Replay, Simulation};
 
 /// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
@@ -47,8 +47,7 @@ impl Simulation {
         scenario: &Scenario,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<ScenarioOutcome, RunError> {
-        let mut scheduler = self.schedule();
-        let mut memory = self.memory.clone();
+        let mut replay = self.replay();
         let (mut outcome, trace) = self.boot(|board| {
             let stage = Stage {
                 board,
@@ -58,49 +57,38 @@ impl Simulation {
             let mut done = Vec::new();
             let mut phases: Vec<PhaseResults> = Vec::new();
             let mut steps = scenario.steps.iter().peekable();
-            let mut references = 0;
             let mut ended = false;
             while !ended {
-                while let Some(step) = steps.next_if(|step| step.at == references) {
+                while let Some(step) = steps.next_if(|step| step.at == replay.references) {
                     let result = stage.step(step, &mut dead)?;
                     tell(observe, Progress::Step(&result))?;
                     done.push(result);
                 }
                 let end = steps.peek().map(|step| step.at);
-                let mut phase = stage.begin(references, memory.truth())?;
-                let mut read = references;
-                while Some(references) != end {
-                    let left = end.map_or(u64::MAX, |end| end - references);
-                    let most = left.min(LONGEST_UNREAD - (references - read));
-                    let most = usize::try_from(most).unwrap_or(usize::MAX);
-                    let Some(share) = scheduler.next(most)? else {
+                let mut phase = stage.begin(&replay)?;
+                let mut read = replay.references;
+                while Some(replay.references) != end {
+                    let until = end.unwrap_or(u64::MAX).min(read + LONGEST_UNREAD);
+                    if !replay.next(until - replay.references, board)? {
                         ended = true;
                         break;
-                    };
-                    memory.replay(
-                        share.strand,
-                        share.offset,
-                        share.references,
-                        board.devices(),
-                    );
-                    references += share.references.len() as u64;
-                    if references - read == LONGEST_UNREAD {
-                        phase.sample()?;
-                        read = references;
                     }
-                    tell(observe, Progress::Read(scheduler.progress().read))?;
+                    if replay.references - read == LONGEST_UNREAD {
+                        phase.sample()?;
+                        read = replay.references;
+                    }
+                    tell(observe, Progress::Read(replay.read()))?;
                 }
-                if references > phase.from {
-                    let result = phase.end(references, memory.truth(), &stage)?;
+                if replay.references > phase.from {
+                    let result = phase.end(&replay, &stage)?;
                     tell(observe, Progress::Phase(phases.len() + 1, &result))?;
                     phases.push(result);
                 }
             }
             for step in steps {
-                tell(observe, Progress::NotReached(step, references))?;
+                tell(observe, Progress::NotReached(step, replay.references))?;
             }
-            let all = || phases.iter().flat_map(|phase| &phase.guests);
-            let truth_matches = all()
+            let truth_matches = (phases.iter().flat_map(|phase| &phase.guests))
                 .flat_map(|measured| &measured.counters)
                 .all(|counter| counter.measured == counter.truth);
             let machine = self.setup().machine;
@@ -108,8 +96,8 @@ impl Simulation {
                 scenario: scenario.name.clone(),
                 machine: machine.model().name(),
                 nodes: machine.nodes(),
-                references,
-                cycles: memory.truth().cycles(),
+                references: replay.references,
+                cycles: replay.truth().cycles(),
                 steps: done,
                 phases,
                 units: units(board),
@@ -144,14 +132,9 @@ impl Phase<'_> {
             .try_for_each(|(_, measurement)| measurement.sample())
     }
 
-    fn end(
-        mut self,
-        references: u64,
-        truth: &Truth,
-        stage: &Stage<'_, '_>,
-    ) -> Result<PhaseResults, RunError> {
+    fn end(mut self, replay: &Replay, stage: &Stage<'_, '_>) -> Result<PhaseResults, RunError> {
         self.sample()?;
-        let happened = truth.since(&self.before);
+        let happened = replay.truth().since(&self.before);
         let measured = |(guest, measurement): &(GuestId, Measurement<'_>)| Measured {
             guest: stage.name(*guest),
             grant: stage.board.service().held(*guest).to_string(),
@@ -162,7 +145,7 @@ impl Phase<'_> {
         };
         Ok(PhaseResults {
             from: self.from,
-            to: references,
+            to: replay.references,
             out_of_service: (units(stage.board).into_iter())
                 .filter(|unit| !unit.in_service)
                 .map(|unit| unit.unit)
@@ -177,7 +160,7 @@ impl<'a> Stage<'a, '_> {
         self.simulation.setup().guests[guest.index()].name.clone()
     }
 
-    fn begin(&self, references: u64, truth: &Truth) -> Result<Phase<'a>, RunError> {
+    fn begin(&self, replay: &Replay) -> Result<Phase<'a>, RunError> {
         let machine = self.simulation.setup().machine;
         let all = &self.simulation.setup().selection;
         let of_others = Selection { pic: None, ..*all };
@@ -194,8 +177,8 @@ impl<'a> Stage<'a, '_> {
             observers.push((guest, measurement));
         }
         Ok(Phase {
-            from: references,
-            before: truth.clone(),
+            from: replay.references,
+            before: replay.truth().clone(),
             observers,
         })
     }
@@ -213,15 +196,11 @@ impl<'a> Stage<'a, '_> {
             ..StepResults::default()
         };
         result.rejected = self.act(step.action, dead).err();
-        let resets = match step.action {
-            Action::Reset(guest) => Some(guest),
-            _ => None,
-        };
         self.settle(dead, &mut result)?;
         for ((guest, strand), held) in self.simulation.callers().zip(held) {
             let now = service.held(guest);
             let gained = now.global && !held.global || now.strand > held.strand;
-            if gained || resets == Some(guest) {
+            if gained || step.action == Action::Reset(guest) {
                 result.found.push(self.look(guest, strand)?);
             }
         }
