@@ -5,7 +5,6 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
 use platform::Machine;
 
-use crate::rights::access::AccessWord;
 use crate::rights::policy::NodeSet;
 
 /// What a faulty device takes out of service, and what is scrubbed for its next user.
@@ -126,12 +125,11 @@ impl UnitSet {
         self.bits() >> unit.number() & 1 != 0
     }
 
-    /// The rights to all of them.
-    pub(crate) fn access(&self) -> AccessWord {
-        match self.bits() {
-            0 => AccessWord::NOTHING,
-            bits => AccessWord::of_units(Unit::all().filter(|unit| bits >> unit.number() & 1 != 0)),
-        }
+    /// Returns its units. Most sets are empty, and then no unit is looked at.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Unit> + use<> {
+        let bits = self.bits();
+        let all = (bits != 0).then(Unit::all).into_iter().flatten();
+        all.filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
     pub(crate) fn has_a_hub(&self) -> bool {

@@ -231,7 +231,9 @@ impl Guest {
             StrandRight::Strand => AccessWord::PCR,
             StrandRight::None => AccessWord::NOTHING,
         };
-        closed.or(strand).or(global.without(out.access()))
+        closed
+            .or(strand)
+            .or(global.without(AccessWord::of_units(out.iter())))
     }
 }
 
