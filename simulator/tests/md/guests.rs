@@ -47,43 +47,33 @@ fn rejected(text: &str, says: &str) {
 #[test]
 fn rights() {
     let grant = |global, strand| Grant { global, strand };
+    let strand = grant(false, StrandRight::Strand);
+    let both = grant(true, StrandRight::Strand);
     for (properties, expected) in [
         ("", Grant::NONE),
-        ("perf-counters = \"\"", Grant::NONE),
-        ("perf-counters = \"global\"", grant(true, StrandRight::None)),
+        (r#"perf-counters = """#, Grant::NONE),
         (
-            "perf-counters = \"strand\"",
-            grant(false, StrandRight::Strand),
+            r#"perf-counters = "global""#,
+            grant(true, StrandRight::None),
         ),
+        (r#"perf-counters = "strand""#, strand),
         (
-            "perf-counters = \"htstrand\"",
+            r#"perf-counters = "htstrand""#,
             grant(false, StrandRight::HtStrand),
         ),
-        (
-            "perf-counters = \"global,strand\"",
-            grant(true, StrandRight::Strand),
-        ),
-        (
-            "perf-counters = \"htstrand,global\"",
-            grant(true, StrandRight::HtStrand),
-        ),
+        (r#"perf-counters = "global,strand""#, both),
+        (r#"perf-counters = "htstrand,global""#, Grant::ALL),
         ("perfctraccess = 0", Grant::NONE),
-        ("perfctraccess = 1", grant(true, StrandRight::Strand)),
-        (
-            "perfctraccess = 0x8000000000000000",
-            grant(true, StrandRight::Strand),
-        ),
+        ("perfctraccess = 1", both),
+        ("perfctraccess = 0x8000000000000000", both),
         ("perfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
-        (
-            "perfctraccess = 1\nperfctrhtaccess = 0",
-            grant(true, StrandRight::Strand),
-        ),
+        ("perfctraccess = 1\nperfctrhtaccess = 0", both),
         // LDoms' property wins, whatever the others are.
         (
             "perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"",
-            grant(false, StrandRight::Strand),
+            strand,
         ),
         ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
     ] {
@@ -91,66 +81,52 @@ fn rights() {
         assert_eq!(guests[0].config.grant, expected, "{properties}");
         assert_eq!(guests[1].config.grant, Grant::NONE);
     }
+    assert_eq!(Grant::ALL, grant(true, StrandRight::HtStrand));
 }
 
 #[test]
 fn rights_that_make_no_sense() {
-    for (properties, says) in [
+    let says = |properties: &str, problem: &str| {
+        let error = format!("{FIRST}: node guest: {problem}");
+        rejected(&two(properties, ""), &error);
+    };
+    for (rights, problem) in [
+        ("all", "'all', expected global, strand or htstrand"),
+        ("global,", "'', expected global, strand or htstrand"),
         (
-            "perf-counters = \"all\"",
-            "perf-counters has 'all', expected global, strand or htstrand",
+            "global, strand",
+            "' strand', expected global, strand or htstrand",
+        ),
+        ("Global", "'Global', expected global, strand or htstrand"),
+        (
+            "strand,htstrand",
+            "both strand and htstrand, which exclude each other",
         ),
         (
-            "perf-counters = \"global,\"",
-            "perf-counters has '', expected global, strand or htstrand",
+            "htstrand,global,strand",
+            "both strand and htstrand, which exclude each other",
         ),
-        (
-            "perf-counters = \"global, strand\"",
-            "perf-counters has ' strand', expected global, strand or htstrand",
-        ),
-        (
-            "perf-counters = \"Global\"",
-            "perf-counters has 'Global', expected global, strand or htstrand",
-        ),
-        (
-            "perf-counters = \"strand,htstrand\"",
-            "perf-counters has both strand and htstrand, which exclude each other",
-        ),
-        (
-            "perf-counters = \"htstrand,global,strand\"",
-            "perf-counters has both strand and htstrand, which exclude each other",
-        ),
-        (
-            "perf-counters = \"global,global\"",
-            "perf-counters has global twice",
-        ),
-        (
-            "perf-counters = \"strand,strand\"",
-            "perf-counters has strand twice",
-        ),
-        (
-            "perf-counters = 1",
-            "property perf-counters is not a string",
-        ),
-        (
-            "perfctraccess = \"1\"",
-            "property perfctraccess is not a number",
-        ),
+        ("global,global", "global twice"),
+        ("strand,strand", "strand twice"),
+    ] {
+        let property = format!("perf-counters = \"{rights}\"");
+        says(&property, &format!("perf-counters has {problem}"));
+    }
+    for (property, problem) in [
+        ("perf-counters = 1", "perf-counters is not a string"),
+        ("perfctraccess = \"1\"", "perfctraccess is not a number"),
         (
             "perfctrhtaccess = { data = \"01\" }",
-            "property perfctrhtaccess is not a number",
+            "perfctrhtaccess is not a number",
         ),
         (
             "perfctrcompatible = \"yes\"",
-            "property perfctrcompatible is not a number",
+            "perfctrcompatible is not a number",
         ),
-        ("gid = \"0\"", "property gid is not a number"),
-        ("name = 0", "property name is not a string"),
+        ("gid = \"0\"", "gid is not a number"),
+        ("name = 0", "name is not a string"),
     ] {
-        rejected(
-            &two(properties, ""),
-            &format!("{FIRST}: node guest: {says}"),
-        );
+        says(property, &format!("property {problem}"));
     }
     rejected(
         &two("gid = [0, 1]", ""),
@@ -215,22 +191,18 @@ fn strands_that_contradict() {
         &format!("offset 0x130{shared}"),
     );
     // The second cpu is element 10.
-    rejected(
-        &two("", "").replace("pid = 1", "pid = 0"),
-        "offset 0xb0: node cpu: pid 0 is there twice",
-    );
-    rejected(
-        &two("", "").replace("pid = 1", "pid = 256"),
-        "offset 0xb0: node cpu: pid 256, expected a strand from 0 to 255",
-    );
-    rejected(
-        &two("", "").replace("pid = 1", "pid = 0xffffffffffffffff"),
-        "offset 0xb0: node cpu: pid 18446744073709551615, expected a strand from 0 to 255",
-    );
-    rejected(
-        &two("", "").replace("pid = 1", "id = 1"),
-        "offset 0xb0: node cpu: has no property pid",
-    );
+    for (pid, problem) in [
+        ("pid = 0", "pid 0 is there twice"),
+        ("pid = 256", "pid 256, expected a strand from 0 to 255"),
+        (
+            "pid = 0xffffffffffffffff",
+            "pid 18446744073709551615, expected a strand from 0 to 255",
+        ),
+        ("id = 1", "has no property pid"),
+    ] {
+        let text = two("", "").replace("pid = 1", pid);
+        rejected(&text, &format!("offset 0xb0: node cpu: {problem}"));
+    }
 }
 
 #[test]

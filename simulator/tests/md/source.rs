@@ -156,45 +156,8 @@ fn what_is_wrong_and_where() {
             "4: there is no node 'cpu'; did you mean cpu-0?",
         ),
         ("[root]\n\nfwd = []", "3: an array of nothing"),
-        (
-            "[root]\nid = -1",
-            "2: found '-1', expected a number of 64 bits",
-        ),
-        (
-            "[root]\nid = 0x10000000000000000",
-            "2: found '0x10000000000000000', expected a number of 64 bits",
-        ),
-        (
-            "[root]\nid = 1.5",
-            "2: expected a number, a string, an array",
-        ),
-        ("[root]\nid = true", "2: expected a number, a string"),
-        ("[root]\nid = 2000-01-01", "2: expected a number, a string"),
-        ("[root]\nid = {}", "2: expected a number, a string"),
-        (
-            "[root]\nid = { hex = \"00\" }",
-            "2: expected a number, a string",
-        ),
-        (
-            "[root]\nid = { data = 1 }",
-            "2: expected a number, a string",
-        ),
-        (
-            "[root]\nid = { data = \"00\", string = \"\" }",
-            "2: expected a number, a string",
-        ),
         ("[root.id]\nfwd = 1", "2: expected a number, a string"),
         ("[[root]]", "1: 'root' is outside of all nodes"),
-        ("[root]\nid = [[1]]", "2: expected a number, a string"),
-        ("[root]\nid = { data = \"0\" }", "2: expected pairs"),
-        ("[root]\nid = { data = \"+1\" }", "2: expected pairs"),
-        ("[root]\nid = { data = \"é\" }", "2: expected pairs"),
-        ("[root]\nid = { strings = [1] }", "2: expected a string"),
-        (
-            "[root]\nid = { strings = [\"\\u0000\"] }",
-            "2: a string with a NUL in it",
-        ),
-        ("[root]\nid = \"\\u0000\"", "2: a string with a NUL in it"),
         ("[root]\n\"\\u0000\" = 1", "2: a name with a NUL in it"),
         ("[\"\\u0000\"]", "1: a name with a NUL in it"),
         (
@@ -206,8 +169,40 @@ fn what_is_wrong_and_where() {
             "3: a name of 256 bytes, expected at most 255",
         ),
     ] {
-        let error = parse(text).unwrap_err().to_string();
-        assert!(error.starts_with(says), "{text}\n{error}");
-        assert_eq!(error.lines().count(), 1, "{error}");
+        wrong(text, says);
     }
+    for (value, says) in [
+        ("-1", "found '-1', expected a number of 64 bits"),
+        (
+            "0x10000000000000000",
+            "found '0x10000000000000000', expected a number of 64 bits",
+        ),
+        ("1.5", "expected a number, a string, an array"),
+        ("true", "expected a number, a string"),
+        ("2000-01-01", "expected a number, a string"),
+        ("{}", "expected a number, a string"),
+        ("{ hex = \"00\" }", "expected a number, a string"),
+        ("{ data = 1 }", "expected a number, a string"),
+        (
+            "{ data = \"00\", string = \"\" }",
+            "expected a number, a string",
+        ),
+        ("[[1]]", "expected a number, a string"),
+        ("{ data = \"0\" }", "expected pairs"),
+        ("{ data = \"+1\" }", "expected pairs"),
+        ("{ data = \"é\" }", "expected pairs"),
+        ("{ strings = [1] }", "expected a string"),
+        ("{ strings = [\"\\u0000\"] }", "a string with a NUL in it"),
+        ("\"\\u0000\"", "a string with a NUL in it"),
+    ] {
+        wrong(&format!("[root]\nid = {value}"), &format!("2: {says}"));
+    }
+}
+
+/// Checks the beginning of the message about a source.
+#[track_caller]
+fn wrong(text: &str, says: &str) {
+    let error = parse(text).unwrap_err().to_string();
+    assert!(error.starts_with(says), "{text}\n{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
 }
