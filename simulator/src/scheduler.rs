@@ -79,11 +79,9 @@ impl Scheduler {
                 program.next = 0;
                 if !program.reader.next_block(&mut program.block)? {
                     self.programs.remove(self.current);
-                    self.current = if self.current < self.programs.len() {
-                        self.current
-                    } else {
-                        0
-                    };
+                    if self.current == self.programs.len() {
+                        self.current = 0;
+                    }
                     continue;
                 }
             }
@@ -101,20 +99,15 @@ impl Scheduler {
     /// How far the recordings have been read, together.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let all = self
-            .programs
-            .iter()
-            .map(|program| program.reader.progress());
-        all.fold(
-            Progress {
-                read: 0,
-                total: Some(0),
-            },
-            |sum, one| Progress {
-                read: sum.read + one.read,
-                total: sum.total.zip(one.total).map(|(a, b)| a + b),
-            },
-        )
+        let all = || {
+            self.programs
+                .iter()
+                .map(|program| program.reader.progress())
+        };
+        Progress {
+            read: all().map(|one| one.read).sum(),
+            total: all().map(|one| one.total).sum(),
+        }
     }
 }
 

@@ -111,7 +111,7 @@ impl<'a> Board<'a> {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
-    /// A strand takes the cross-call that waits for it. Returns `true` if there was one.
+    /// Has a strand take the cross-call that waits for it. Returns `true` if there was one.
     pub fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {

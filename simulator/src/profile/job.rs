@@ -96,13 +96,8 @@ impl Job<'_> {
         let events = selected.len();
         let too_many = |_| EventError::TooMany(events);
         let mut guest = Guest::new(mode, &requests).map_err(too_many)?;
-        let truth = run(
-            &mut processor,
-            &mut guest,
-            events,
-            &mut self.program,
-            self.progress,
-        )?;
+        let program = &mut self.program;
+        let truth = run(&mut processor, &mut guest, events, program, self.progress)?;
         let interrupts = guest.interrupts();
         let found: Vec<_> = selected.iter().map(|one| guest.report(one.event)).collect();
         let taken = guest.into_taken();

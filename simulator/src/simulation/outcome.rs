@@ -97,11 +97,9 @@ impl Hypercalls {
 
     /// Returns the gets and sets of one class of registers.
     fn of_class(statistics: &Statistics, class: Class) -> Self {
-        let count = |outcome: &Ended| -> u64 {
-            [Operation::Get, Operation::Set]
-                .map(|operation| statistics.count(operation, class, *outcome))
-                .iter()
-                .sum()
+        let count = |outcome: &Ended| {
+            statistics.count(Operation::Get, class, *outcome)
+                + statistics.count(Operation::Set, class, *outcome)
         };
         let counts = Ended::ALL
             .iter()

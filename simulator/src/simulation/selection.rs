@@ -41,19 +41,15 @@ impl<E: Copy> Choice<E> {
 
     /// Adds an event. Returns `false` if both counters have one already.
     fn add(choice: &mut Option<Self>, event: E) -> bool {
-        match choice {
-            None => {
-                *choice = Some(Self {
-                    first: event,
-                    second: None,
-                })
-            }
+        let (first, second) = match choice {
+            None => (event, None),
             Some(Self {
-                second: second @ None,
-                ..
-            }) => *second = Some(event),
+                first,
+                second: None,
+            }) => (*first, Some(event)),
             Some(_) => return false,
-        }
+        };
+        *choice = Some(Self { first, second });
         true
     }
 }

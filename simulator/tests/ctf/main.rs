@@ -12,7 +12,7 @@ use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Mode, Trace as _};
 use simulator::events::collect::{LayoutName, Rings};
 use simulator::events::ctf::{self, Endian};
-use simulator::events::{Stream, Trace};
+use simulator::events::{Entry, Stream, Trace};
 
 use recorded::{Known, Random, random_event, record};
 
@@ -72,7 +72,7 @@ pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     }
 }
 
-/// Gaps of all sizes up to seconds, about the wraps of 19 and 27 bits among them.
+/// Returns a time between two events: up to seconds, and often near the wraps of 19 and 27 bits.
 fn gap(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -83,29 +83,46 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events of all kinds on some strands, and reads them as they come.
-fn record_and_read(layout: LayoutName, events: usize) -> (Vec<Known>, Trace) {
-    let mut random = Random(layout as u64 + 1);
+/// Records random events of all kinds on some of these strands, at random times. The rings are read after each of these
+/// numbers of events.
+fn record_random(
+    (layout, mode): (LayoutName, Mode),
+    mut random: Random,
+    strands: &[usize],
+    reads: &[usize],
+) -> (Vec<Known>, Trace) {
     let clock = Hands::default();
-    let rings = Rings::new(layout, Mode::Discard);
+    let rings = Rings::new(layout, mode);
     let collector = rings.collector(&clock);
-    let strands = [0, 9, 70, 255].map(strand);
     let mut known = Vec::new();
-    for _ in 0..events {
-        let time = clock.0.get() + gap(&mut random);
-        clock.0.set(time);
-        let strand = strands[random.below(4) as usize];
-        let event = random_event(&mut random);
-        assert_eq!(collector.time(strand), Some(time));
-        record(&collector, strand, time, event);
-        known.push(Known {
-            time: time / layout.resolution() * layout.resolution(),
-            strand,
-            event,
-        });
-        collector.collect(strand);
+    for events in reads {
+        for _ in 0..*events {
+            let time = clock.0.get() + gap(&mut random);
+            clock.0.set(time);
+            let strand = strand(strands[random.below(strands.len() as u64) as usize]);
+            let event = random_event(&mut random);
+            assert_eq!(collector.time(strand), Some(time));
+            record(&collector, strand, time, event);
+            known.push(Known {
+                time: time / layout.resolution() * layout.resolution(),
+                strand,
+                event,
+            });
+        }
+        (strands.iter()).for_each(|number| collector.collect(strand(*number)));
     }
     (known, trace(layout, collector.streams()))
+}
+
+/// Records 3000 random events on four strands, and reads them as they come.
+fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
+    let random = Random(layout as u64 + 1);
+    record_random(
+        (layout, Mode::Discard),
+        random,
+        &[0, 9, 70, 255],
+        &[1; 3000],
+    )
 }
 
 #[test]
@@ -116,7 +133,7 @@ fn babeltrace_reads_every_event_and_timestamp() {
         .chain([(&LayoutName::Clock19, Endian::Little)])
     {
         let place = Place::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
-        let (known, trace) = record_and_read(*layout, 3000);
+        let (known, trace) = record_and_read(*layout);
         assert_eq!((trace.events(), trace.lost()), (3000, 0));
         let (read, stderr) = babeltrace::read(&place.trace(&trace, endian));
         assert_eq!(stderr, "", "nothing is lost");
@@ -129,7 +146,7 @@ fn we_read_what_we_wrote() {
     let place = Place::new("ctf-ours");
     for endian in Endian::ALL {
         for layout in [LayoutName::Clock19, LayoutName::Clock27] {
-            let (_, trace) = record_and_read(layout, 3000);
+            let (_, trace) = record_and_read(layout);
             assert_eq!(ctf::read(&place.trace(&trace, endian)).unwrap(), trace);
         }
     }
@@ -145,34 +162,10 @@ fn an_empty_trace() {
     assert_eq!((read.len(), &*stderr), (0, ""));
 }
 
-/// Records more than a ring holds, before anything is read and once more after.
+/// Records more than a ring holds, three times, and less, twice.
 fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
-    let layout = LayoutName::Clock27;
-    let mut random = Random(7);
-    let clock = Hands::default();
-    let rings = Rings::new(layout, mode);
-    let collector = rings.collector(&clock);
-    let mut known = Vec::new();
-    let mut more = |events| {
-        for _ in 0..events {
-            let time = clock.0.get() + gap(&mut random);
-            clock.0.set(time);
-            let event = random_event(&mut random);
-            record(&collector, strand(9), time, event);
-            known.push(Known {
-                time,
-                strand: strand(9),
-                event,
-            });
-        }
-        collector.collect(strand(9));
-    };
-    more(4000);
-    more(10);
-    more(5000);
-    more(100);
-    more(3000);
-    (known, trace(layout, collector.streams()))
+    let reads = [4000, 10, 5000, 100, 3000];
+    record_random((LayoutName::Clock27, mode), Random(7), &[9], &reads)
 }
 
 #[test]
@@ -194,17 +187,14 @@ fn babeltrace_knows_what_was_lost() {
             known.len() as u64
         );
         let mut left = Vec::new();
-        let mut next = 0;
+        let mut rest = &known[..];
         for entry in &trace.streams[0].entries {
             match entry {
-                simulator::events::Entry::Lost(lost) => next += *lost as usize,
-                simulator::events::Entry::Event(_) => {
-                    left.push(known[next]);
-                    next += 1;
-                }
+                Entry::Lost(lost) => rest = &rest[*lost as usize..],
+                Entry::Event(_) => left.extend(rest.split_off_first()),
             }
         }
-        assert_eq!(next, known.len());
+        assert_eq!(rest, []);
         babeltrace::compare(&left, &read);
         assert_eq!(ctf::read(&path).unwrap(), trace);
     }

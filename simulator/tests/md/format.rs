@@ -79,31 +79,26 @@ fn nothing() {
 
 #[test]
 fn what_does_not_fit() {
-    let node = |name: &str, value| Description {
-        nodes: vec![Node {
-            name: name.to_owned(),
-            properties: vec![Property {
-                name: "p".to_owned(),
-                value,
-            }],
-        }],
+    let build = |name: &str, value| {
+        let name = name.to_owned();
+        let properties = vec![Property {
+            name: "p".to_owned(),
+            value,
+        }];
+        let nodes = vec![Node { name, properties }];
+        Description { nodes }.build()
     };
     let long = "n".repeat(256);
-    for (description, unfit) in [
-        (node(&long, Value::Number(0)), Unfit::LongName(long.clone())),
-        (
-            node("a\0b", Value::Number(0)),
-            Unfit::Nul("a\0b".to_owned()),
-        ),
-        (
-            node("a", Value::String("\0".to_owned())),
-            Unfit::Nul("\0".to_owned()),
-        ),
-        (node("a", Value::Arc(1)), Unfit::Arc(1)),
-    ] {
-        assert_eq!(description.build(), Err(unfit));
-    }
-    assert!(node(&long[1..], Value::Number(0)).build().is_ok());
+    let zero = Value::Number(0);
+    assert_eq!(
+        build(&long, zero.clone()),
+        Err(Unfit::LongName(long.clone()))
+    );
+    assert!(build(&long[1..], zero.clone()).is_ok());
+    assert_eq!(build("a\0b", zero), Err(Unfit::Nul("a\0b".to_owned())));
+    let text = Value::String("\0".to_owned());
+    assert_eq!(build("a", text), Err(Unfit::Nul("\0".to_owned())));
+    assert_eq!(build("a", Value::Arc(1)), Err(Unfit::Arc(1)));
 }
 
 #[test]
