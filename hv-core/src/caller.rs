@@ -1,4 +1,4 @@
-//! Who calls.
+//! The caller of a hypercall: a guest and its strand.
 
 use core::fmt;
 

@@ -25,7 +25,7 @@ pub trait Embedder {
     }
 }
 
-/// What becomes of the strand after a CORE call.
+/// How the strand goes on after a CORE call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
@@ -159,7 +159,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// Who calls.
+    /// Returns the guest and the strand that call.
     pub fn caller(&self) -> Caller {
         self.caller
     }

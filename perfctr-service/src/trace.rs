@@ -69,7 +69,7 @@ hv_core::events! {
             strand: u8 = Number,
             /// How long the call took.
             duration: u32 = Number,
-            /// What the guest got.
+            /// The value that the guest received.
             value: u64 = Hex,
         }
         /// A register was written.
@@ -84,7 +84,7 @@ hv_core::events! {
             strand: u8 = Number,
             /// How long the call took.
             duration: u32 = Number,
-            /// What the guest gave, bits that the register does not have included.
+            /// The value that the guest passed, with bits that the register does not have.
             value: u64 = Hex,
         }
         /// A get was refused.
@@ -112,14 +112,14 @@ hv_core::events! {
             duration: u32 = Number,
             /// Which register, if there is one with this number.
             perfreg: u64 = REGISTERS,
-            /// What the guest gave.
+            /// The value that the guest passed.
             value: u64 = Hex,
         }
         /// A call could not have its hub at once.
         12 HubConflict "hub_conflict" {
             /// Which hub.
             hub: u8 = HUBS,
-            /// Whether a strand has an access in flight, the turn is another's, or the chip itself is still at work.
+            /// The reason: a strand has an access in flight, it is the turn of another strand, or the chip itself is busy.
             why: u8 = Names(&[(0, "in_flight"), (1, "turn_of_another"), (2, "chip_busy")]),
             /// Which guest called.
             guest: u8 = Number,
@@ -146,7 +146,7 @@ hv_core::events! {
         15 Granted "granted" {
             /// Which guest.
             guest: u8 = Number,
-            /// What it is granted now.
+            /// Its grant now.
             grant: u8 = GRANTS,
             /// On which strand.
             strand: u16 = Number,
@@ -155,7 +155,7 @@ hv_core::events! {
         16 Revoked "revoked" {
             /// Which guest.
             guest: u8 = Number,
-            /// What it may hold of those that it had.
+            /// Those that it keeps of the rights that it had.
             left: u8 = GRANTS,
             /// On which strand.
             strand: u16 = Number,
@@ -164,7 +164,7 @@ hv_core::events! {
         17 Held "held" {
             /// Which guest.
             guest: u8 = Number,
-            /// What it holds now.
+            /// The rights that it holds now.
             held: u8 = GRANTS,
             /// On which strand.
             strand: u16 = Number,

@@ -27,7 +27,7 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
     }
 }
 
-/// Whether a counter shows the same on all strands.
+/// How the readings of a counter on different strands relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
     /// The hypervisor set the counter of each strand to the common value when it started the strand.

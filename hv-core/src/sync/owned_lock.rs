@@ -49,7 +49,7 @@ impl OwnedLock {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock, whoever owns it: only while nobody can be between taking and freeing it but the dead.
+    /// Frees the lock, whichever strand owns it. Call it only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

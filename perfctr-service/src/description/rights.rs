@@ -28,7 +28,7 @@ pub(super) fn grant(guest: Node<'_>) -> Result<Grant, GuestError<'_>> {
     })
 }
 
-/// Whether a number is there, and not 0.
+/// Returns `true` if the property is there and not 0.
 pub(super) fn is_set<'a>(guest: Node<'a>, name: &str) -> Result<bool, GuestError<'a>> {
     Ok(guest.number(name)?.unwrap_or(0) != 0)
 }

@@ -30,7 +30,8 @@ use guest_abi::StrandId;
 
 use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, Ordering, OwnedLock};
 
-/// How often a strand tries to enter the book-keeping before it is refused. The model checker looks at both ends of one.
+/// How often a strand tries to get the lock before it is refused. The model checker gives it one try, which may succeed or
+/// fail.
 const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
 
 /// Set in the state while strands are remembered: the fast path is closed.
@@ -42,7 +43,7 @@ const WORDS: usize = StrandId::COUNT / 64;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// Who has an access in flight ([`Token`]), and [`REMEMBERED`].
+    /// The strand that has an access in flight ([`Token`]), and [`REMEMBERED`].
     state: AtomicU32,
     /// Strands that have been refused, a bit each.
     remembered: [AtomicU64; WORDS],
@@ -66,7 +67,8 @@ pub(super) enum Refused {
     Turn,
 }
 
-/// A strand, as the state of a hub has it.
+/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that bit 0 is free and 0 stands for
+/// no strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -90,15 +92,16 @@ impl Gate {
         }
     }
 
-    /// Takes the hub if it is free and nobody is remembered. Otherwise [`ask`](Self::ask).
+    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller goes on
+    /// with [`ask`](Self::ask).
     #[inline(always)]
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
                 .compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed);
-        // `state` is 0 or, as all its values, a small number. A compiler takes `== 0` for a question to the exchange
-        // whether it succeeded, which on SPARC takes three instructions more.
+        // The state is never negative, so this says `state == 0`. Written so, LLVM would test the success flag of the
+        // exchange instead, which takes three more instructions on SPARC.
         state as i32 <= 0
     }
 
@@ -129,7 +132,7 @@ impl Gate {
         let (Ok(state) | Err(state)) =
             self.state
                 .compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed);
-        // As above: it is `taken`, or with REMEMBERED. What others set meanwhile is the same bit.
+        // As in `take_free`. The state is `taken`, alone or with REMEMBERED, and others set no other bit meanwhile.
         if state > taken {
             self.state.swap(REMEMBERED, Ordering::Release);
         }

@@ -1,4 +1,4 @@
-//! Who has a hub: its gate, and whether its accesses come to an end, as one value.
+//! The arbiter of a hub: its gate, and what is known of the progress of accesses, as one value.
 
 mod gate;
 #[cfg(test)]
@@ -14,8 +14,8 @@ pub(crate) use gate::Token;
 
 /// Decides which strand has a hub.
 ///
-/// A strand gets it by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). The strand alone gives it
-/// back, or another one by [`abandon`](Self::abandon) when it has died.
+/// A strand gets it by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only that strand gives it
+/// back; if the strand has died, another strand does, by [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HubArbiter {
@@ -74,7 +74,7 @@ impl HubArbiter {
         }
     }
 
-    /// Asks for the hub. `watch` is the strand's own for this hub, and `now` tells the time on it.
+    /// Asks for the hub. `watch` is the strand's own stopwatch for this hub, and `now` returns the strand's time, in ticks.
     pub(crate) fn ask(
         &self,
         strand: StrandId,
@@ -113,14 +113,14 @@ impl HubArbiter {
         self.progress.made();
     }
 
-    /// A strand has died: gives back all that it held, and does not wait for it.
+    /// Gives back all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
         if self.gate.abandon(dead) {
             self.progress.made();
         }
     }
 
-    /// Forgets every strand, as in a new hub. Only while nobody can ask.
+    /// Forgets every strand, as in a new hub. Call it only while no strand can ask.
     pub(crate) fn renew(&self) {
         self.gate.renew();
     }

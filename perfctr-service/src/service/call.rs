@@ -287,7 +287,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let blocked = guard.device_busy(self.watches.hub(hub), self.now());
                 return self.blocked(hub, blocked, Conflict::Busy);
             }
-            // What is no hub is never busy for a good reason.
+            // Only hubs can be busy: any other device that says so is faulty.
             (_, guard) => guard,
         };
         let unit = Unit::of(register, self.node);
@@ -375,7 +375,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn arbiter(&self, hub: Hub) -> &HubArbiter {
-        // Not all compilers see everywhere that the number of a hub is below 4.
+        // Compilers do not always see that the number of a hub is below 4.
         self.hubs[hub.index() % Hub::ALL.len()]
     }
 }

@@ -64,7 +64,7 @@ pub const WINDOWS: usize = 5;
 /// The level of globals that only hyperprivileged code can select.
 pub const MAXGL: usize = 3;
 
-/// What a stack pointer is lower than the stack frame (SPARC V9 ABI).
+/// Distance in bytes from %sp up to the stack frame (SPARC V9 ABI).
 pub const STACK_BIAS: usize = 2047;
 
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
