@@ -4,7 +4,7 @@
 //! with debugging information. If several events are sampled, the event is the outermost frame.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::{Context, ensure};
 use inferno::flamegraph::{self, Options};
@@ -37,20 +37,8 @@ pub(crate) fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Resu
         !stacks.is_empty(),
         "no sample was taken, and a flame graph needs some"
     );
-    let lines = stacks.into_iter();
-    Ok(lines
-        .map(|(stack, samples)| format!("{stack} {samples}"))
-        .collect())
-}
-
-/// Writes the stacks as text.
-///
-/// # Errors
-/// `output` cannot be written.
-pub(crate) fn write_folded(output: &mut impl Write, stacks: &[String]) -> io::Result<()> {
-    stacks
-        .iter()
-        .try_for_each(|line| writeln!(output, "{line}"))
+    let line = |(stack, samples)| format!("{stack} {samples}");
+    Ok(stacks.into_iter().map(line).collect())
 }
 
 /// Draws the stacks as SVG.

@@ -15,7 +15,7 @@ use guest_abi::sampling::Period;
 use simulator::nearest::unknown;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
-use simulator::profile::rows::{Functions, Row};
+use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
 use simulator::recording::{RecordingReader, bundled};
 use symbols::Symbols;
@@ -91,10 +91,6 @@ struct Args {
     json: Option<PathBuf>,
 }
 
-fn functions(symbols: Option<&Symbols>) -> Option<&dyn Functions> {
-    symbols.map(|symbols| symbols as _)
-}
-
 fn unit(text: &str) -> anyhow::Result<Unit> {
     let found = Unit::ALL.into_iter().find(|unit| unit.name() == text);
     found.with_context(|| unknown("unit", text, Unit::ALL.into_iter().map(Unit::name)))
@@ -131,12 +127,15 @@ fn run(args: Args) -> anyhow::Result<()> {
             .transpose()
     };
     let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];
-    let program = open(&args)?;
+    let program = match &args.recording {
+        Some(path) => RecordingReader::open(path)?,
+        None => bundled(),
+    };
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let job = Job {
         program,
         rate,
-        symbols: functions(symbols.as_ref()),
+        symbols: symbols.as_ref().map(|symbols| symbols as &dyn Functions),
         progress: &mut |bytes| bar.set_position(bytes),
     };
     let report = job.run(args.unit, &args.event.join(","))?;
@@ -160,26 +159,23 @@ fn run(args: Args) -> anyhow::Result<()> {
         serde_json::to_writer_pretty(&mut *file, &report)?;
         Ok(writeln!(file)?)
     })?;
-    complete(folded, |file| Ok(flame::write_folded(file, &stacks)?))?;
+    complete(folded, |file| {
+        let mut lines = stacks.iter();
+        Ok(lines.try_for_each(|line| writeln!(file, "{line}"))?)
+    })?;
     complete(svg, |file| flame::write_svg(file, &report, &stacks))
 }
 
 /// Prints a note if most samples are in no function of the file: it may be of another program, or loaded elsewhere.
 fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
     let all = report.first.samples;
-    let named = |row: &&Row| symbols.function(row.address).is_some();
-    let named: u64 = report
-        .first
-        .rows
-        .iter()
-        .filter(named)
-        .map(|row| row.samples)
-        .sum();
+    let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
+    let named: u64 = named.map(|row| row.samples).sum();
     if named < all / 2 {
         eprintln!(
             "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
             path.display(),
-            symbols.loaded_at()
+            symbols.loaded_at
         );
     }
 }
@@ -197,11 +193,4 @@ fn complete(
     drop(buffer);
     written.with_context(|| format!("{name}: cannot be written"))?;
     file.complete()
-}
-
-fn open(args: &Args) -> anyhow::Result<RecordingReader> {
-    Ok(match &args.recording {
-        Some(path) => RecordingReader::open(path)?,
-        None => bundled(),
-    })
 }

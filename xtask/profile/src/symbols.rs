@@ -22,7 +22,7 @@ struct Function {
 /// The functions of a program, and its debugging information, if it has any.
 pub(crate) struct Symbols {
     /// The difference between addresses of the recording and of the file.
-    loaded_at: u64,
+    pub(crate) loaded_at: u64,
     /// Sorted by address, without overlaps.
     functions: Vec<Function>,
     debugging: Option<addr2line::Loader>,
@@ -70,30 +70,19 @@ impl Symbols {
         })
     }
 
-    /// Returns the difference between addresses of the recording and of the file.
-    #[must_use]
-    pub(crate) fn loaded_at(&self) -> u64 {
-        self.loaded_at
-    }
-
     /// Returns the functions that are inlined at an address of the recording, the outermost first; none without debugging
     /// information.
     #[must_use]
     pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let address = address.wrapping_sub(self.loaded_at);
         let mut names = Vec::new();
-        let Some(Ok(mut frames)) = self
-            .debugging
-            .as_ref()
-            .map(|debugging| debugging.find_frames(address))
-        else {
+        let debugging = self.debugging.as_ref();
+        let Some(Ok(mut frames)) = debugging.map(|debugging| debugging.find_frames(address)) else {
             return names;
         };
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame
-                .function
-                .as_ref()
-                .and_then(|name| name.demangle().ok());
+            let function = frame.function.as_ref();
+            let name = function.and_then(|name| name.demangle().ok());
             names.push(name.map_or_else(|| "?".to_owned(), Cow::into_owned));
         }
         // The outermost is the function itself.
@@ -101,20 +90,15 @@ impl Symbols {
         names.reverse();
         names
     }
-
-    fn find(&self, address: u64) -> Option<&Function> {
-        let after = self
-            .functions
-            .partition_point(|function| function.start <= address);
-        let found = &self.functions[after.checked_sub(1)?];
-        (address < found.end).then_some(found)
-    }
 }
 
 impl Functions for Symbols {
     fn function(&self, address: u64) -> Option<(u64, &str)> {
-        let found = self.find(address.wrapping_sub(self.loaded_at))?;
-        Some((found.start.wrapping_add(self.loaded_at), &found.name))
+        let address = address.wrapping_sub(self.loaded_at);
+        let after = (self.functions).partition_point(|function| function.start <= address);
+        let found = &self.functions[after.checked_sub(1)?];
+        let start = found.start.wrapping_add(self.loaded_at);
+        (address < found.end).then_some((start, &*found.name))
     }
 }
 
@@ -138,9 +122,8 @@ fn functions(elf: &object::File<'_>) -> Vec<Function> {
         .map(|at| {
             let (start, size, ..) = named[at];
             let next = named.get(at + 1).map(|(next, ..)| *next);
-            let section = || section_end(elf, start);
             let end = match size {
-                0 => section(),
+                0 => section_end(elf, start),
                 size => Some(start.saturating_add(size)),
             };
             // Assembly has no sizes: up to the next function.

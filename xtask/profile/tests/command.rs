@@ -32,7 +32,7 @@ fn recording(references: u64) -> String {
     text
 }
 
-/// Runs `profile`, which must go well: what it prints, and what it writes for scripts.
+/// Runs `profile` without an error. Returns what it prints, and what it writes as JSON.
 fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
     let file = place.path().join("profile.json");
     let mut all = vec!["--json", file.to_str().unwrap()];
@@ -46,7 +46,14 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// The distance between samples and truth, from the rows.
+/// Returns the names of the rows, and how often the event really happened there.
+fn exact(json: &Value) -> Vec<(&str, u64)> {
+    let rows = json["rows"].as_array().unwrap().iter();
+    rows.map(|row| (row["name"].as_str().unwrap(), number(&row["exact"])))
+        .collect()
+}
+
+/// Returns the distance between samples and truth, computed from the rows.
 fn distance(rows: &[Value]) -> f64 {
     let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
     let (samples, exact) = (sum("samples"), sum("exact"));
@@ -56,7 +63,8 @@ fn distance(rows: &[Value]) -> f64 {
     apart.sum::<f64>() / 2.0
 }
 
-/// By default: instructions of the bundled program, by function. Its README tells how many each function has.
+/// Checks the profile without options but the unit: instructions of the bundled program by function. The README of that
+/// program has the number of each function's instructions.
 fn by_default(unit: &str, event: &str) {
     let place = Place::new(&format!("profile-{unit}"));
     let (output, json) = profile(&place, &["--unit", unit]);
@@ -124,13 +132,9 @@ fn without_symbols_there_are_pages() {
         (&json["rows_by"], number(&json["samples"])),
         (&"page".into(), 200)
     );
-    let rows = json["rows"].as_array().unwrap();
     // 2000 instructions of 4 bytes from 0x400000 on, 1024 to a page.
-    let counts: Vec<_> = rows
-        .iter()
-        .map(|row| (row["name"].as_str().unwrap(), number(&row["exact"])))
-        .collect();
-    assert_eq!(counts, [("page 0x400000", 1024), ("page 0x401000", 976)]);
+    let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
+    assert_eq!(exact(&json), expected);
     let table: Vec<Vec<&str>> = output
         .lines()
         .filter(|line| line.contains(" page 0x"))
@@ -156,7 +160,7 @@ fn without_symbols_there_are_pages() {
     );
 }
 
-/// A recording of two functions of the bundled program, and of nothing that has a name.
+/// Functions of the bundled program have names; the stack, where this recording executes too, is a page.
 #[test]
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
@@ -170,14 +174,8 @@ fn symbols_of_a_file() {
     .concat();
     let refs = place.file("refs.txt", refs);
     let (_, json) = profile(&place, &[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
-    let rows: Vec<_> = json["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| (row["name"].as_str().unwrap(), number(&row["exact"])))
-        .collect();
     assert_eq!(
-        rows,
+        exact(&json),
         [
             ("workload::find", 500),
             ("workload::transpose", 300),
@@ -186,7 +184,7 @@ fn symbols_of_a_file() {
     );
 }
 
-/// Symbols of another program are no error, but they are worth a word.
+/// Symbols of another program are no error, but there is a note.
 #[test]
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
