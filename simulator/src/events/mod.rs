@@ -132,10 +132,7 @@ impl Trace {
     /// Returns the number of events.
     #[must_use]
     pub fn events(&self) -> usize {
-        self.streams
-            .iter()
-            .map(|stream| stream.events().count())
-            .sum()
+        self.streams.iter().flat_map(Stream::events).count()
     }
 
     /// Returns the number of events that are missing.

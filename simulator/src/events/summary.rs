@@ -129,10 +129,8 @@ impl Summary {
                 let status = status_name(call.status);
                 let by_status = calls.entry((call.guest, call.function)).or_default();
                 *by_status.entry(status).or_default() += 1;
-                durations
-                    .entry(kind(&call))
-                    .or_default()
-                    .push(call.duration);
+                let durations = durations.entry(kind(&call)).or_default();
+                durations.push(call.duration);
             } else if let Event::Service(ServiceEvent::HubConflict(conflict)) = event {
                 conflicts.push((traced.time, usize::from(conflict.hub)));
             } else if let Some(class) = Event::class(traced.id) {

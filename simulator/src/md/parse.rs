@@ -46,11 +46,8 @@ pub fn parse(text: &str) -> Result<Description, SourceError> {
 }
 
 fn description(tables: &DeTable<'_>) -> Located<Description> {
-    let labels: HashMap<&str, usize> = tables
-        .keys()
-        .map(|label| &**label.get_ref())
-        .zip(0..)
-        .collect();
+    let labels = tables.keys().map(|label| &**label.get_ref());
+    let labels: HashMap<&str, usize> = labels.zip(0..).collect();
     let mut nodes = Vec::new();
     for (label, table) in tables {
         let name = label::name(label.get_ref());

@@ -49,13 +49,10 @@ fn property(values: &[&Value], labels: &[String], indent: usize) -> String {
     match values {
         [Value::String(text)] => string(text),
         [value @ (Value::Number(_) | Value::Data(_))] => one(value, labels),
-        values => array(
-            &values
-                .iter()
-                .map(|value| one(value, labels))
-                .collect::<Vec<_>>(),
-            indent,
-        ),
+        values => {
+            let values: Vec<_> = values.iter().map(|value| one(value, labels)).collect();
+            array(&values, indent)
+        }
     }
 }
 
@@ -81,15 +78,11 @@ fn array(values: &[String], indent: usize) -> String {
     if indent + " = ".len() + line.len() <= WIDTH {
         return line;
     }
-    let mut lines = vec![String::new()];
+    let mut lines: Vec<String> = Vec::new();
     for value in values {
-        let last = lines.len() - 1;
-        if lines[last].is_empty() {
-            lines[last] = format!("    {value},");
-        } else if lines[last].len() + value.len() + 2 <= WIDTH {
-            lines[last] += &format!(" {value},");
-        } else {
-            lines.push(format!("    {value},"));
+        match lines.last_mut() {
+            Some(last) if last.len() + value.len() + 2 <= WIDTH => *last += &format!(" {value},"),
+            _ => lines.push(format!("    {value},")),
         }
     }
     format!("[\n{}\n]", lines.join("\n"))

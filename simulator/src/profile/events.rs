@@ -64,13 +64,14 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-fn once<E: PartialEq>(selected: &[Selected<E>]) -> Result<(), EventError> {
+/// Returns the events, each of which may occur once.
+fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
             return Err(EventError::Twice(one.name));
         }
     }
-    Ok(())
+    Ok(selected)
 }
 
 /// Returns the events of a list, for the counters of a strand.
@@ -99,12 +100,7 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
             },
         })
     };
-    let selected: Vec<_> = names(list)?
-        .iter()
-        .map(select)
-        .collect::<Result<_, EventError>>()?;
-    once(&selected)?;
-    Ok(selected)
+    once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
 /// Returns the events of a list, for the counters of an R10000, by the names or the numbers that `perfex` has. If both
@@ -119,19 +115,16 @@ pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
         .map(|name| r10000_candidates(name))
         .collect::<Result<Vec<_>, EventError>>()?;
     let mut load = [0; 2];
-    for event in candidates.iter().filter_map(|events| match events[..] {
-        [event] => Some(event),
-        _ => None,
-    }) {
-        load[event.counter().index()] += 1;
+    for events in &candidates {
+        if let [event] = events[..] {
+            load[event.counter().index()] += 1;
+        }
     }
     let mut selected: Vec<Selected<R10000Event>> = Vec::new();
     for events in candidates {
         let free = |event: &&R10000Event| !selected.iter().any(|one| one.event == **event);
-        let easiest = events
-            .iter()
-            .filter(free)
-            .min_by_key(|event| load[event.counter().index()]);
+        let free = events.iter().filter(free);
+        let easiest = free.min_by_key(|event| load[event.counter().index()]);
         let event = *easiest.unwrap_or(&events[0]);
         if events.len() > 1 {
             load[event.counter().index()] += 1;
@@ -143,8 +136,7 @@ pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
             usual: r10000_period(event),
         });
     }
-    once(&selected)?;
-    Ok(selected)
+    once(selected)
 }
 
 fn r10000_candidates(name: &str) -> Result<Vec<R10000Event>, EventError> {

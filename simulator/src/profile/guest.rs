@@ -128,11 +128,8 @@ impl<U: CounterUnit> Guest<U> {
 
     fn read(&mut self) {
         while let Some(sample) = self.profiler.pop() {
-            let taken = self
-                .taken
-                .iter_mut()
-                .find(|(event, _)| *event == sample.event);
-            if let Some((_, taken)) = taken {
+            let mut taken = self.taken.iter_mut();
+            if let Some((_, taken)) = taken.find(|(event, _)| *event == sample.event) {
                 let weight = taken.entry(sample.at.address).or_default();
                 weight.samples += 1;
                 weight.events += sample.period;

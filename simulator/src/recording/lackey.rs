@@ -1,5 +1,6 @@
 //! A program under valgrind's lackey, and its references as it makes them.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -46,14 +47,9 @@ impl Lackey {
                 "--command-line-only=yes",
                 "--tool=lackey",
                 "--trace-mem=yes",
-                "--basic-counts=no",
             ])
-            .args([
-                "--trace-children=no",
-                "--child-silent-after-fork=yes",
-                &log,
-                "--",
-            ])
+            .args(["--basic-counts=no", "--trace-children=no"])
+            .args(["--child-silent-after-fork=yes", &log, "--"])
             .args(command)
             .spawn()?;
         let (running, stop) = mpsc::channel();
@@ -63,16 +59,12 @@ impl Lackey {
             let _ = end.write_all(&[END]);
             status
         });
-        let name = command
-            .first()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let limit = limit.unwrap_or(u64::MAX);
+        let name = (command.first()).map_or_else(Cow::default, |name| name.to_string_lossy());
         Ok(Self {
-            name,
+            name: name.into_owned(),
             pipe: Some(pipe),
             reader: None,
-            limit,
+            limit: limit.unwrap_or(u64::MAX),
             running: Some(running),
             waiter: Some(waiter),
         })

@@ -195,20 +195,15 @@ impl<'a> Measurement<'a> {
         choice: &Choice<guest_abi::event::SparcEvent>,
     ) -> Result<(), RunError> {
         let place = Place::Pic(strand.id());
-        let pcr = Counter::ALL
-            .iter()
-            .fold(SparcPcr::new().with_user(true), |pcr, counter| {
-                pcr.with_event(*counter, choice.event(*counter))
-            });
+        let mut pcr = SparcPcr::new().with_user(true);
+        for counter in Counter::ALL {
+            pcr = pcr.with_event(*counter, choice.event(*counter));
+        }
         let driver = StrandDriver::new(strand);
         driver.start(pcr, SparcPic::new())?;
         self.strands.push(driver);
-        self.add(
-            place,
-            choice,
-            |event| event.name(),
-            Count::Strand(StrandCount::new(0u32)),
-        );
+        let count = Count::Strand(StrandCount::new(0u32));
+        self.add(place, choice, |event| event.name(), count);
         Ok(())
     }
 
@@ -219,10 +214,8 @@ impl<'a> Measurement<'a> {
         name: fn(E) -> &'static str,
         count: Count,
     ) {
-        let events = choice
-            .counters()
-            .iter()
-            .map(|counter| (*counter, name(choice.event(*counter))));
+        let counters = choice.counters().iter().copied();
+        let events = counters.map(|counter| (counter, name(choice.event(counter))));
         self.pairs.push(Pair {
             place,
             events: events.collect(),

@@ -87,10 +87,8 @@ stream {{
             "\nevent {{\n\tname = \"hv:{}\";\n\tid = {};\n\tstream_id = 0;\n\tfields := struct {{\n",
             class.name, class.id
         );
-        class
-            .fields
-            .iter()
-            .for_each(|field| write_field(&mut text, field));
+        let fields = class.fields.iter();
+        fields.for_each(|field| write_field(&mut text, field));
         text.push_str("\t};\n};\n");
     }
     text
@@ -105,15 +103,9 @@ fn write_field(text: &mut String, field: &Field) {
             "\t\tinteger {{ size = {bits}; align = 8; signed = false; base = hex; }} {name};"
         ),
         Shown::Names(names) => {
-            let names: Vec<String> = names
-                .iter()
-                .map(|(number, name)| format!("{name} = {number}"))
-                .collect();
-            writeln!(
-                text,
-                "\t\tenum : uint{bits}_t {{ {} }} {name};",
-                names.join(", ")
-            )
+            let name_of = |(number, name): &(u64, &str)| format!("{name} = {number}");
+            let names = names.iter().map(name_of).collect::<Vec<_>>().join(", ");
+            writeln!(text, "\t\tenum : uint{bits}_t {{ {names} }} {name};")
         }
     };
 }
@@ -131,13 +123,9 @@ fn quoted(text: &str) -> String {
 fn unquoted(text: &str) -> Option<String> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     let mut chars = inner.chars();
-    let next = || {
-        let char = chars.next()?;
-        if char == '\\' {
-            chars.next()
-        } else {
-            Some(char)
-        }
+    let next = || match chars.next() {
+        Some('\\') => chars.next(),
+        char => char,
     };
     Some(std::iter::from_fn(next).collect())
 }
@@ -164,12 +152,10 @@ pub(super) fn read(text: &str) -> Result<(Trace, Endian), String> {
             .map_err(|_| format!("found '{text}' for {key}, expected a number"))
     };
     let order = value("byte_order")?;
-    let Some(endian) = Endian::ALL
+    let endian = (Endian::ALL
         .into_iter()
-        .find(|endian| endian.name() == order)
-    else {
-        return Err(format!("found '{order}' for byte_order, expected be or le"));
-    };
+        .find(|endian| endian.name() == order))
+    .ok_or_else(|| format!("found '{order}' for byte_order, expected be or le"))?;
     let guests = (0..).map_while(|number| value(&format!("guest_{number}")).ok());
     let trace = Trace {
         hz: number("freq")?,

@@ -43,10 +43,8 @@ impl StrandRecord {
 
     pub(super) fn subtract(&mut self, earlier: &Self) {
         subtract(&mut self.instructions, &earlier.instructions);
-        subtract(
-            self.served.as_flattened_mut(),
-            earlier.served.as_flattened(),
-        );
+        let served = earlier.served.as_flattened();
+        subtract(self.served.as_flattened_mut(), served);
     }
 
     /// The events that the mask names, added up.

@@ -256,13 +256,13 @@ impl Checker<'_> {
 
     fn unit(&self, given: Option<Spanned<String>>) -> Checked<Unit> {
         self.find(given, |name| {
-            let names: Vec<String> = (Unit::all().filter(|unit| unit.is_in(self.machine)))
-                .map(|unit| unit.to_string())
-                .collect();
-            Unit::all()
-                .filter(|unit| unit.is_in(self.machine))
-                .find(|unit| unit.to_string() == name)
-                .ok_or_else(|| unknown("unit", name, names.iter().map(String::as_str)))
+            let units = Unit::all().filter(|unit| unit.is_in(self.machine));
+            let named: Vec<_> = units.map(|unit| (unit.to_string(), unit)).collect();
+            let names = named.iter().map(|(name, _)| name.as_str());
+            let found = named.iter().find(|(other, _)| other == name);
+            found
+                .map(|(_, unit)| *unit)
+                .ok_or_else(|| unknown("unit", name, names))
         })
     }
 
