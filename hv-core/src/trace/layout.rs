@@ -53,8 +53,10 @@ pub trait Layout {
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64);
 
-    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words.
-    fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64);
+    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words: by default a large header and the whole time.
+    fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
+        store_large(into, id, payload, units);
+    }
 
     /// Decodes the header at the beginning of these words. Returns `None` if no event begins here, nor behind.
     fn read(words: &[u32]) -> Option<Header>;
@@ -94,6 +96,13 @@ const fn payload_of_large(word: u32) -> usize {
     (word & 0xffff) as usize / 4
 }
 
+/// Writes the large header that holds the whole time.
+#[inline(always)]
+fn store_large(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
+    let first = large(false, id, payload);
+    store(into, [first, upper(units), units as u32]);
+}
+
 /// Decodes the large header that holds the whole time.
 fn read_large(words: &[u32]) -> Option<Header> {
     match *words {
@@ -125,13 +134,6 @@ impl Layout for Clock19 {
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, _: usize, units: u64) {
         store(into, [TYPE | u32::from(id) << 19 | units as u32 & 0x7_ffff]);
-    }
-
-    fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        store(
-            into,
-            [large(false, id, payload), upper(units), units as u32],
-        );
     }
 
     fn read(words: &[u32]) -> Option<Header> {
@@ -213,13 +215,6 @@ impl Layout for Clock32 {
         store(into, [large(true, id, payload), units as u32]);
     }
 
-    fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        store(
-            into,
-            [large(false, id, payload), upper(units), units as u32],
-        );
-    }
-
     fn read(words: &[u32]) -> Option<Header> {
         match *words {
             [first, low, ..] if first & TYPE != 0 => Some(Header {
@@ -247,14 +242,7 @@ impl Layout for Clock64 {
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        store(
-            into,
-            [large(false, id, payload), upper(units), units as u32],
-        );
-    }
-
-    fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        Self::short(into, id, payload, units);
+        store_large(into, id, payload, units);
     }
 
     fn read(words: &[u32]) -> Option<Header> {
@@ -278,10 +266,8 @@ impl Layout for Clock64Aligned {
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        store(
-            into,
-            [large(false, id, payload), 0, upper(units), units as u32],
-        );
+        let first = large(false, id, payload);
+        store(into, [first, 0, upper(units), units as u32]);
     }
 
     fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
