@@ -230,6 +230,12 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         panic!("no end of cross-calls");
     }
 
+    /// Lets every strand take its cross-calls, and asserts that no transfer is pending then.
+    pub fn complete_transfer(&self) {
+        self.all_acknowledge();
+        assert_eq!(self.awaited(), None);
+    }
+
     /// Returns the strands that a pending transfer waits for; `None` if no transfer is pending.
     pub fn awaited(&self) -> Option<BTreeSet<u16>> {
         let strands = self.service().pending()?;

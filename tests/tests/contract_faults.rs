@@ -29,12 +29,11 @@ fn set_fails(
     value: u64,
     check: impl FnOnce(&mut Comparison, &Board),
 ) {
-    let guests = [
-        ([0, 64].to_vec(), Grant::GLOBAL),
-        ([5].to_vec(), Grant::NONE),
+    let guests = vec![
+        Guest::new([0, 64], Grant::GLOBAL),
+        Guest::new([5], Grant::NONE),
     ];
-    let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
-    let world = World::new(machine, 2, &[], guests.to_vec()).unwrap();
+    let world = World::new(machine, 2, &[], guests).unwrap();
     let board = board(&world);
     let mut comparison = Comparison::new(world, &board);
     comparison.negotiate(0, 1, 1);

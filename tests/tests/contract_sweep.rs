@@ -5,52 +5,25 @@
 use sweep::parts;
 use tests::swept::compare;
 
-#[test]
-fn every_register_in_every_world() {
-    assert!(compare(&parts::EVERY_REGISTER) >= 500_000);
+/// Makes a test of each part, which compares at least this number of calls.
+macro_rules! sweep {
+    ($($test:ident: $part:ident, $least:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            assert!(compare(&parts::$part) >= $least);
+        })*
+    };
 }
 
-#[test]
-fn what_is_written_reads_back_masked() {
-    assert!(compare(&parts::READ_BACK) >= 40_000);
-}
-
-#[test]
-fn busy_hubs_in_every_world() {
-    assert!(compare(&parts::BUSY) >= 100_000);
-}
-
-#[test]
-fn every_function_number() {
-    assert!(compare(&parts::FUNCTIONS) >= 100_000);
-}
-
-#[test]
-fn negotiation_from_every_prior_state() {
-    assert!(compare(&parts::NEGOTIATION) >= 80_000);
-}
-
-#[test]
-fn get_version_of_every_group_in_every_prior_state() {
-    assert!(compare(&parts::OF_EVERY_GROUP) >= 8_000);
-}
-
-#[test]
-fn every_register_on_a_broken_unit() {
-    assert!(compare(&parts::BROKEN_UNITS) >= 100_000);
-}
-
-#[test]
-fn hubs_are_all_or_nothing_from_reset_to_reset() {
-    assert!(compare(&parts::ALL_OR_NOTHING) >= 6_000);
-}
-
-#[test]
-fn units_return_one_by_one() {
-    assert!(compare(&parts::ONE_BY_ONE) >= 5_000);
-}
-
-#[test]
-fn an_l2_set_that_faults_leaves_every_bank_as_it_was() {
-    assert!(compare(&parts::HALF_AN_L2) >= 100);
+sweep! {
+    every_register_in_every_world: EVERY_REGISTER, 500_000;
+    what_is_written_reads_back_masked: READ_BACK, 40_000;
+    busy_hubs_in_every_world: BUSY, 100_000;
+    every_function_number: FUNCTIONS, 100_000;
+    negotiation_from_every_prior_state: NEGOTIATION, 80_000;
+    get_version_of_every_group_in_every_prior_state: OF_EVERY_GROUP, 8_000;
+    every_register_on_a_broken_unit: BROKEN_UNITS, 100_000;
+    hubs_are_all_or_nothing_from_reset_to_reset: ALL_OR_NOTHING, 6_000;
+    units_return_one_by_one: ONE_BY_ONE, 5_000;
+    an_l2_set_that_faults_leaves_every_bank_as_it_was: HALF_AN_L2, 100;
 }

@@ -230,8 +230,7 @@ fn the_strand_that_scrubs_dies() {
     machine.begin_reset(1);
     assert_eq!(machine.get(1, 2).0, 7);
     died(machine, 0);
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     assert_eq!(machine.negotiate(1, 1, 1), 0);
     for strand in [1, 65] {
         for id in (1..10).chain(18..90) {

@@ -45,8 +45,7 @@ fn a_call_in_flight_is_waited_for() {
         });
         assert_ne!(board.holds(cell), 0);
         assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
-        machine.all_acknowledge();
-        assert_eq!(machine.awaited(), None);
+        machine.complete_transfer();
         assert_eq!(board.holds(cell), 0);
         assert_eq!(machine.get(2, id), (0, 0));
     }

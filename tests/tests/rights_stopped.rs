@@ -136,8 +136,7 @@ fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
     assert_eq!(stops.recorded(&[HELD]).len(), 1, "guest 0 alone");
     assert_eq!(system.negotiate(1, 1, 1), 0);
     assert_eq!(system.get(1, 2).0, 10);
-    system.all_acknowledge();
-    assert_eq!(system.awaited(), None);
+    system.complete_transfer();
     assert_eq!(stops.recorded(&[HELD]).len(), 2);
     assert_eq!(system.get(1, 2), (0, 0));
 }
@@ -153,8 +152,7 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
     in_reset.dies();
     system.service().strand_died(strand(10), strand(9));
     assert!(system.acknowledge(0));
-    system.all_acknowledge();
-    assert_eq!(system.awaited(), None);
+    system.complete_transfer();
     assert_eq!(system.negotiate(0, 1, 1), 0);
     assert_eq!(system.get(0, 2), (0, 0));
     let board = system.board();
@@ -180,8 +178,7 @@ fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     assert_eq!(system.get(1, 2).0, 10);
     access.go_on();
     call.join().unwrap();
-    system.all_acknowledge();
-    assert_eq!(system.awaited(), None);
+    system.complete_transfer();
     assert_eq!(system.get(1, 2), (0, 0));
 }
 
@@ -196,8 +193,7 @@ fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     assert!(system.board().cross_calls().is_empty() && system.awaited().is_some());
     system.service().strand_died(strand(10), strand(9));
     assert!(system.acknowledge(0) && system.acknowledge(64));
-    system.all_acknowledge();
-    assert_eq!(system.awaited(), None);
+    system.complete_transfer();
     assert_eq!(system.get(1, 2), (0, 0));
 }
 
@@ -208,8 +204,7 @@ fn the_end_of_a_transfer_is_recorded_last() {
     let pending = stops.stop(CHANGE_PENDING, Some(9));
     let operator = reconfigure(system, [NONE, GLOBAL]);
     pending.reached();
-    system.all_acknowledge();
-    assert_eq!(system.awaited(), None);
+    system.complete_transfer();
     pending.go_on();
     operator.join().unwrap();
     let of_transfer = [CHANGE_PENDING, CHANGE_COMPLETE];

@@ -116,8 +116,7 @@ fn nobody_reads_what_another_guest_has_written() {
     machine
         .reconfigure(&[Grant::NONE; 2])
         .expect("no other strand works on a transfer");
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     for (cell, value) in board.cells() {
         assert_eq!(value, 0, "{cell:?}");
     }

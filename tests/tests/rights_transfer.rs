@@ -174,8 +174,7 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(machine.set(0, 0, 0x9), 10, "HT is revoked at once");
     assert_eq!(machine.set(0, 0, 0x5), 0, "the rest of PCR is not");
     assert_eq!(machine.get(0, 2), (0, 0x21));
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     assert_eq!(board.pcrs()[&0], 0x5);
     assert_eq!(board.pcrs()[&64], 0xc000_0000_0000_0007);
     assert_eq!(board.pics()[&64], 77);
@@ -228,8 +227,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
     }
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     all_is_scrubbed(&board);
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
@@ -257,12 +255,8 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         use_global(&machine, [0, 64]);
         board.break_cell(cell, Fault::WritesAfter(0));
         assert_eq!(machine.reconfigure(&after), Ok(()));
-        machine.all_acknowledge();
-        assert_eq!(
-            machine.awaited(),
-            None,
-            "the transfer does not wait for the unit"
-        );
+        // The transfer does not wait for the unit.
+        machine.complete_transfer();
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
         assert_eq!(machine.get(65, id), (13, 0x0bad));
@@ -316,8 +310,7 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
                 assert_eq!(machine.get(65, id).0, 10, "no guest has the unit");
                 assert_eq!(board.cells(), before, "a call may be in flight");
             }
-            machine.all_acknowledge();
-            assert_eq!(machine.awaited(), None);
+            machine.complete_transfer();
             if !returns_while_pending {
                 assert_eq!(board.holds(cell), before[&cell], "the unit was accessed");
                 assert_eq!(machine.get(65, id), (13, 0x0bad));

@@ -48,8 +48,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     board.set_hub(1, HubCondition::Free);
     // No guest can write this register now. It keeps the value if scrubbing goes on behind it.
     board.put(Cell::Register(36), 0x1234);
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     assert_eq!(machine.get(2, 36), (0, 0x1234));
     for id in 37..90 {
         assert_eq!(machine.get(2, id), (0, 0), "PerfReg {id}");
@@ -58,8 +57,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
 
 /// Repairs the hub, whose repair leaves a value in a register that was scrubbed already, and returns it to service.
 fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     let state = machine.service().unit(ZAM1);
     assert!(!state.in_service && !state.clean);
     assert_eq!(machine.get(2, 54), (0, 0), "the other hubs are in service");

@@ -49,10 +49,9 @@ impl Traced {
         tracer.set_on(on);
         let board = leak(Board::new(Machine::Batoka, 1, &[]));
         let guests = [
-            ([0, 1].to_vec(), Grant::GLOBAL_HTSTRAND),
-            ([2].to_vec(), Grant::STRAND),
+            Guest::new([0, 1], Grant::GLOBAL_HTSTRAND),
+            Guest::new([2], Grant::STRAND),
         ];
-        let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
         let machine = MachineUnderTest::with_trace(board, &guests, tracer).with_operator(4);
         Self {
             machine,
@@ -295,8 +294,7 @@ fn transfers_of_rights() {
         pending(2, 4),
     ];
     assert_eq!(logs[4].events(), seen(expected));
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     // The last strand that acknowledges completes the transfer.
     assert_eq!(logs[0].events(), []);
     assert_eq!(logs[1].events(), seen([held(1, 0b011, 1), complete(1)]));
@@ -315,8 +313,7 @@ fn transfers_of_rights() {
     let mut expected = vec![Seen::Hypervisor(reset)];
     expected.extend(seen([revoked(1, 0, 3), pending(1, 3)]));
     assert_eq!(logs[3].events(), expected);
-    machine.all_acknowledge();
-    assert_eq!(machine.awaited(), None);
+    machine.complete_transfer();
     assert_eq!(logs[2].events(), seen([held(1, 0b111, 2), complete(2)]));
 }
 

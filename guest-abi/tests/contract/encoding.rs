@@ -10,27 +10,13 @@ use guest_abi::layout::{
 };
 use proptest::prelude::*;
 
-struct Field {
-    counter: Counter,
-    shift: u32,
-    width: u32,
-}
+/// A field that selects the event of a counter: its lowest bit, and its width.
+type Field = (Counter, u32, u32);
 
 const fn fields(shift0: u32, shift1: u32, width: u32) -> [Field; 2] {
-    let (counter, shift) = (Counter::Pic0, shift0);
-    let first = Field {
-        counter,
-        shift,
-        width,
-    };
-    let (counter, shift) = (Counter::Pic1, shift1);
     [
-        first,
-        Field {
-            counter,
-            shift,
-            width,
-        },
+        (Counter::Pic0, shift0, width),
+        (Counter::Pic1, shift1, width),
     ]
 }
 
@@ -44,12 +30,7 @@ where
     P: EventSelect,
     P::Event: Debug + PartialEq,
 {
-    for Field {
-        counter,
-        shift,
-        width,
-    } in fields
-    {
+    for (counter, shift, width) in fields {
         let ones = (1 << width) - 1;
         let clear = !(ones << shift);
         assert_eq!(
@@ -79,31 +60,20 @@ where
 }
 
 fn all(before: u64) {
-    let dram: Vec<_> = DramEvent::ALL
-        .iter()
-        .map(|e| (*e, e.code().into()))
-        .collect();
-    let lpu: Vec<_> = LpuEvent::ALL
-        .iter()
-        .map(|e| (*e, e.code().into()))
-        .collect();
-    let gpd: Vec<_> = GpdEvent::ALL
-        .iter()
-        .map(|e| (*e, e.code().into()))
-        .collect();
-    let asu: Vec<_> = AsuEvent::ALL
-        .iter()
-        .map(|e| (*e, e.code().into()))
-        .collect();
-    let sparc: Vec<_> = SparcEvent::ALL
-        .iter()
-        .map(|e| (*e, e.code().into()))
-        .collect();
-    encodes::<DramPcr>(DRAM, &dram, before);
-    encodes::<LpuPcr>(LPU, &lpu, before);
-    encodes::<GpdPcr>(GPD_AND_ASU, &gpd, before);
-    encodes::<AsuPcr>(GPD_AND_ASU, &asu, before);
-    encodes::<SparcPcr>(SPARC, &sparc, before);
+    /// Returns the events with their codes.
+    macro_rules! coded {
+        ($Event:ty) => {
+            &<$Event>::ALL
+                .iter()
+                .map(|event| (*event, event.code().into()))
+                .collect::<Vec<_>>()
+        };
+    }
+    encodes::<DramPcr>(DRAM, coded!(DramEvent), before);
+    encodes::<LpuPcr>(LPU, coded!(LpuEvent), before);
+    encodes::<GpdPcr>(GPD_AND_ASU, coded!(GpdEvent), before);
+    encodes::<AsuPcr>(GPD_AND_ASU, coded!(AsuEvent), before);
+    encodes::<SparcPcr>(SPARC, coded!(SparcEvent), before);
 }
 
 #[test]

@@ -3,7 +3,11 @@
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};
 
-use crate::script::{JUNK, Script, core, get, granted, not_granted};
+use crate::script::{JUNK, Script, Step, core, get, granted, not_granted};
+
+fn refused(steps: &[Step], wanted: Version) -> Option<NegotiateError> {
+    PerfCounters::negotiate(Script::new(steps.to_vec()), wanted).err()
+}
 
 #[test]
 fn keeps_what_was_granted() {
@@ -25,34 +29,32 @@ fn refusals() {
         (7, HvError::BadTrap),
         (13, HvError::NotSupported),
     ] {
-        let script = Script::new([not_granted(2, 0, status)]);
-        assert_eq!(
-            PerfCounters::negotiate(script, Version::new(2, 0)).err(),
-            Some(NegotiateError::Refused(error))
-        );
+        let found = refused(&[not_granted(2, 0, status)], Version::new(2, 0));
+        assert_eq!(found, Some(NegotiateError::Refused(error)));
     }
 }
 
 #[test]
 fn major_zero_is_not_a_version() {
-    assert_eq!(
-        PerfCounters::negotiate(Script::new([]), Version::new(0, 1)).err(),
-        Some(NegotiateError::MajorZero)
-    );
+    let found = refused(&[], Version::new(0, 1));
+    assert_eq!(found, Some(NegotiateError::MajorZero));
 }
 
 #[test]
 fn more_than_asked_is_given_back() {
-    let script = Script::new([granted(1, 0, 1), granted(0, 0, 0)]);
-    assert_eq!(
-        PerfCounters::negotiate(script, Version::V1_0).err(),
-        Some(NegotiateError::MoreThanAsked(Version::V1_1))
-    );
-    let script = Script::new([granted(1, 0, 1), not_granted(0, 0, 17)]);
-    assert_eq!(
-        PerfCounters::negotiate(script, Version::V1_0).err(),
-        Some(NegotiateError::Refused(HvError::Busy))
-    );
+    for (release, error) in [
+        (
+            granted(0, 0, 0),
+            NegotiateError::MoreThanAsked(Version::V1_1),
+        ),
+        (
+            not_granted(0, 0, 17),
+            NegotiateError::Refused(HvError::Busy),
+        ),
+    ] {
+        let found = refused(&[granted(1, 0, 1), release], Version::V1_0);
+        assert_eq!(found, Some(error));
+    }
 }
 
 #[test]
@@ -93,8 +95,6 @@ fn a_strand_joins_what_another_negotiated() {
 #[test]
 fn release_asks_for_major_zero() {
     assert_eq!(Script::counters([granted(0, 0, 0)]).release(), Ok(()));
-    assert_eq!(
-        Script::counters([not_granted(0, 0, 6)]).release(),
-        Err(HvError::Invalid)
-    );
+    let refused = Script::counters([not_granted(0, 0, 6)]);
+    assert_eq!(refused.release(), Err(HvError::Invalid));
 }

@@ -40,30 +40,21 @@ fn stops_at_the_first_answer() {
 #[test]
 fn gives_up_after_exactly_so_many() {
     for number in 1..5 {
-        let steps = (0..number).map(|_| get_fails(19, BLOCKED));
-        assert_eq!(
-            Script::counters(steps).get_retrying(lpu(), tries(number)),
-            Err(RetryError::StillBlocked(tries(number)))
-        );
-        let steps = (0..number).map(|_| set_fails(19, 5, BLOCKED));
-        assert_eq!(
-            Script::counters(steps).set_retrying(lpu(), 5, tries(number)),
-            Err(RetryError::StillBlocked(tries(number)))
-        );
+        let blocked = RetryError::StillBlocked(tries(number));
+        let counters = Script::counters((0..number).map(|_| get_fails(19, BLOCKED)));
+        assert_eq!(counters.get_retrying(lpu(), tries(number)), Err(blocked));
+        let counters = Script::counters((0..number).map(|_| set_fails(19, 5, BLOCKED)));
+        assert_eq!(counters.set_retrying(lpu(), 5, tries(number)), Err(blocked));
     }
 }
 
 #[test]
 fn other_errors_are_final() {
     let counters = Script::counters([get_fails(19, 10), get_fails(19, BLOCKED), get_fails(19, 13)]);
-    assert_eq!(
-        counters.get_retrying(lpu(), tries(9)),
-        Err(RetryError::Failed(HvError::NoAccess))
-    );
-    assert_eq!(
-        counters.get_retrying(lpu(), tries(9)),
-        Err(RetryError::Failed(HvError::NotSupported))
-    );
+    for error in [HvError::NoAccess, HvError::NotSupported] {
+        let read = counters.get_retrying(lpu(), tries(9));
+        assert_eq!(read, Err(RetryError::Failed(error)));
+    }
 }
 
 #[test]

@@ -58,36 +58,29 @@ pub(crate) fn core(before: [u64; 6], after: [u64; 6]) -> Step {
     (Trap::Core, before, after)
 }
 
+/// Returns the registers after a call with this status in %o0 and `value` in %o1.
+fn answer(status: u64, value: u64) -> [u64; 6] {
+    [status, value, JUNK, JUNK, JUNK, JUNK]
+}
+
 /// Expects `api_set_version(0x205, major, minor)`, and returns EOK and `actual`.
 pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
-    core(
-        [0x205, major, minor, 0, 0, 0],
-        [0, actual, JUNK, JUNK, JUNK, JUNK],
-    )
+    core([0x205, major, minor, 0, 0, 0], answer(0, actual))
 }
 
 /// Expects `api_set_version(0x205, major, minor)`, and refuses it.
 pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
-    core(
-        [0x205, major, minor, 0, 0, 0],
-        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
-    )
+    core([0x205, major, minor, 0, 0, 0], answer(status, JUNK))
 }
 
 /// Expects a get of this register, and returns `value`.
 pub(crate) fn get(register: u64, value: u64) -> Step {
-    fast(
-        [register, 0, 0, 0, 0, 0x106],
-        [0, value, JUNK, JUNK, JUNK, JUNK],
-    )
+    fast([register, 0, 0, 0, 0, 0x106], answer(0, value))
 }
 
 /// Expects a get of this register, and refuses it.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
-    fast(
-        [register, 0, 0, 0, 0, 0x106],
-        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
-    )
+    fast([register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
 }
 
 /// Expects a set of this register to `value`.
@@ -97,8 +90,5 @@ pub(crate) fn set(register: u64, value: u64) -> Step {
 
 /// Expects a set of this register, and refuses it.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
-    fast(
-        [register, value, 0, 0, 0, 0x107],
-        [status, JUNK, JUNK, JUNK, JUNK, JUNK],
-    )
+    fast([register, value, 0, 0, 0, 0x107], answer(status, JUNK))
 }

@@ -108,27 +108,26 @@ fn a_write_starts_a_new_interval() {
     assert_eq!(count.update_at(101u32, 0xffff_fffe), Ok(8));
 }
 
+/// Reads a counter of `WIDTH` bits after each of these numbers of events.
+fn safe_increments<const WIDTH: u32>(start: u128, more: &[u128]) {
+    let mut truth = start;
+    let mut count = Widened::<WIDTH>::new((truth % (1 << WIDTH)) as u32);
+    for more in more {
+        truth += more;
+        let counted = count.update((truth % (1 << WIDTH)) as u32);
+        assert_eq!(u128::from(counted), truth - start);
+    }
+}
+
 proptest! {
     #[test]
     fn any_safe_increments_31(start in 0u128..1 << 31, more in prop::collection::vec(0u128..1 << 31, 0..200)) {
-        let mut truth = start;
-        let mut count = DramCount::new((truth % (1 << 31)) as u32);
-        for more in more {
-            truth += more;
-            let counted = count.update((truth % (1 << 31)) as u32);
-            prop_assert_eq!(u128::from(counted), truth - start);
-        }
+        safe_increments::<31>(start, &more);
     }
 
     #[test]
     fn any_safe_increments_32(start in 0u128..1 << 32, more in prop::collection::vec(0u128..1 << 32, 0..200)) {
-        let mut truth = start;
-        let mut count = StrandCount::new((truth % (1 << 32)) as u32);
-        for more in more {
-            truth += more;
-            let counted = count.update((truth % (1 << 32)) as u32);
-            prop_assert_eq!(u128::from(counted), truth - start);
-        }
+        safe_increments::<32>(start, &more);
     }
 
     /// Events come as fast as the rate allows, all at the start of each of its periods. A count that is accepted is right;

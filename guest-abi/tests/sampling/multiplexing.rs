@@ -23,10 +23,8 @@ fn events_take_turns() {
         seen.push([Pic0, Pic1].map(|counter| unit.event(counter).map(|event| event.0)));
         let interrupts = unit.program.unwrap().interrupts;
         let both = unit.event(Pic1).is_some();
-        assert_eq!(
-            interrupts,
-            if both { CounterSet::BOTH } else { Pic0.into() }
-        );
+        let counting = if both { CounterSet::BOTH } else { Pic0.into() };
+        assert_eq!(interrupts, counting);
         profiler.rotate(&mut unit, &at(time)).unwrap();
     }
     let expected = [

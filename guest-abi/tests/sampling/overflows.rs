@@ -10,16 +10,14 @@ use crate::fake::{
     Event, Mode, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, started,
 };
 
-const NOTHING: Cause = Cause {
-    counters: CounterSet::NONE,
-    timer: false,
-};
+const NOTHING: Cause = cause(CounterSet::NONE, false);
+
+const fn cause(counters: CounterSet, timer: bool) -> Cause {
+    Cause { counters, timer }
+}
 
 fn by(counters: CounterSet) -> Cause {
-    Cause {
-        counters,
-        timer: false,
-    }
+    cause(counters, false)
 }
 
 #[test]
@@ -143,16 +141,10 @@ fn a_counter_that_does_not_ask_is_left_alone() {
 fn the_timer_is_told_apart() {
     let (mut profiler, mut unit) = started::<0x8000_0000, 1>(&[every(3, 100)]);
     unit.timer = true;
-    let timer = Cause {
-        counters: CounterSet::NONE,
-        timer: true,
-    };
+    let timer = cause(CounterSet::NONE, true);
     assert_eq!(profiler.handle(&mut unit, &at(1)), Ok(timer));
     unit.count(Pic0, 100);
-    let both = Cause {
-        counters: Pic0.into(),
-        timer: true,
-    };
+    let both = cause(Pic0.into(), true);
     assert_eq!(profiler.handle(&mut unit, &at(2)), Ok(both));
     assert!(unit.timer, "the timer's own handler deals with it");
     assert_eq!((profiler.interrupts(), profiler.spurious()), (2, 0));
@@ -226,10 +218,8 @@ fn goes_on_after_a_stop_in_the_middle_of_a_period() {
     unit.taken();
     profiler.start(&mut unit, 2).unwrap();
     assert_eq!(unit.taken(), [(Pic0, -70)]);
-    assert_eq!(
-        profiler.events().next().unwrap().estimate.unwrap().counted,
-        30
-    );
+    let report = profiler.events().next().unwrap();
+    assert_eq!(report.estimate.unwrap().counted, 30);
 }
 
 #[test]

@@ -30,6 +30,11 @@ fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u
     samples
 }
 
+/// Returns the periods of samples.
+fn of(samples: &[(u64, u64)]) -> Vec<u64> {
+    samples.iter().map(|(_, period)| *period).collect()
+}
+
 #[test]
 fn a_fixed_period_is_fixed() {
     let samples = run(Pace::every(period(7)), 70, |_| 1);
@@ -41,10 +46,7 @@ fn a_fixed_period_is_fixed() {
 #[test]
 fn random_periods_lie_around_the_period() {
     let pace = Pace::every(period(1000)).randomised(3, 1);
-    let periods: Vec<u64> = run(pace, 4_000_000, |_| 1)
-        .iter()
-        .map(|(_, period)| *period)
-        .collect();
+    let periods = of(&run(pace, 4_000_000, |_| 1));
     assert!(periods.len() > 3900);
     assert!(periods.iter().all(|period| (875..=1125).contains(period)));
     assert!(periods.iter().any(|period| *period < 880));
@@ -60,10 +62,7 @@ fn random_periods_lie_around_the_period() {
 fn short_periods_are_random_where_they_can_be() {
     let drawn = |events, shift| {
         let pace = Pace::every(period(events)).randomised(shift, 5);
-        let mut periods: Vec<u64> = run(pace, 1000, |_| 1)
-            .iter()
-            .map(|(_, period)| *period)
-            .collect();
+        let mut periods = of(&run(pace, 1000, |_| 1));
         periods.sort_unstable();
         periods.dedup();
         periods
@@ -140,7 +139,7 @@ fn one_odd_interval_does_not_matter_much() {
         350 => 0,
         _ => 10,
     });
-    let periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    let periods = of(&samples);
     assert_eq!(periods[..5], [100, 100, 100, 50, 100]);
     assert!(
         periods[5..]
@@ -201,7 +200,7 @@ fn bound(interrupts: u32, window: u64) -> Throttle {
 fn a_period_that_is_too_short_is_doubled() {
     let pace = Pace::every(period(10)).throttled(bound(5, 1000));
     let samples = run(pace, 100_000, |_| 1);
-    let periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    let periods = of(&samples);
     // The sixth interrupt of a window is one too many.
     let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
     // At 160, a window of 1000 ticks has six or seven interrupts, which is too many again.
@@ -225,7 +224,7 @@ fn a_throttled_period_recovers() {
         .collect();
     assert_eq!(*slow.last().unwrap(), 160);
     assert_eq!(samples.last().unwrap().1, 10);
-    let mut profiler_periods: Vec<u64> = samples.iter().map(|(_, period)| *period).collect();
+    let mut profiler_periods = of(&samples);
     profiler_periods.dedup();
     assert_eq!(profiler_periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
 }

@@ -70,18 +70,10 @@ fn assignments_fit_the_counters() {
     assert_eq!(Assignment::new(None, Some(zero)), None);
     assert_eq!(Assignment::two(zero, Event(11)), None);
     let events = |assignment: Assignment<Event>| [Pic0, Pic1].map(|pic| assignment.event(pic));
-    assert_eq!(
-        Assignment::two(one, zero).map(events),
-        Some([Some(zero), Some(one)])
-    );
-    assert_eq!(
-        Assignment::two(any, one).map(events),
-        Some([Some(any), Some(one)])
-    );
-    assert_eq!(
-        Assignment::two(one, any).map(events),
-        Some([Some(any), Some(one)])
-    );
+    for (first, second, on_zero) in [(one, zero, zero), (any, one, any), (one, any, any)] {
+        let assigned = Assignment::two(first, second).map(events);
+        assert_eq!(assigned, Some([Some(on_zero), Some(one)]));
+    }
     assert_eq!(Assignment::one(one).map(events), Some([None, Some(one)]));
     assert_eq!(
         Assignment::one(one).unwrap().counters(),

@@ -24,11 +24,8 @@ fn the_time_is_continuous_across_changes_of_source() {
     let keeper = keeper([&first, &second, &third]);
     let clock = keeper.clock(strand(1));
     let near = |time: u64| {
-        assert!(
-            time.abs_diff(world.now()) <= 600,
-            "{time} at {}",
-            world.now()
-        )
+        let now = world.now();
+        assert!(time.abs_diff(now) <= 600, "{time} at {now}");
     };
     world.pass(SECOND);
     near(clock.ticks());
@@ -37,12 +34,10 @@ fn the_time_is_continuous_across_changes_of_source() {
     near(clock.ticks());
     world.pass(SECOND);
     near(clock.ticks());
-    assert_eq!(
-        keeper.demote(1, strand(0), 0),
-        Err(NoUsableClock),
-        "the last one"
-    );
-    assert_eq!(keeper.demote(7, strand(0), 0), Err(NoUsableClock));
+    // The last one, and one that does not exist.
+    for source in [1, 7] {
+        assert_eq!(keeper.demote(source, strand(0), 0), Err(NoUsableClock));
+    }
     world.pass(SECOND);
     near(clock.ticks());
 }
@@ -61,16 +56,9 @@ fn no_strand_sees_a_step_back() {
     let before = clocks.each_ref().map(Clock::ticks);
     keeper.demote(0, strand(0), 0).unwrap();
     let after = clocks.each_ref().map(Clock::ticks);
-    assert!(
-        before
-            .iter()
-            .zip(&after)
-            .all(|(before, after)| before <= after)
-    );
-    assert_eq!(
-        after[2], before[2],
-        "stands still until the time catches up"
-    );
+    assert!((0..3).all(|number| before[number] <= after[number]));
+    // Strand 2 stands still until the time catches up.
+    assert_eq!(after[2], before[2]);
     world.pass(2 * SECOND);
     let later = clocks.each_ref().map(Clock::ticks);
     assert!(
@@ -201,12 +189,8 @@ fn threads_never_see_a_step_back() {
             rating,
             apart: round * 1000,
         });
-        let keeper = Timekeeper::new(
-            sources.each_ref().map(Candidate::new),
-            &ENVIRONMENT,
-            strand(0),
-        )
-        .unwrap();
+        let candidates = sources.each_ref().map(Candidate::new);
+        let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             for number in 0..3 {

@@ -46,27 +46,17 @@ fn each_hazard_on_a_good_and_a_bad_machine() {
     };
     assert_eq!(with(&|_| {}), [Safe, Safe]);
     assert_eq!(with(&|source| source.scope = Scope::Strand), [Safe, Safe]);
-    assert_eq!(
-        with(&|source| source.scope = Scope::StrandUnsynchronised),
-        [Safe, Unsafe(Reason::Unsynchronised(256))]
-    );
-    assert_eq!(
-        with(&|source| source.hazards.stops_when_idle = true),
-        [Safe, Unsafe(Reason::StopsWhenIdle)]
-    );
-    assert_eq!(
-        with(&|source| source.hazards.rate_varies = true),
-        [Safe, Unsafe(Reason::RateVaries)]
-    );
-    assert_eq!(
-        with(&|source| source.hazards.tears = true),
-        [Unsafe(Reason::Tears); 2]
-    );
+    let apart = with(&|source| source.scope = Scope::StrandUnsynchronised);
+    assert_eq!(apart, [Safe, Unsafe(Reason::Unsynchronised(256))]);
+    let stops = with(&|source| source.hazards.stops_when_idle = true);
+    assert_eq!(stops, [Safe, Unsafe(Reason::StopsWhenIdle)]);
+    let varies = with(&|source| source.hazards.rate_varies = true);
+    assert_eq!(varies, [Safe, Unsafe(Reason::RateVaries)]);
+    let tears = with(&|source| source.hazards.tears = true);
+    assert_eq!(tears, [Unsafe(Reason::Tears); 2]);
     for hz in [0, 999_999, 10_000_000_001] {
-        assert_eq!(
-            with(&|source| source.hz = hz),
-            [Unsafe(Reason::Frequency(hz)); 2]
-        );
+        let beyond = with(&|source| source.hz = hz);
+        assert_eq!(beyond, [Unsafe(Reason::Frequency(hz)); 2]);
     }
 }
 
@@ -82,25 +72,15 @@ fn a_hazard_needs_the_property_of_the_machine() {
         ..SAFE
     };
     assert_eq!(judge(all, GOOD), Verdict::Safe);
+    let with = |change: fn(&mut Environment)| {
+        let mut environment = GOOD;
+        change(&mut environment);
+        environment
+    };
     for (environment, reason) in [
-        (
-            Environment { strands: 2, ..GOOD },
-            Reason::Unsynchronised(2),
-        ),
-        (
-            Environment {
-                idles: true,
-                ..GOOD
-            },
-            Reason::StopsWhenIdle,
-        ),
-        (
-            Environment {
-                rate_changes: true,
-                ..GOOD
-            },
-            Reason::RateVaries,
-        ),
+        (with(|of| of.strands = 2), Reason::Unsynchronised(2)),
+        (with(|of| of.idles = true), Reason::StopsWhenIdle),
+        (with(|of| of.rate_changes = true), Reason::RateVaries),
     ] {
         assert_eq!(judge(all, environment), Verdict::Unsafe(reason));
     }
@@ -121,10 +101,8 @@ fn a_narrow_counter_must_be_polled_often_enough() {
         poll: poll + 1,
         ..GOOD
     };
-    assert_eq!(
-        judge(timer, late),
-        Verdict::Unsafe(Reason::WrapsUnseen(poll))
-    );
+    let unseen = Verdict::Unsafe(Reason::WrapsUnseen(poll));
+    assert_eq!(judge(timer, late), unseen);
     assert_eq!(longest_poll(&Description { hz: 0, ..SAFE }), 0);
 }
 
@@ -143,17 +121,14 @@ fn the_operator_overrides_the_verdict() {
         assert_eq!(disabled, Verdict::Unsafe(Reason::Disabled));
     }
     for operator in [Operator::Default, Operator::Disable, Operator::Force] {
-        assert_eq!(
-            of(None, operator),
-            Verdict::Unsafe(Reason::Absent),
-            "{operator:?}"
-        );
-        let unknown = of(Some(&Description { hz: 0, ..SAFE }), operator);
-        assert_eq!(
-            unknown,
-            Verdict::Unsafe(Reason::Frequency(0)),
-            "{operator:?}"
-        );
+        let unknown = Description { hz: 0, ..SAFE };
+        for (source, reason) in [
+            (None, Reason::Absent),
+            (Some(&unknown), Reason::Frequency(0)),
+        ] {
+            let verdict = of(source, operator);
+            assert_eq!(verdict, Verdict::Unsafe(reason), "{operator:?}");
+        }
     }
 }
 

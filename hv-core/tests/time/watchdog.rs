@@ -1,10 +1,12 @@
 //! The watchdog: its findings, and their effects.
 
+use std::cell::RefCell;
+
 use guest_abi::clock::Clock;
-use hv_core::time::{Candidate, Fault, Finding, Limits, Skipped, Timekeeper, Watchdog};
+use hv_core::time::{Fault, Finding, Limits, Skipped, Timekeeper, Watchdog};
 use proptest::prelude::*;
 
-use crate::world::{Counter, ENVIRONMENT, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
+use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
 
 const HALF: u64 = SECOND / 2;
 
@@ -20,12 +22,40 @@ fn counters<const N: usize>(world: &World) -> [Counter<'_>; N] {
     })
 }
 
-fn watchdog() -> Watchdog {
-    Watchdog::new(Limits::default())
+/// A timekeeper of counters, and the watchdog that checks it.
+struct Watched<'a, const N: usize> {
+    keeper: Timekeeper<&'a Counter<'a>, N>,
+    watchdog: RefCell<Watchdog>,
+}
+
+impl<'a, const N: usize> Watched<'a, N> {
+    fn new(counters: &'a [Counter<'a>; N]) -> Self {
+        Self {
+            keeper: keeper(counters.each_ref()),
+            watchdog: Watchdog::new(Limits::default()).into(),
+        }
+    }
+
+    /// Returns a timekeeper after the first check, which only begins the comparison.
+    fn begun(counters: &'a [Counter<'a>; N]) -> Self {
+        let watched = Self::new(counters);
+        assert_eq!(watched.check(0), Finding::Begun);
+        watched
+    }
+
+    /// Checks the timekeeper on the strand of this number.
+    fn check(&self, on: usize) -> Finding {
+        self.watchdog.borrow_mut().check(&self.keeper, strand(on))
+    }
 }
 
 const fn skipped(why: Skipped) -> Finding {
     Finding::Skipped(why)
+}
+
+/// Source 1, the reference, is not used any more.
+const fn bad_reference(fault: Fault) -> Finding {
+    Finding::BadReference { source: 1, fault }
 }
 
 /// The watchdog has replaced source 0, the chosen one, by source 1.
@@ -43,15 +73,13 @@ fn good_clocks_agree() {
     let counters = counters::<3>(&world);
     counters[0].set_drift(100_000);
     counters[1].set_drift(-100_000);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+    let watched = Watched::begun(&counters);
     for check in 0..1000 {
         world.pass(HALF);
-        assert_eq!(watchdog.check(&keeper, strand(check % 3)), Finding::Agrees);
+        assert_eq!(watched.check(check % 3), Finding::Agrees);
     }
     // The clock is still 100 parts per million fast after 500 s: the watchdog does not steer it.
-    let time = keeper.time(strand(0)).unwrap();
+    let time = watched.keeper.time(strand(0)).unwrap();
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
@@ -62,16 +90,15 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         let world = World::default();
         let counters = counters::<N>(&world);
         world.pass(SECOND);
-        let keeper = keeper(counters.each_ref());
+        let watched = Watched::new(&counters);
         let begun = world.now();
-        let clock = keeper.clock(strand(0));
-        let mut watchdog = watchdog();
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+        let clock = watched.keeper.clock(strand(0));
+        assert_eq!(watched.check(0), Finding::Begun);
         inject(&counters[0]);
         world.pass(HALF);
         let before = clock.ticks();
-        assert_eq!(watchdog.check(&keeper, strand(0)), demoted(fault));
-        assert_eq!(keeper.chosen(), 1);
+        assert_eq!(watched.check(0), demoted(fault));
+        assert_eq!(watched.keeper.chosen(), 1);
         let after = clock.ticks();
         let passed = world.now() - begun;
         assert!(after >= before, "a step back");
@@ -81,11 +108,11 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         world.pass(SECOND);
         assert!((clock.ticks() - after).abs_diff(SECOND) < MICROSECOND);
         if N == 3 {
-            assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+            assert_eq!(watched.check(0), Finding::Begun);
             world.pass(HALF);
-            assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
+            assert_eq!(watched.check(0), Finding::Agrees);
         } else {
-            assert_eq!(watchdog.check(&keeper, strand(0)), Finding::NoReference);
+            assert_eq!(watched.check(0), Finding::NoReference);
         }
     }
     case::<2>(&inject, fault);
@@ -109,63 +136,49 @@ fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
     let world = World::default();
     let counters = counters::<2>(&world);
     world.pass(SECOND);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
+    let watched = Watched::new(&counters);
     counters[0].set_stopped(true);
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+    assert_eq!(watched.check(0), Finding::Begun);
     world.pass(HALF);
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Stopped));
+    assert_eq!(watched.check(0), demoted(Fault::Stopped));
 }
 
 #[test]
 fn a_reference_that_is_slow_to_read_condemns_no_source() {
     let world = World::default();
     let counters = counters::<2>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     // A congested bus: a read of the reference takes 1 to 10 ms.
     for slow in 1..=10 {
         counters[1].cost.set(slow * MILLISECOND);
         world.pass(HALF);
-        assert_eq!(
-            watchdog.check(&keeper, strand(0)),
-            skipped(Skipped::SlowReference)
-        );
+        assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
     }
-    assert_eq!(keeper.chosen(), 0);
+    assert_eq!(watched.keeper.chosen(), 0);
     counters[1].cost.set(500);
     assert_eq!(
-        watchdog.check(&keeper, strand(0)),
+        watched.check(0),
         Finding::Agrees,
         "compared with the last conclusive check"
     );
     // A fault that occurs meanwhile is found later.
     counters[1].cost.set(MILLISECOND);
     counters[0].jump(100_000_000);
-    assert_eq!(
-        watchdog.check(&keeper, strand(0)),
-        skipped(Skipped::SlowReference)
-    );
+    assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
     counters[1].cost.set(500);
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
+    assert_eq!(watched.check(0), demoted(Fault::Fast));
 }
 
 #[test]
 fn an_interruption_condemns_no_source() {
     let world = World::default();
     let counters = counters::<2>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     world.pass(HALF);
     counters[0].cost.set(MILLISECOND);
-    assert_eq!(
-        watchdog.check(&keeper, strand(0)),
-        skipped(Skipped::Disturbed)
-    );
+    assert_eq!(watched.check(0), skipped(Skipped::Disturbed));
     counters[0].cost.set(20);
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
+    assert_eq!(watched.check(0), Finding::Agrees);
 }
 
 #[test]
@@ -182,18 +195,15 @@ fn the_tiebreaker_detects_a_bad_reference() {
     ] {
         let world = World::default();
         let counters = counters::<3>(&world);
-        let keeper = keeper(counters.each_ref());
-        let mut watchdog = watchdog();
-        watchdog.check(&keeper, strand(0));
+        let watched = Watched::begun(&counters);
         inject(&counters[1]);
         world.pass(HALF);
-        let found = watchdog.check(&keeper, strand(0));
-        assert_eq!(found, Finding::BadReference { source: 1, fault });
-        assert_eq!(keeper.chosen(), 0);
+        assert_eq!(watched.check(0), bad_reference(fault));
+        assert_eq!(watched.keeper.chosen(), 0);
         // The tiebreaker is the reference now.
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+        assert_eq!(watched.check(0), Finding::Begun);
         world.pass(HALF);
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
+        assert_eq!(watched.check(0), Finding::Agrees);
     }
 }
 
@@ -202,17 +212,11 @@ fn the_tiebreaker_detects_a_bad_reference() {
 fn a_tiebreaker_that_is_slow_to_read_can_decide() {
     let world = World::default();
     let counters = counters::<3>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     counters[1].set_drift(500_000_000);
     counters[2].cost.set(20 * MILLISECOND);
     world.pass(HALF);
-    let fault = Fault::Fast;
-    assert_eq!(
-        watchdog.check(&keeper, strand(0)),
-        Finding::BadReference { source: 1, fault }
-    );
+    assert_eq!(watched.check(0), bad_reference(Fault::Fast));
 }
 
 #[test]
@@ -221,52 +225,39 @@ fn if_the_tiebreaker_cannot_decide_the_chosen_source_is_replaced() {
     let counters = counters::<3>(&world);
     // The tiebreaker advances in steps of 10 ms: a difference of 1 ms in half a second is within a step.
     counters[2].describe_as(|description| description.step = 10_000_000);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     counters[0].set_drift(2_000_000);
     world.pass(HALF);
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
+    assert_eq!(watched.check(0), demoted(Fault::Fast));
 }
 
 #[test]
 fn if_all_sources_differ_the_chosen_one_is_replaced() {
     let world = World::default();
     let counters = counters::<3>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     counters[0].set_drift(5_000_000);
     counters[1].set_drift(-5_000_000);
     world.pass(HALF);
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
+    assert_eq!(watched.check(0), demoted(Fault::Fast));
 }
 
 #[test]
 fn a_reference_that_stands_still_is_retired_after_16_checks() {
     let world = World::default();
     let counters = counters::<2>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     // It stops between two checks, and so has advanced since the first.
     world.pass(HALF / 2);
     counters[1].set_stopped(true);
     for _ in 0..15 {
         world.pass(HALF);
-        assert_eq!(
-            watchdog.check(&keeper, strand(0)),
-            skipped(Skipped::ReferenceStill)
-        );
+        assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
     }
     world.pass(HALF);
-    let stopped = Finding::BadReference {
-        source: 1,
-        fault: Fault::Stopped,
-    };
-    assert_eq!(watchdog.check(&keeper, strand(0)), stopped);
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::NoReference);
-    assert_eq!(keeper.chosen(), 0);
+    assert_eq!(watched.check(0), bad_reference(Fault::Stopped));
+    assert_eq!(watched.check(0), Finding::NoReference);
+    assert_eq!(watched.keeper.chosen(), 0);
 }
 
 #[test]
@@ -274,20 +265,15 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     let world = World::default();
     let counters = counters::<2>(&world);
     counters[1].describe_as(|description| description.step = 31_250_000);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     // A jump of ten seconds, which the first checks see before the reference advances.
     counters[0].jump(11_653_792_750);
     for _ in 0..5 {
-        assert_eq!(
-            watchdog.check(&keeper, strand(0)),
-            skipped(Skipped::ReferenceStill)
-        );
+        assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
         world.pass(100 * MILLISECOND);
     }
     world.pass(SECOND);
-    assert_eq!(watchdog.check(&keeper, strand(0)), demoted(Fault::Fast));
+    assert_eq!(watched.check(0), demoted(Fault::Fast));
 }
 
 #[test]
@@ -297,16 +283,10 @@ fn a_source_with_large_steps_is_not_bad() {
         let counters = counters::<2>(&world);
         // Steps of about 10 ms.
         counters[coarse].describe_as(|description| description.step = description.hz / 100);
-        let keeper = keeper(counters.each_ref());
-        let mut watchdog = watchdog();
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+        let watched = Watched::begun(&counters);
         for check in 1..200 {
             world.pass(check * MILLISECOND / 3);
-            assert_eq!(
-                watchdog.check(&keeper, strand(0)),
-                Finding::Agrees,
-                "{check}"
-            );
+            assert_eq!(watched.check(0), Finding::Agrees, "{check}");
         }
     }
 }
@@ -316,20 +296,17 @@ fn counters_that_differ_between_strands_are_detected() {
     let world = World::default();
     let counters = counters::<2>(&world);
     counters[0].apart.set([0, 5_000_000, 0]);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    watchdog.check(&keeper, strand(0));
+    let watched = Watched::begun(&counters);
     world.pass(HALF);
-    assert_eq!(watchdog.check(&keeper, strand(1)), demoted(Fault::Fast));
+    assert_eq!(watched.check(1), demoted(Fault::Fast));
 }
 
 #[test]
 fn a_single_source_is_not_checked() {
     let world = World::default();
     let counters = counters::<1>(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = watchdog();
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::NoReference);
+    let watched = Watched::new(&counters);
+    assert_eq!(watched.check(0), Finding::NoReference);
 }
 
 proptest! {
@@ -347,13 +324,11 @@ proptest! {
             let counters = counters::<2>(&world);
             counters[0].cost.set(costs.0);
             counters[1].cost.set(costs.1);
-            let keeper = keeper(counters.each_ref());
-            let mut watchdog = watchdog();
-            watchdog.check(&keeper, strand(0));
+            let watched = Watched::begun(&counters);
             counters[0].set_drift(sign * parts * 1000);
             for pause in &pauses {
                 world.pass(*pause);
-                let found = watchdog.check(&keeper, strand(0));
+                let found = watched.check(0);
                 if bad {
                     let fault = if sign > 0 { Fault::Fast } else { Fault::Slow };
                     prop_assert_eq!(found, demoted(fault));
@@ -370,19 +345,17 @@ proptest! {
     ) {
         let world = World::default();
         let counters = counters::<3>(&world);
-        let sources = counters.each_ref().map(Candidate::new);
-        let keeper = Timekeeper::new(sources, &ENVIRONMENT, strand(0)).unwrap();
-        let mut watchdog = watchdog();
+        let watched = Watched::new(&counters);
         for (chosen, reference, pause) in costs {
             counters[0].cost.set(chosen);
             counters[1].cost.set(reference);
             world.pass(pause);
-            let found = watchdog.check(&keeper, strand(0));
+            let found = watched.check(0);
             prop_assert!(
                 matches!(found, Finding::Begun | Finding::Agrees | Finding::Skipped(_)),
                 "{:?}", found
             );
         }
-        prop_assert_eq!(keeper.chosen(), 0);
+        prop_assert_eq!(watched.keeper.chosen(), 0);
     }
 }

@@ -30,12 +30,11 @@ const WIDTHS: Widths = Widths {
 
 #[test]
 fn fields_fill_words_from_the_lowest_bit() {
-    assert_eq!(WIDTHS.payload(), [0x7834_5612, 0x9abc_def0, 0x0123_4567]);
+    let words = [0x7834_5612, 0x9abc_def0, 0x0123_4567];
+    assert_eq!(WIDTHS.payload(), words);
     assert_eq!(Widths::WORDS, 3);
-    assert_eq!(
-        WidthEvent::decode(100, &[0x7834_5612, 0x9abc_def0, 0x0123_4567]),
-        Some(WidthEvent::Widths(WIDTHS))
-    );
+    let decoded = WidthEvent::decode(100, &words);
+    assert_eq!(decoded, Some(WidthEvent::Widths(WIDTHS)));
 }
 
 #[test]
@@ -104,14 +103,12 @@ fn events_of_the_hypervisor() {
     let classes = HypervisorEvent::CLASSES
         .iter()
         .map(|class| (class.id, class.name, class.words()));
-    assert_eq!(
-        classes.collect::<Vec<_>>(),
-        [
-            (1, "set_version", 10),
-            (2, "fast_call", 4),
-            (3, "guest_reset", 1)
-        ]
-    );
+    let expected = [
+        (1, "set_version", 10),
+        (2, "fast_call", 4),
+        (3, "guest_reset", 1),
+    ];
+    assert!(classes.eq(expected));
     let event = SetVersion {
         status: 13,
         guest: 2,
@@ -122,18 +119,10 @@ fn events_of_the_hypervisor() {
         minor: 1 << 40,
         granted: 0,
     };
-    assert_eq!(
-        event.payload(),
-        [0x4602_000d, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]
-    );
-    assert_eq!(
-        GuestReset {
-            guest: 5,
-            strand: 255
-        }
-        .payload(),
-        [0x00ff_0005]
-    );
+    let words = [0x4602_000d, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0];
+    assert_eq!(event.payload(), words);
+    let (guest, strand) = (5, 255);
+    assert_eq!(GuestReset { guest, strand }.payload(), [0x00ff_0005]);
     assert_eq!(
         STATUSES,
         Shown::Names(&[

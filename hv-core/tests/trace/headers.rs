@@ -24,13 +24,19 @@ fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
         .collect()
 }
 
-fn header(id: u16, words: usize, payload: Option<usize>, stamp: Stamp) -> Option<Header> {
-    Some(Header {
+/// Asserts that a layout decodes these words to this header.
+fn reads<L: Layout>(from: &[u32], id: u16, words: usize, payload: Option<usize>, stamp: Stamp) {
+    let header = Header {
         id,
         words,
         payload,
         stamp,
-    })
+    };
+    assert_eq!(L::read(from), Some(header));
+}
+
+fn limits<L: Layout>() -> (u32, u64, u16) {
+    (L::DROPPED, L::REACH, L::SHORT_IDS)
 }
 
 #[test]
@@ -38,61 +44,34 @@ fn clock19() {
     // The type bit 1, the number 0xabc, then the lower 19 bits of the time in units.
     assert_eq!(short::<Clock19>(0xabc, 4, 0x7_ffff), [0xd5e7_ffff]);
     assert_eq!(short::<Clock19>(0xabc, 4, 0xfff8_0001), [0xd5e0_0001]);
-    assert_eq!(
-        Clock19::read(&[0xd5e0_0001]),
-        header(0xabc, 1, None, Stamp::Low(1))
-    );
+    reads::<Clock19>(&[0xd5e0_0001], 0xabc, 1, None, Stamp::Low(1));
     // The type bit 0, 15 bits of the number, the size in bytes; then the time in units.
     let words = [0x7abc_0010, 0x1234_5678, 0x9abc_def0];
     assert_eq!(full::<Clock19>(0x7abc, 4, TIME), words);
-    assert_eq!(
-        Clock19::read(&words),
-        header(0x7abc, 3, Some(4), Stamp::Full(TIME))
-    );
-    assert_eq!(
-        (Clock19::DROPPED, Clock19::REACH, Clock19::SHORT_IDS),
-        (9, 0x7_ffff, 4096)
-    );
+    reads::<Clock19>(&words, 0x7abc, 3, Some(4), Stamp::Full(TIME));
+    assert_eq!(limits::<Clock19>(), (9, 0x7_ffff, 4096));
 }
 
 #[test]
 fn clock27() {
     assert_eq!(short::<Clock27>(30, 4, 0x7ff_ffff), [0xf7ff_ffff]);
     assert_eq!(short::<Clock27>(1, 4, 0xf800_0002), [0x0800_0002]);
-    assert_eq!(
-        Clock27::read(&[0xf7ff_ffff]),
-        header(30, 1, None, Stamp::Low(0x7ff_ffff))
-    );
+    reads::<Clock27>(&[0xf7ff_ffff], 30, 1, None, Stamp::Low(0x7ff_ffff));
     let words = [0xf800_0000, 0x1234, 0x1234_5678, 0x9abc_def0];
     assert_eq!(full::<Clock27>(0x1234, 4, TIME), words);
-    assert_eq!(
-        Clock27::read(&words),
-        header(0x1234, 4, None, Stamp::Full(TIME))
-    );
-    assert_eq!(
-        (Clock27::DROPPED, Clock27::REACH, Clock27::SHORT_IDS),
-        (0, 0x7ff_ffff, 31)
-    );
+    reads::<Clock27>(&words, 0x1234, 4, None, Stamp::Full(TIME));
+    assert_eq!(limits::<Clock27>(), (0, 0x7ff_ffff, 31));
 }
 
 #[test]
 fn clock32() {
     let words = [0xfabc_0010, 0x9abc_def0];
     assert_eq!(short::<Clock32>(0x7abc, 4, TIME), words);
-    assert_eq!(
-        Clock32::read(&words),
-        header(0x7abc, 2, Some(4), Stamp::Low(0x9abc_def0))
-    );
+    reads::<Clock32>(&words, 0x7abc, 2, Some(4), Stamp::Low(0x9abc_def0));
     let words = [0x7abc_0010, 0x1234_5678, 0x9abc_def0];
     assert_eq!(full::<Clock32>(0x7abc, 4, TIME), words);
-    assert_eq!(
-        Clock32::read(&words),
-        header(0x7abc, 3, Some(4), Stamp::Full(TIME))
-    );
-    assert_eq!(
-        (Clock32::DROPPED, Clock32::REACH, Clock32::SHORT_IDS),
-        (0, 0xffff_ffff, 0x8000)
-    );
+    reads::<Clock32>(&words, 0x7abc, 3, Some(4), Stamp::Full(TIME));
+    assert_eq!(limits::<Clock32>(), (0, 0xffff_ffff, 0x8000));
 }
 
 #[test]
@@ -100,14 +79,8 @@ fn clock64() {
     let words = [0x7abc_0010, 0x1234_5678, 0x9abc_def0];
     assert_eq!(short::<Clock64>(0x7abc, 4, TIME), words);
     assert_eq!(full::<Clock64>(0x7abc, 4, TIME), words);
-    assert_eq!(
-        Clock64::read(&words),
-        header(0x7abc, 3, Some(4), Stamp::Full(TIME))
-    );
-    assert_eq!(
-        (Clock64::DROPPED, Clock64::REACH, Clock64::SHORT_IDS),
-        (0, u64::MAX, 0x8000)
-    );
+    reads::<Clock64>(&words, 0x7abc, 3, Some(4), Stamp::Full(TIME));
+    assert_eq!(limits::<Clock64>(), (0, u64::MAX, 0x8000));
 }
 
 #[test]
@@ -115,10 +88,7 @@ fn clock64_aligned() {
     let words = [0x7abc_0010, 0, 0x1234_5678, 0x9abc_def0];
     assert_eq!(short::<Clock64Aligned>(0x7abc, 4, TIME), words);
     assert_eq!(full::<Clock64Aligned>(0x7abc, 4, TIME), words);
-    assert_eq!(
-        Clock64Aligned::read(&words),
-        header(0x7abc, 4, Some(4), Stamp::Full(TIME))
-    );
+    reads::<Clock64Aligned>(&words, 0x7abc, 4, Some(4), Stamp::Full(TIME));
     assert_eq!((Clock64Aligned::DROPPED, Clock64Aligned::ALIGNMENT), (0, 2));
     assert_eq!(Clock64Aligned::SHORT_IDS, 0x8000);
 }

@@ -274,14 +274,9 @@ mod tests {
         let mut hub = HubChip::new();
         hub.set_access_cycles(100);
         assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 1000), Ok(()));
-        assert_eq!(
-            hub.write(HubUnit::LpuA, Pic0, 8, 1000),
-            Err(AccessError::Busy)
-        );
-        assert_eq!(
-            hub.write(HubUnit::Asu, Pic1, 8, 1099),
-            Err(AccessError::Busy)
-        );
+        let busy = Err(AccessError::Busy);
+        assert_eq!(hub.write(HubUnit::LpuA, Pic0, 8, 1000), busy);
+        assert_eq!(hub.write(HubUnit::Asu, Pic1, 8, 1099), busy);
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 1099), Err(AccessError::Busy));
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 1100), Ok(7));
         assert_eq!(hub.read(HubUnit::Asu, Pic1, 1200), Ok(0));
@@ -292,10 +287,8 @@ mod tests {
         let mut hub = HubChip::new();
         hub.set_access_cycles(100);
         hub.set_faulty(true);
-        assert_eq!(
-            hub.write(HubUnit::LpuA, Pic0, 7, 0),
-            Err(AccessError::Fault)
-        );
+        let written = hub.write(HubUnit::LpuA, Pic0, 7, 0);
+        assert_eq!(written, Err(AccessError::Fault));
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(AccessError::Fault));
         hub.set_faulty(false);
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Ok(0));

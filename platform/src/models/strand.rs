@@ -203,6 +203,13 @@ mod tests {
         UT | code0 << 6 | code1 << 19
     }
 
+    /// Returns a strand in user mode that counts these codes.
+    fn strand(code0: u64, code1: u64) -> StrandUnit {
+        let mut unit = StrandUnit::new();
+        unit.set_pcr(counting(code0, code1));
+        unit
+    }
+
     #[test]
     fn keeps_its_bits() {
         let mut unit = StrandUnit::new();
@@ -215,8 +222,7 @@ mod tests {
 
     #[test]
     fn counts_what_each_counter_selects() {
-        let mut unit = StrandUnit::new();
-        unit.set_pcr(counting(0x208, 0x302));
+        let mut unit = strand(0x208, 0x302);
         unit.count(SparcEvent::Loads, 5);
         unit.count(SparcEvent::DataCacheMisses, 3);
         unit.count(SparcEvent::Stores, 100);
@@ -226,8 +232,7 @@ mod tests {
 
     #[test]
     fn one_mask_bit_is_not_the_same_bit_of_another_class() {
-        let mut unit = StrandUnit::new();
-        unit.set_pcr(counting(0x510, 0x310));
+        let mut unit = strand(0x510, 0x310);
         unit.count(SparcEvent::Stores, 7);
         assert_eq!(unit.pic(), 0);
         unit.count(SparcEvent::CrossbarStores, 1);
@@ -237,8 +242,7 @@ mod tests {
 
     #[test]
     fn mask_bits_of_a_class_add_up() {
-        let mut unit = StrandUnit::new();
-        unit.set_pcr(counting(0x2fd, 0x218));
+        let mut unit = strand(0x2fd, 0x218);
         unit.count(SparcEvent::Loads, 1);
         unit.count(SparcEvent::Stores, 2);
         unit.count(SparcEvent::OtherInstructions, 4);
@@ -269,8 +273,7 @@ mod tests {
 
     #[test]
     fn a_change_of_mode_takes_effect_at_once() {
-        let mut unit = StrandUnit::new();
-        unit.set_pcr(counting(0x208, 0x208));
+        let mut unit = strand(0x208, 0x208);
         unit.set_mode(SparcMode::Privileged);
         unit.count(SparcEvent::Loads, 1);
         assert_eq!(unit.pic(), 0);
@@ -305,8 +308,7 @@ mod tests {
 
     #[test]
     fn events_and_counters_change_while_it_counts() {
-        let mut unit = StrandUnit::new();
-        unit.set_pcr(counting(0x208, 0x208));
+        let mut unit = strand(0x208, 0x208);
         unit.count(SparcEvent::Loads, 10);
         unit.set_pcr(counting(0x210, 0x208));
         unit.count(SparcEvent::Loads, 1);

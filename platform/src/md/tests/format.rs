@@ -11,14 +11,9 @@ fn every_kind_of_element() {
     let nodes: [_; 2] = [md.node(0).unwrap(), md.node(3).unwrap()];
     assert!(md.nodes().eq(nodes));
     let [root, unit] = nodes;
-    assert_eq!(
-        (root.name(), root.index(), root.offset()),
-        ("root", 0, 0x10)
-    );
-    assert_eq!(
-        (unit.name(), unit.index(), unit.offset()),
-        ("unit", 3, 0x40)
-    );
+    for (node, expected) in [(root, ("root", 0, 0x10)), (unit, ("unit", 3, 0x40))] {
+        assert_eq!((node.name(), node.index(), node.offset()), expected);
+    }
     assert_eq!(md.root(), Some(root));
     for no_node in [1, 2, 4, 9, 10, usize::MAX] {
         assert_eq!(md.node(no_node), None);
@@ -65,10 +60,8 @@ fn truncated_anywhere() {
             176..208 => (8, Defect::BlockSize(32)),
             _ => (12, Defect::BlockSize(16)),
         };
-        assert_eq!(
-            Md::new(&EVERYTHING[..length]).unwrap_err(),
-            MdError { offset, what }
-        );
+        let error = Md::new(&EVERYTHING[..length]).unwrap_err();
+        assert_eq!(error, MdError { offset, what });
     }
 }
 
@@ -91,11 +84,8 @@ fn broken_headers() {
     broken(&[(7, &[0x90])], 4, Defect::NoListEnd);
     let huge: &[u8] = &[0xff; 4];
     broken(&[(4, huge)], 4, Defect::NodeBlockSize(u32::MAX));
-    broken(
-        &[(4, &[0xff, 0xff, 0xff, 0xf0])],
-        4,
-        Defect::BlockSize(0xffff_fff0),
-    );
+    let huge_multiple: &[u8] = &[0xff, 0xff, 0xff, 0xf0];
+    broken(&[(4, huge_multiple)], 4, Defect::BlockSize(0xffff_fff0));
     broken(&[(8, huge)], 8, Defect::BlockSize(u32::MAX));
     broken(&[(12, huge)], 12, Defect::BlockSize(u32::MAX));
     // A newer minor version is accepted.

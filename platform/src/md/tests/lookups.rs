@@ -60,10 +60,8 @@ fn nodes_by_arc() {
     assert!(unit.arcs("back").eq([root]));
     assert_eq!(root.child("note"), Ok(md.node(15)));
     assert_eq!(root.child("other"), Ok(None));
-    assert_eq!(
-        root.child("unit"),
-        Err(error(root, 0x10, Problem::DuplicateChild("unit")))
-    );
+    let two = error(root, 0x10, Problem::DuplicateChild("unit"));
+    assert_eq!(root.child("unit"), Err(two));
     assert_eq!(md.under_root("note"), Ok(md.node(15)));
     // A node may be its own child: no lookup follows arcs for ever.
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
@@ -81,31 +79,22 @@ fn properties() {
     assert_eq!(unit.string("name"), Ok(Some("a")));
     assert_eq!(unit.string("none"), Ok(None));
     assert_eq!(note.string("text"), Ok(Some("")));
-    assert_eq!(
-        unit.number("name"),
-        Err(error(unit, 0xa0, Problem::NotANumber("name")))
-    );
-    assert_eq!(
-        unit.number("back"),
-        Err(error(unit, 0xb0, Problem::NotANumber("back")))
-    );
-    assert_eq!(
-        unit.string("id"),
-        Err(error(unit, 0x70, Problem::NotAString("id")))
-    );
-    for lookup in [
-        unit.number("twice").map(drop),
-        unit.string("twice").map(drop),
+    use Problem::{DuplicateProperty, Missing, NotANumber, NotAString};
+    for (found, offset, problem) in [
+        (unit.number("name"), 0xa0, NotANumber("name")),
+        (unit.number("back"), 0xb0, NotANumber("back")),
+        (unit.number("twice"), 0x90, DuplicateProperty("twice")),
     ] {
-        assert_eq!(
-            lookup,
-            Err(error(unit, 0x90, Problem::DuplicateProperty("twice")))
-        );
+        assert_eq!(found, Err(error(unit, offset, problem)));
     }
-    assert_eq!(
-        note.needed_number("id"),
-        Err(error(note, 0x100, Problem::Missing("id")))
-    );
+    for (found, offset, problem) in [
+        (unit.string("id"), 0x70, NotAString("id")),
+        (unit.string("twice"), 0x90, DuplicateProperty("twice")),
+    ] {
+        assert_eq!(found, Err(error(unit, offset, problem)));
+    }
+    let missing = error(note, 0x100, Missing("id"));
+    assert_eq!(note.needed_number("id"), Err(missing));
 }
 
 #[test]

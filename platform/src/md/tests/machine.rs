@@ -86,16 +86,10 @@ fn machines() {
         Machine::new(Model::Maramba, 1).unwrap()
     );
     // Processors and channels may come in any order.
+    let of_node_1 = [(1, None), (0, Some(0))];
+    let four = [(2, BOTH), (0, BOTH), (3, BOTH), (1, &of_node_1)];
     assert_eq!(
-        machine(
-            "SUNW,T5440",
-            &[
-                (2, BOTH),
-                (0, BOTH),
-                (3, BOTH),
-                (1, &[(1, None), (0, Some(0))])
-            ]
-        ),
+        machine("SUNW,T5440", &four),
         Machine::new(Model::Batoka, 4).unwrap()
     );
 }
@@ -104,11 +98,9 @@ fn machines() {
 fn channels_that_are_disabled_or_missing() {
     let two = Machine::new(Model::Batoka, 2).unwrap();
     for disabled in [1, 1 << 63] {
+        let of_node_1 = [(0, Some(disabled)), (1, None)];
         assert_eq!(
-            machine(
-                "SUNW,T5440",
-                &[(0, BOTH), (1, &[(0, Some(disabled)), (1, None)])]
-            ),
+            machine("SUNW,T5440", &[(0, BOTH), (1, &of_node_1)]),
             two.without_channel(Node::Node1, Mcu::Mcu0)
         );
     }
@@ -125,57 +117,30 @@ fn channels_that_are_disabled_or_missing() {
 
 #[test]
 fn contradictions() {
-    let t5440 = Some("SUNW,T5440");
+    use Problem::{DuplicateId, Id, MissingId, NoPlatform, UnknownPlatform};
     // vf-nodes is at element 7, offset 0x80. The first vf-node follows it, after an arc per processor.
-    rejected(None, &[(0, BOTH)], "vf-nodes", 0x80, Problem::NoPlatform);
-    rejected(
-        Some("SUNW,T2000"),
-        &[(0, BOTH)],
-        "vf-nodes",
-        0x80,
-        Problem::UnknownPlatform("SUNW,T2000"),
-    );
-    rejected(t5440, &[(4, BOTH)], "vf-node", 0xb0, Problem::Id(4, 4));
-    rejected(
-        t5440,
-        &[(u64::MAX, BOTH)],
-        "vf-node",
-        0xb0,
-        Problem::Id(u64::MAX, 4),
-    );
-    rejected(
-        t5440,
-        &[(0, BOTH), (0, BOTH)],
-        "vf-node",
-        0x110,
-        Problem::DuplicateId(0),
-    );
-    rejected(
-        t5440,
-        &[(0, BOTH), (2, BOTH)],
-        "vf-nodes",
-        0x80,
-        Problem::MissingId(1),
-    );
-    rejected(t5440, &[(1, BOTH)], "vf-nodes", 0x80, Problem::MissingId(0));
-    let too_many = Machine::new(Model::Maramba, 3).unwrap_err();
-    rejected(
-        Some("SUNW,T5240"),
-        &[(0, BOTH), (1, BOTH), (2, BOTH)],
-        "vf-nodes",
-        0x80,
-        Problem::Machine(too_many),
-    );
-    let none = Machine::new(Model::Batoka, 0).unwrap_err();
-    rejected(t5440, &[], "vf-nodes", 0x80, Problem::Machine(none));
-    rejected(t5440, &[(0, &[(2, None)])], "mcu", 0xf0, Problem::Id(2, 2));
-    rejected(
-        t5440,
-        &[(0, &[(1, None), (1, Some(1))])],
-        "mcu",
-        0x130,
-        Problem::DuplicateId(1),
-    );
+    let (t2000, t5240) = (Some("SUNW,T2000"), Some("SUNW,T5240"));
+    let unknown = UnknownPlatform("SUNW,T2000");
+    let too_many = Problem::Machine(Machine::new(Model::Maramba, 3).unwrap_err());
+    let three = [(0, BOTH), (1, BOTH), (2, BOTH)];
+    rejected(None, &[(0, BOTH)], "vf-nodes", 0x80, NoPlatform);
+    rejected(t2000, &[(0, BOTH)], "vf-nodes", 0x80, unknown);
+    rejected(t5240, &three, "vf-nodes", 0x80, too_many);
+    let t5440 = Some("SUNW,T5440");
+    let none = Problem::Machine(Machine::new(Model::Batoka, 0).unwrap_err());
+    let one_channel_twice = [(1, None), (1, Some(1))];
+    for (processors, node, offset, problem) in [
+        (&[(4, BOTH)][..], "vf-node", 0xb0, Id(4, 4)),
+        (&[(u64::MAX, BOTH)], "vf-node", 0xb0, Id(u64::MAX, 4)),
+        (&[(0, BOTH), (0, BOTH)], "vf-node", 0x110, DuplicateId(0)),
+        (&[(0, BOTH), (2, BOTH)], "vf-nodes", 0x80, MissingId(1)),
+        (&[(1, BOTH)], "vf-nodes", 0x80, MissingId(0)),
+        (&[], "vf-nodes", 0x80, none),
+        (&[(0, &[(2, None)])], "mcu", 0xf0, Id(2, 2)),
+        (&[(0, &one_channel_twice)], "mcu", 0x130, DuplicateId(1)),
+    ] {
+        rejected(t5440, processors, node, offset, problem);
+    }
 }
 
 #[test]
@@ -202,40 +167,34 @@ fn other_machines() {
 
 #[test]
 fn invalid_platforms() {
-    let platform = |properties: fn(&mut Build)| {
+    use Problem::{Missing, NotANumber, NotAString, ZeroFrequency};
+    type Properties = fn(&mut Build);
+    for (properties, offset, problem) in [
+        ((|_| {}) as Properties, 0x40, Missing("name")),
+        (|node| node.number("name", 0), 0x50, NotAString("name")),
+        (
+            |node| {
+                node.string("name", "SUNW,T5440");
+                node.number("stick-frequency", 0);
+            },
+            0x40,
+            ZeroFrequency("stick-frequency"),
+        ),
+        (
+            |node| node.string("stick-frequency", "fast"),
+            0x50,
+            NotANumber("stick-frequency"),
+        ),
+    ] {
         let mut build = Build::default();
         build.node("root", |root| root.arc("fwd", 3));
         build.node("platform", properties);
-        build.bytes()
-    };
-    for (bytes, offset, problem) in [
-        (platform(|_| {}), 0x40, Problem::Missing("name")),
-        (
-            platform(|node| node.number("name", 0)),
-            0x50,
-            Problem::NotAString("name"),
-        ),
-        (
-            platform(|node| {
-                node.string("name", "SUNW,T5440");
-                node.number("stick-frequency", 0);
-            }),
-            0x40,
-            Problem::ZeroFrequency("stick-frequency"),
-        ),
-        (
-            platform(|node| node.string("stick-frequency", "fast")),
-            0x50,
-            Problem::NotANumber("stick-frequency"),
-        ),
-    ] {
-        assert_eq!(
-            Md::new(&bytes).unwrap().platform(),
-            Err(NodeError {
-                node: "platform",
-                offset,
-                problem
-            })
-        );
+        let node = "platform";
+        let expected = NodeError {
+            node,
+            offset,
+            problem,
+        };
+        assert_eq!(Md::new(&build.bytes()).unwrap().platform(), Err(expected));
     }
 }
