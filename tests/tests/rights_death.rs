@@ -18,10 +18,9 @@ const NONE: Grant = Grant::NONE;
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [
-        ([0, 3, 64].to_vec(), grants[0]),
-        ([1, 65].to_vec(), grants[1]),
+        Guest::new([0, 3, 64], grants[0]),
+        Guest::new([1, 65], grants[1]),
     ];
-    let guests = guests.map(|(strands, grant)| Guest::new(strands, grant));
     leak(MachineUnderTest::ready(board, &guests))
 }
 
@@ -87,9 +86,8 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
     for bank in 0..8 {
         let machine = machine([GLOBAL, NONE]);
         for bank in 0..8 {
-            machine
-                .board()
-                .put(Cell::L2 { node: 0, bank }, 0x40 + bank as u64);
+            let cell = Cell::L2 { node: 0, bank };
+            machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
         // The eight reads come first: the second stop at a bank is in its write.
@@ -108,11 +106,9 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
 
         assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is taken");
         let unit = Unit::L2(Node::Node0);
-        assert_eq!(
-            machine.return_to_service(1, unit),
-            Err(ChangeError::NotClean(unit, AccessError::Busy)),
-            "the set may still end"
-        );
+        // The set may still end.
+        let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
+        assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         died(machine, 3);
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
@@ -178,11 +174,8 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert_eq!(machine.board().pics()[&3], 0);
     assert_eq!(machine.reconfigure(&[Grant::GLOBAL_STRAND, NONE]), Ok(()));
     assert_eq!(machine.reconfigure(&[NONE, NONE]), Ok(()));
-    assert_eq!(
-        machine.awaited(),
-        Some([0, 3, 64].into()),
-        "strand 3 is waited for again"
-    );
+    // Strand 3 is waited for again.
+    assert_eq!(machine.awaited(), Some([0, 3, 64].into()));
 }
 
 /// No strand is left on a node that could scrub its L2 control.
@@ -220,13 +213,8 @@ fn the_strand_that_scrubs_dies() {
     // It has acknowledged, and has not scrubbed every unit.
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);
-    assert_eq!(
-        machine
-            .reconfigure(&[GLOBAL, NONE])
-            .unwrap_err()
-            .to_string(),
-        "another strand is at work on a change"
-    );
+    let error = machine.reconfigure(&[GLOBAL, NONE]).unwrap_err();
+    assert_eq!(error.to_string(), "another strand is at work on a change");
     machine.begin_reset(1);
     assert_eq!(machine.get(1, 2).0, 7);
     died(machine, 0);

@@ -169,62 +169,21 @@ mod tests {
         let kind = |id| PerfReg::new(id).unwrap().kind();
         assert_eq!(kind(0), Kind::Strand);
         assert_eq!(kind(1), Kind::L2);
-        assert_eq!(
-            kind(2),
-            Kind::Dram {
-                node: Node::Node0,
-                mcu: Mcu::Mcu0,
-                role: McuRole::Pcr
-            }
-        );
-        assert_eq!(
-            kind(5),
-            Kind::Dram {
-                node: Node::Node0,
-                mcu: Mcu::Mcu1,
-                role: McuRole::Pic
-            }
-        );
-        assert_eq!(
-            kind(16),
-            Kind::Dram {
-                node: Node::Node3,
-                mcu: Mcu::Mcu1,
-                role: McuRole::Pcr
-            }
-        );
-        assert_eq!(
-            kind(18),
-            Kind::Hub {
-                hub: Hub::Zam0,
-                unit: HubUnit::LpuA,
-                role: HubRole::Pcr
-            }
-        );
-        assert_eq!(
-            kind(62),
-            Kind::Hub {
-                hub: Hub::Zam2,
-                unit: HubUnit::LpuC,
-                role: HubRole::Pic1
-            }
-        );
-        assert_eq!(
-            kind(84),
-            Kind::Hub {
-                hub: Hub::Zam3,
-                unit: HubUnit::Gpd,
-                role: HubRole::Pcr
-            }
-        );
-        assert_eq!(
-            kind(88),
-            Kind::Hub {
-                hub: Hub::Zam3,
-                unit: HubUnit::Asu,
-                role: HubRole::Pic0
-            }
-        );
+        for (id, node, mcu, role) in [
+            (2, Node::Node0, Mcu::Mcu0, McuRole::Pcr),
+            (5, Node::Node0, Mcu::Mcu1, McuRole::Pic),
+            (16, Node::Node3, Mcu::Mcu1, McuRole::Pcr),
+        ] {
+            assert_eq!(kind(id), Kind::Dram { node, mcu, role });
+        }
+        for (id, hub, unit, role) in [
+            (18, Hub::Zam0, HubUnit::LpuA, HubRole::Pcr),
+            (62, Hub::Zam2, HubUnit::LpuC, HubRole::Pic1),
+            (84, Hub::Zam3, HubUnit::Gpd, HubRole::Pcr),
+            (88, Hub::Zam3, HubUnit::Asu, HubRole::Pic0),
+        ] {
+            assert_eq!(kind(id), Kind::Hub { hub, unit, role });
+        }
     }
 
     #[test]

@@ -93,36 +93,25 @@ mod tests {
 
     #[test]
     fn addresses_of_the_specification() {
-        assert_eq!(
-            at(0x84_0000_0400),
-            Some(Target::Dram(NODE, Mcu::Mcu0, McuRole::Pcr))
-        );
-        assert_eq!(
-            at(0x84_0000_1408),
-            Some(Target::Dram(NODE, Mcu::Mcu1, McuRole::Pic))
-        );
-        assert_eq!(
-            at(0xdc_0000_1400),
-            Some(Target::Dram(Node::Node3, Mcu::Mcu1, McuRole::Pcr))
-        );
+        use HubRole::{Pcr, Pic0, Pic1};
+        use HubUnit::{Asu, Gpd, LpuA};
+        for (address, node, mcu, role) in [
+            (0x84_0000_0400, NODE, Mcu::Mcu0, McuRole::Pcr),
+            (0x84_0000_1408, NODE, Mcu::Mcu1, McuRole::Pic),
+            (0xdc_0000_1400, Node::Node3, Mcu::Mcu1, McuRole::Pcr),
+        ] {
+            assert_eq!(at(address), Some(Target::Dram(node, mcu, role)));
+        }
         assert_eq!(at(0xa9_0000_0000), Some(Target::L2(NODE, 0)));
         assert_eq!(at(0xa9_0000_01c0), Some(Target::L2(NODE, 7)));
-        assert_eq!(
-            at(0xe1_3000_4000),
-            Some(Target::Hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr))
-        );
-        assert_eq!(
-            at(0xed_3000_7010),
-            Some(Target::Hub(Hub::Zam3, HubUnit::LpuA, HubRole::Pic1))
-        );
-        assert_eq!(
-            at(0xe5_3002_d008),
-            Some(Target::Hub(Hub::Zam1, HubUnit::Asu, HubRole::Pic0))
-        );
-        assert_eq!(
-            at(0x81_3000_9000),
-            Some(Target::Hub(Hub::Zam2, HubUnit::Gpd, HubRole::Pcr))
-        );
+        for (address, hub, unit, role) in [
+            (0xe1_3000_4000, Hub::Zam0, LpuA, Pcr),
+            (0xed_3000_7010, Hub::Zam3, LpuA, Pic1),
+            (0xe5_3002_d008, Hub::Zam1, Asu, Pic0),
+            (0x81_3000_9000, Hub::Zam2, Gpd, Pcr),
+        ] {
+            assert_eq!(at(address), Some(Target::Hub(hub, unit, role)));
+        }
     }
 
     #[test]

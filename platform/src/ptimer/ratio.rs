@@ -171,40 +171,29 @@ mod tests {
             (25_000, 3, 12, 5),
             (27_000, 3, 324, 125),
         ] {
-            assert_eq!(
-                Setting::for_rate(crystal(khz * 1000), NANOSECONDS),
-                Ok(setting(
-                    Some(multiplier),
-                    numerator,
-                    denominator,
-                    31_250_000
-                )),
-                "{khz}"
-            );
+            let found = Setting::for_rate(crystal(khz * 1000), NANOSECONDS);
+            let expected = setting(Some(multiplier), numerator, denominator, 31_250_000);
+            assert_eq!(found, Ok(expected), "{khz}");
         }
     }
 
     #[test]
     fn nearest_setting_if_none_is_exact() {
         // 14,318,180 Hz * 5 / 31,250,000 Hz is 715909 / 312500: 126 / 55 is the convergent before 143081 / 62456.
-        assert_eq!(
-            Setting::for_rate(crystal(14_318_180), NANOSECONDS),
-            Ok(setting(Some(5), 126, 55, 31_249_996))
-        );
+        let found = Setting::for_rate(crystal(14_318_180), NANOSECONDS);
+        assert_eq!(found, Ok(setting(Some(5), 126, 55, 31_249_996)));
     }
 
     #[test]
     fn settings_of_a_clock_of_the_chip() {
-        let of = |hz, wanted| Setting::for_rate(Input::Chip { hz }, wanted);
-        assert_eq!(
-            of(200_000_000, NANOSECONDS),
-            Ok(setting(None, 32, 5, NANOSECONDS))
-        );
-        assert_eq!(
-            of(NANOSECONDS, NANOSECONDS),
-            Ok(setting(None, 1, 1, NANOSECONDS))
-        );
-        assert_eq!(of(65_535, 1), Ok(setting(None, 65_535, 1, 1)));
+        for (hz, wanted, numerator, denominator) in [
+            (200_000_000, NANOSECONDS, 32, 5),
+            (NANOSECONDS, NANOSECONDS, 1, 1),
+            (65_535, 1, 65_535, 1),
+        ] {
+            let found = Setting::for_rate(Input::Chip { hz }, wanted);
+            assert_eq!(found, Ok(setting(None, numerator, denominator, wanted)));
+        }
     }
 
     #[test]

@@ -23,17 +23,12 @@ fn each_register_is_part_of_the_unit_in_its_name() {
             Unit::Mcu { node, mcu } => format!("NODE{node}_MCU{mcu}_"),
             Unit::Hub(hub) => format!("ZAM{hub}_"),
         };
-        assert!(
-            register.name.starts_with(&expected),
-            "{}: {expected}",
-            register.name
-        );
+        let name = register.name;
+        assert!(name.starts_with(&expected), "{name}: {expected}");
     }
     assert_eq!(Unit::L2 { node: 3 }.cells().len(), 8);
-    assert_eq!(
-        Unit::Mcu { node: 3, mcu: 1 }.cells(),
-        [Cell::Register(16), Cell::Register(17)]
-    );
+    let last_channel = Unit::Mcu { node: 3, mcu: 1 };
+    assert_eq!(last_channel.cells(), [16, 17].map(Cell::Register));
     assert_eq!(Unit::Hub(3).cells().len(), 18);
 }
 
@@ -100,7 +95,7 @@ fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
 #[test]
 fn a_reset_clears_versions_and_registers() {
     let mut world = batoka([0], Grant::GLOBAL_HTSTRAND);
-    world.devices.insert(Cell::L2 { node: 0, bank: 3 }, 0x77);
+    world.devices.insert(l2(3), 0x77);
     for id in [0, 1, 2, 18] {
         assert_eq!(set(&mut world, 0, id, 1), 0);
     }
@@ -122,7 +117,7 @@ fn a_reset_clears_versions_and_registers() {
         assert_eq!(get(&mut world, 0, id), (0, 0));
     }
     assert_eq!(world.pic[&0], 0);
-    assert_eq!(world.holds(Cell::L2 { node: 0, bank: 3 }), 0x77);
+    assert_eq!(world.holds(l2(3)), 0x77);
 }
 
 #[test]
@@ -140,13 +135,16 @@ fn a_faulted_memory_controller_takes_its_two_registers() {
     }
 }
 
-/// A Batoka whose L2 banks of node 0 hold 0x10 + bank, and PERF_CONFIG 2.
+/// Returns the L2 control register of a bank of node 0.
+fn l2(bank: usize) -> Cell {
+    Cell::L2 { node: 0, bank }
+}
+
+/// Returns a Batoka whose L2 banks of node 0 hold 0x10 + bank, and PERF_CONFIG 2.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {
-        world
-            .devices
-            .insert(Cell::L2 { node: 0, bank }, 0x20_0000_0010 + bank as u64);
+        world.devices.insert(l2(bank), 0x20_0000_0010 + bank as u64);
     }
     world
 }
@@ -157,17 +155,13 @@ fn an_l2_set_that_faults_puts_every_bank_back() {
         for bank in 0..8 {
             let mut world = with_l2();
             let before = world.devices.clone();
-            world.faults.insert(Cell::L2 { node: 0, bank }, fault);
+            world.faults.insert(l2(bank), fault);
             let written = call(&mut world, 0, Trap::Fast, 0x107, [1, 1]);
             assert_eq!(written.regs[..2], [13, 1]);
             assert_eq!(world.devices, before);
-            let reached = 0xa9_0000_0000 + bank as u64 * 0x40;
-            assert!(
-                written
-                    .by_target()
-                    .keys()
-                    .all(|&target| target <= Target::Address(reached))
-            );
+            let reached = Target::Address(0xa9_0000_0000 + bank as u64 * 0x40);
+            let accessed = written.by_target();
+            assert!(accessed.keys().all(|&target| target <= reached));
             world.faults.clear();
             refused_untouched(&mut world, 0, 1, 13);
             assert_eq!(set(&mut world, 64, 1, 1), 0);
@@ -180,27 +174,19 @@ fn an_l2_set_that_faults_puts_every_bank_back() {
 fn a_bank_that_cannot_be_put_back_does_not_stop_the_others() {
     let mut world = with_l2();
     let mut expected = world.devices.clone();
-    world
-        .faults
-        .insert(Cell::L2 { node: 0, bank: 2 }, Fault::WritesAfter(1));
-    world
-        .faults
-        .insert(Cell::L2 { node: 0, bank: 5 }, Fault::WritesAfter(0));
+    world.faults.insert(l2(2), Fault::WritesAfter(1));
+    world.faults.insert(l2(5), Fault::WritesAfter(0));
     assert_eq!(set(&mut world, 0, 1, 1), 13);
-    expected.insert(Cell::L2 { node: 0, bank: 2 }, 0x10_0000_0012);
+    expected.insert(l2(2), 0x10_0000_0012);
     assert_eq!(world.devices, expected);
 }
 
 #[test]
 fn an_l2_get_needs_bank_0_only() {
     let mut world = with_l2();
-    world
-        .faults
-        .insert(Cell::L2 { node: 0, bank: 7 }, Fault::Always);
+    world.faults.insert(l2(7), Fault::Always);
     assert_eq!(get(&mut world, 0, 1), (0, 2));
-    world
-        .faults
-        .insert(Cell::L2 { node: 0, bank: 0 }, Fault::Always);
+    world.faults.insert(l2(0), Fault::Always);
     assert_eq!(get(&mut world, 0, 1), (13, 0x1111));
     world.faults.clear();
     refused_untouched(&mut world, 0, 1, 13);

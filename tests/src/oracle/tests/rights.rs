@@ -134,12 +134,8 @@ fn a_guest_that_loses_every_right_leaves_no_value_behind() {
     let mut world = used();
     assert_eq!(world.regrant(&[Grant::NONE, Grant::GLOBAL_STRAND]), Ok(()));
     for (cell, value) in &world.devices {
-        let expected = if *cell == (Cell::L2 { node: 0, bank: 4 }) {
-            0x7ff8
-        } else {
-            0
-        };
-        assert_eq!(*value, expected, "{cell:?}");
+        let is_l2 = *cell == Cell::L2 { node: 0, bank: 4 };
+        assert_eq!(*value, if is_l2 { 0x7ff8 } else { 0 }, "{cell:?}");
     }
     assert_eq!(world.pcr, BTreeMap::from([(0, 0), (65, 0), (1, 0x13)]));
     assert_eq!(world.pic, BTreeMap::from([(0, 0), (65, 0), (1, 0x77)]));
@@ -160,10 +156,8 @@ fn a_guest_that_loses_ht_keeps_counting_without_it() {
     assert_eq!(world.devices, devices);
     assert_eq!(get(&mut world, 0, 0), (0, 0xc000_0000_ffff_fff7));
     assert_eq!(world.pcr[&1], 0);
-    assert_eq!(
-        world.pic,
-        BTreeMap::from([(0, 0x1234), (65, 0x1234), (1, 0)])
-    );
+    let pics = BTreeMap::from([(0, 0x1234), (65, 0x1234), (1, 0)]);
+    assert_eq!(world.pic, pics);
 }
 
 #[test]
@@ -179,10 +173,8 @@ fn a_unit_that_is_out_of_service_is_not_accessed() {
 fn a_rejected_configuration_changes_nothing() {
     let mut world = used();
     let before = world.clone();
-    assert_eq!(
-        world.regrant(&[Grant::GLOBAL, Grant::GLOBAL]),
-        Err(Invalid::TwoGlobal)
-    );
+    let two = [Grant::GLOBAL, Grant::GLOBAL];
+    assert_eq!(world.regrant(&two), Err(Invalid::TwoGlobal));
     assert_eq!(world.regrant(&[Grant::NONE]), Err(Invalid::GrantCount));
     assert_eq!(world, before);
 }
