@@ -9,6 +9,7 @@ pub mod swept;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::thread;
 
 /// Prints a line about a test that passes or fails (`println!` shows its line only if the test fails).
 pub fn tell(what: fmt::Arguments<'_>) {
@@ -19,4 +20,17 @@ pub fn tell(what: fmt::Arguments<'_>) {
 /// Returns a value that outlives the test, because a strand that dies in a call keeps its thread for ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
+}
+
+/// Runs `work` for each item, on a thread of its own, and returns when all threads have ended.
+///
+/// # Panics
+/// If one of them panics.
+pub fn on_threads<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for item in items {
+            let work = &work;
+            scope.spawn(move || work(item));
+        }
+    });
 }

@@ -14,7 +14,7 @@ use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
 /// More tries than any strand can need; a strand that needs them all starves.
 const TRIES: usize = 1_000_000;
 
-/// Calls until the hub is to be had; how often it was refused. Registers of a refused call are checked in each case.
+/// Repeats a call until it is served. Returns the number of refusals. The callers check the registers of a refused call.
 fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     for refusals in 0..TRIES {
         match call() {
@@ -129,16 +129,11 @@ fn each_hub_for_itself() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
-    thread::scope(|scope| {
-        for strand in 0..4 {
-            let machine = &machine;
-            scope.spawn(move || {
-                let id = 19 + 18 * u64::from(strand);
-                for round in 0..5_000 {
-                    assert_eq!(machine.set(strand, id, round), 0);
-                    assert_eq!(machine.get(strand, id), (0, round));
-                }
-            });
+    tests::on_threads(0..4, |strand| {
+        let id = 19 + 18 * u64::from(strand);
+        for round in 0..5_000 {
+            assert_eq!(machine.set(strand, id, round), 0);
+            assert_eq!(machine.get(strand, id), (0, round));
         }
     });
 }
@@ -149,18 +144,13 @@ fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
-    thread::scope(|scope| {
-        for strand in 0..6 {
-            let (machine, board) = (&machine, &board);
-            scope.spawn(move || {
-                for round in 0..1_500 {
-                    if round % 5 == 0 {
-                        board.make_busy_once(0);
-                    }
-                    until_done(|| machine.set(strand, 19, round));
-                    until_done(|| machine.get(strand, 18).0);
-                }
-            });
+    tests::on_threads(0..6, |strand| {
+        for round in 0..1_500 {
+            if round % 5 == 0 {
+                board.make_busy_once(0);
+            }
+            until_done(|| machine.set(strand, 19, round));
+            until_done(|| machine.get(strand, 18).0);
         }
     });
     let log = board.take_log();
@@ -176,31 +166,23 @@ fn a_hub_that_breaks_under_load() {
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     let accesses = AtomicU64::new(0);
-    thread::scope(|scope| {
-        for strand in 0..6 {
-            let (machine, board, accesses) = (&machine, &board, &accesses);
-            scope.spawn(move || {
-                let mut refused_after_fault = 0;
-                while refused_after_fault < 200 {
-                    match machine.set(strand, 22, 1) {
-                        0 => {
-                            assert_eq!(refused_after_fault, 0, "back without being returned");
-                            if accesses.fetch_add(1, Ordering::SeqCst) == 2_000 {
-                                board.break_cell(Cell::Register(22), tests::oracle::Fault::Always);
-                            }
-                        }
-                        9 => thread::yield_now(),
-                        13 => refused_after_fault += 1,
-                        other => panic!("status {other}"),
+    tests::on_threads(0..6, |strand| {
+        let mut refused_after_fault = 0;
+        while refused_after_fault < 200 {
+            match machine.set(strand, 22, 1) {
+                0 => {
+                    assert_eq!(refused_after_fault, 0, "back without being returned");
+                    if accesses.fetch_add(1, Ordering::SeqCst) == 2_000 {
+                        board.break_cell(Cell::Register(22), tests::oracle::Fault::Always);
                     }
-                    assert_eq!(machine.get(strand, 2).0, 0, "the rest works on");
                 }
-            });
+                9 => thread::yield_now(),
+                13 => refused_after_fault += 1,
+                other => panic!("status {other}"),
+            }
+            assert_eq!(machine.get(strand, 2).0, 0, "the rest works on");
         }
     });
-    assert!(
-        machine
-            .service()
-            .is_out_of_service(perfctr_service::Unit::Hub(guest_abi::Hub::Zam0))
-    );
+    let hub = perfctr_service::Unit::Hub(guest_abi::Hub::Zam0);
+    assert!(machine.service().is_out_of_service(hub));
 }

@@ -3,23 +3,15 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor, Negotiated, NegotiatedVersion, Service};
+use hv_core::{Caller, GuestId, Hypervisor, Negotiated, NegotiatedVersion, Service};
 use perfctr_service::statistics::{Operation, Statistics};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::models::Devices;
 use platform::{Machine, Model, StrandRegisters};
 use sweep::digest::{Digest, Watched};
-use sweep::modelled::{Modelled, caller};
+use sweep::modelled::{Modelled, NoConsole, caller};
 use sweep::{Change, Configuration, Part, System, parts};
 use tests::machine::{guest_id, strand};
-
-struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
-        Ok(())
-    }
-}
 
 /// The number of calls that leaf functions served, and the number that they refused.
 #[derive(Debug, Default)]

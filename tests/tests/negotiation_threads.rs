@@ -126,19 +126,14 @@ fn no_call_is_served_beyond_the_version_in_force() {
 fn two_strands_negotiate() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..2, Grant::NONE)]);
-    thread::scope(|scope| {
-        for minor in 0..2 {
-            let machine = &machine;
-            scope.spawn(move || {
-                for _ in 0..100 * ROUNDS {
-                    let strand = minor as u16;
-                    let call = [0x205, 1, minor, 0xc, 0xd, 0];
-                    let (registers, _) = machine.trap(strand, Trap::Core, call);
-                    assert_eq!(registers, [0, minor, minor, 0xc, 0xd, 0]);
-                    let version = get_version(machine, strand);
-                    assert!([[0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
-                }
-            });
+    tests::on_threads(0..2, |minor| {
+        for _ in 0..100 * ROUNDS {
+            let strand = minor as u16;
+            let call = [0x205, 1, minor, 0xc, 0xd, 0];
+            let (registers, _) = machine.trap(strand, Trap::Core, call);
+            assert_eq!(registers, [0, minor, minor, 0xc, 0xd, 0]);
+            let version = get_version(&machine, strand);
+            assert!([[0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
         }
     });
 }

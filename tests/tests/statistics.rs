@@ -146,24 +146,16 @@ fn reading_while_strands_call() {
             }
             seen
         });
-        let callers: Vec<_> = (0..4)
-            .map(|strand| {
-                let machine = &machine;
-                scope.spawn(move || {
-                    for number in 0..CALLS {
-                        match number % 4 {
-                            0 => assert_eq!(machine.get(strand, 2).0, 0),
-                            1 => assert_eq!(machine.get(strand, 6).0, 13),
-                            2 => assert_eq!(machine.set(strand, 0, 8), 10),
-                            _ => assert_eq!(machine.set(strand, 91, 8), 6),
-                        }
-                    }
-                })
-            })
-            .collect();
-        for caller in callers {
-            caller.join().unwrap();
-        }
+        tests::on_threads(0..4, |strand| {
+            for number in 0..CALLS {
+                match number % 4 {
+                    0 => assert_eq!(machine.get(strand, 2).0, 0),
+                    1 => assert_eq!(machine.get(strand, 6).0, 13),
+                    2 => assert_eq!(machine.set(strand, 0, 8), 10),
+                    _ => assert_eq!(machine.set(strand, 91, 8), 6),
+                }
+            }
+        });
         done.store(true, Ordering::SeqCst);
         assert!(reader.join().unwrap() > 0);
     });

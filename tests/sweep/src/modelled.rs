@@ -198,7 +198,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
 }
 
 /// The console, to which the sweep does not write.
-struct NoConsole;
+pub struct NoConsole;
 
 impl Embedder for NoConsole {
     fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
