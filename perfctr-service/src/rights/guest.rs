@@ -49,7 +49,7 @@ pub(crate) struct Guest {
 
 impl Guest {
     /// A guest that holds what it is granted.
-    pub(crate) fn new(config: GuestConfig, machine: Machine) -> Self {
+    pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
         let GuestConfig {
             strands,
             grant,
@@ -87,7 +87,7 @@ impl Guest {
         Grant::from_bits(self.granted.load(Ordering::SeqCst))
     }
 
-    pub(crate) fn set_granted(&self, grant: Grant) {
+    pub(super) fn set_granted(&self, grant: Grant) {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
@@ -118,7 +118,7 @@ impl Guest {
     }
 
     /// Opens the fast path of all that the guest may do. Where this does not succeed it costs time only.
-    pub(crate) fn refresh(&self, out: &UnitSet) {
+    pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(out, |word| word);
     }
 
@@ -133,7 +133,7 @@ impl Guest {
     }
 
     /// Its calls are recorded from now on, or are not. If they are not, a [`refresh`](Self::refresh) is to follow.
-    pub(crate) fn set_traced(&self, traced: bool) {
+    pub(super) fn set_traced(&self, traced: bool) {
         self.traced.store(traced, Ordering::SeqCst);
         if traced {
             self.withdraw(AccessWord::FAST);
@@ -147,20 +147,20 @@ impl Guest {
     }
 
     /// Takes these bits away. What they depend on has been changed already.
-    pub(crate) fn withdraw(&self, bits: AccessWord) {
+    pub(super) fn withdraw(&self, bits: AccessWord) {
         self.change();
         self.access.fetch_and(!bits.bits(), Ordering::SeqCst);
     }
 
     /// Takes all rights away but these.
-    pub(crate) fn keep(&self, grant: Grant) {
+    pub(super) fn keep(&self, grant: Grant) {
         let lost = AccessWord::of_grant(Grant::ALL).without(AccessWord::of_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
     /// Grants these rights if `may` still holds. Returns `true` if it granted them. Whoever takes rights away changes what `may`
     /// depends on first.
-    pub(crate) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
+    pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
         for _ in 0..TRIES {
             let old = self.load();
             if !may() {
@@ -175,20 +175,20 @@ impl Guest {
 
     /// The guest starts again, and holds no right. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without
     /// LPU.
-    pub(crate) fn reset(&self, out: &UnitSet) {
+    pub(super) fn reset(&self, out: &UnitSet) {
         self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
         self.start();
     }
 
     /// It holds no right until all that it could use is clear.
-    pub(crate) fn start(&self) {
+    pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
     }
 
     /// Marks the guest, which has all its rights or gets them now, as started. Returns `true` if this ended a reset. Hubs that
     /// went out of service meanwhile count as gone before it.
-    pub(crate) fn started(&self, out: &UnitSet) -> bool {
+    pub(super) fn started(&self, out: &UnitSet) -> bool {
         let was_starting = self.starting.swap(false, Ordering::SeqCst);
         if was_starting && out.has_a_hub() {
             self.hubs_hidden.store(true, Ordering::SeqCst);

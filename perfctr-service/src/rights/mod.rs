@@ -6,4 +6,102 @@ pub(crate) mod grants;
 pub(crate) mod guest;
 pub mod policy;
 pub(crate) mod request;
-pub(crate) mod state;
+mod state;
+mod steps;
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use hv_core::sync::{AtomicBool, AtomicId, AtomicU32, AtomicU64, OwnedLock};
+use platform::Machine;
+
+use crate::rights::guest::Guest;
+use crate::rights::policy::{ConfigError, GuestConfig};
+use crate::rights::request::Request;
+
+/// How many strands there can be. The model checker has room for fewer.
+pub(crate) const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
+
+/// The rights of all guests of a machine, and what is known of grants and revocations. All but `guests`, `requests`, `again`,
+/// `resets` and `noted` belongs to the strand that has the lock.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    machine: Machine,
+    /// As many as there can be. The first `guest_count` exist.
+    guests: [Guest; GuestId::COUNT],
+    guest_count: usize,
+    /// What each strand is asked for.
+    requests: [Request; STRANDS],
+    /// Owned by the strand that makes steps.
+    lock: OwnedLock,
+    /// How often the lock has been taken.
+    taken: AtomicU32,
+    /// There is something to do since the strand that has the lock last looked. Only ever exchanged: loom knows no order of
+    /// sequentially consistent stores and loads.
+    again: AtomicBool,
+    /// Guests that have started again and whose rights are to be taken.
+    resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
+    /// The guest whose reset is being taken up.
+    resetting: AtomicId<GuestId>,
+    /// The guest that has `global`, or had it last and has left something behind.
+    user: AtomicId<GuestId>,
+    /// `global` is revoked from that guest.
+    revoked: AtomicBool,
+    /// What that guest has left behind is being listed.
+    revoking: AtomicBool,
+    /// There is an event of a change that is begun, and none of its end.
+    noted: AtomicBool,
+}
+
+impl Rights {
+    /// Returns the rights of these guests, numbered in the order given. No change is pending: each guest holds what it is
+    /// granted.
+    ///
+    /// # Errors
+    /// The first problem of the configuration that [`check`](policy::check) finds.
+    pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
+        policy::check(machine, guests)?;
+        let user = guests.iter().position(|guest| guest.grant.global);
+        Ok(Self {
+            machine,
+            guests: core::array::from_fn(|number| {
+                Guest::new(guests.get(number).copied().unwrap_or_default(), machine)
+            }),
+            guest_count: guests.len(),
+            requests: core::array::from_fn(|_| Request::default()),
+            lock: OwnedLock::default(),
+            taken: AtomicU32::new(0),
+            again: AtomicBool::new(false),
+            resets: Default::default(),
+            resetting: AtomicId::default(),
+            user: AtomicId::new(user.and_then(GuestId::new)),
+            revoked: AtomicBool::new(false),
+            revoking: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns the machine.
+    pub(crate) fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// Returns the numbers of the guests, in order.
+    pub(crate) fn guests(&self) -> impl Iterator<Item = GuestId> + use<> {
+        (0..self.guest_count).filter_map(GuestId::new)
+    }
+
+    /// Returns how many guests there are.
+    pub(crate) fn guest_count(&self) -> usize {
+        self.guest_count
+    }
+
+    /// Returns a guest; one without strands and rights if there is no such guest.
+    pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
+        &self.guests[guest.index()]
+    }
+
+    /// Returns what a strand is asked for.
+    fn request(&self, strand: StrandId) -> &Request {
+        &self.requests[strand.index()]
+    }
+}

@@ -2,51 +2,14 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::{AtomicBool, AtomicId, AtomicU32, AtomicU64, Ordering, OwnedGuard, OwnedLock};
+use hv_core::sync::{Ordering, OwnedGuard};
+
+use crate::rights::Rights;
 
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
 
-/// What is known of grants and revocations. All but `again`, `resets` and `noted` belongs to whoever has the lock.
-#[derive(Debug)]
-pub(crate) struct Rights {
-    /// Owned by the strand that makes steps.
-    lock: OwnedLock,
-    /// How often the lock has been taken.
-    taken: AtomicU32,
-    /// There is something to do since the one who has the lock last looked. Only ever exchanged: loom knows no order of
-    /// sequentially consistent stores and loads.
-    again: AtomicBool,
-    /// Guests that have started again and whose rights are to be taken.
-    resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
-    /// The guest whose reset is being taken up.
-    resetting: AtomicId<GuestId>,
-    /// The guest that has `global`, or had it last and has left something behind.
-    user: AtomicId<GuestId>,
-    /// `global` is revoked from that guest.
-    revoked: AtomicBool,
-    /// What that guest has left behind is being listed.
-    revoking: AtomicBool,
-    /// There is an event of a change that is begun, and none of its end.
-    noted: AtomicBool,
-}
-
 impl Rights {
-    /// No change. This guest has `global`.
-    pub(crate) fn new(user: Option<usize>) -> Self {
-        Self {
-            lock: OwnedLock::default(),
-            taken: AtomicU32::new(0),
-            again: AtomicBool::new(false),
-            resets: Default::default(),
-            resetting: AtomicId::default(),
-            user: AtomicId::new(user.and_then(GuestId::new)),
-            revoked: AtomicBool::new(false),
-            revoking: AtomicBool::new(false),
-            noted: AtomicBool::new(false),
-        }
-    }
-
     /// Sets whether the end of this change is recorded. Returns the old setting.
     pub(crate) fn set_noted(&self, noted: bool) -> bool {
         self.noted.swap(noted, Ordering::SeqCst)
@@ -60,31 +23,26 @@ impl Rights {
     }
 
     /// If nobody has the lock: how often it has been taken. As long as that is the same nothing is begun but resets.
-    pub(crate) fn at_rest(&self) -> Option<u32> {
+    pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
     }
 
-    /// A strand has died: nobody owns the lock if it did.
-    pub(crate) fn abandon(&self, dead: StrandId) {
-        self.lock.abandon(dead);
-    }
-
-    /// A guest starts again.
-    pub(crate) fn reset(&self, guest: GuestId) {
+    /// Notes that a guest starts again.
+    pub(super) fn set_reset(&self, guest: GuestId) {
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_or(1 << (guest.index() % 64), Ordering::SeqCst);
         }
     }
 
     /// Returns `true` if a guest starts again and that has not been taken up.
-    pub(crate) fn is_reset(&self, guest: GuestId) -> bool {
+    pub(super) fn is_reset(&self, guest: GuestId) -> bool {
         let word = self.resets.get(guest.index() / 64);
         word.is_some_and(|word| word.load(Ordering::SeqCst) >> (guest.index() % 64) & 1 != 0)
     }
 
     /// A guest whose reset has not been taken up, or not to the end.
-    pub(crate) fn next_reset(&self) -> Option<GuestId> {
+    pub(super) fn next_reset(&self) -> Option<GuestId> {
         if let Some(unfinished) = self.resetting.load() {
             return Some(unfinished);
         }
@@ -98,7 +56,7 @@ impl Rights {
     }
 
     /// The reset of a guest is taken up.
-    pub(crate) fn begin_reset(&self, guest: GuestId) {
+    pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
         // Before anything is done, so that a reset that comes now is taken up once more.
         if let Some(word) = self.resets.get(guest.index() / 64) {
@@ -107,7 +65,7 @@ impl Rights {
     }
 
     /// What was taken up is done.
-    pub(crate) fn end_reset(&self) {
+    pub(super) fn end_reset(&self) {
         self.resetting.store(None);
     }
 
@@ -131,7 +89,7 @@ impl Rights {
     }
 
     /// There is something to do.
-    pub(crate) fn mark(&self) {
+    pub(super) fn mark(&self) {
         self.again.swap(true, Ordering::SeqCst);
     }
 
@@ -141,29 +99,29 @@ impl Rights {
     }
 
     /// The guest that has `global`, or had it last and has left something behind.
-    pub(crate) fn user(&self) -> Option<GuestId> {
+    pub(super) fn user(&self) -> Option<GuestId> {
         self.user.load()
     }
 
     /// A guest gets `global`.
-    pub(crate) fn grant_global(&self, guest: GuestId) {
+    pub(super) fn grant_global(&self, guest: GuestId) {
         self.revoked.store(false, Ordering::SeqCst);
         self.user.store(Some(guest));
     }
 
     /// `global` is revoked from the user: what it has left behind is listed next.
-    pub(crate) fn begin_revoke(&self) {
+    pub(super) fn begin_revoke(&self) {
         self.revoking.store(true, Ordering::SeqCst);
     }
 
     /// What the user has left behind is listed, and `global` is revoked from it.
-    pub(crate) fn revoke(&self) {
+    pub(super) fn end_revoke(&self) {
         self.revoked.store(true, Ordering::SeqCst);
         self.revoking.store(false, Ordering::SeqCst);
     }
 
     /// A user whose list may not be whole, since the strand that made it has died.
-    pub(crate) fn half_revoked(&self) -> Option<GuestId> {
+    pub(super) fn half_revoked(&self) -> Option<GuestId> {
         self.user().filter(|_| self.revoking.load(Ordering::SeqCst))
     }
 
@@ -181,11 +139,26 @@ impl Rights {
 
 #[cfg(test)]
 mod tests {
+    use platform::{Machine, Model};
+
     use super::*;
+    use crate::rights::policy::{Grant, GuestConfig};
+
+    /// The rights of a machine whose only guest, 0, has `global` or nothing.
+    fn rights(global: bool) -> Rights {
+        let guest = GuestConfig {
+            grant: Grant {
+                global,
+                ..Grant::NONE
+            },
+            ..GuestConfig::default()
+        };
+        Rights::new(Machine::new(Model::Maramba, 1).unwrap(), &[guest]).unwrap()
+    }
 
     /// `count` strands leave a mark, one in each turn; how many turns there are, and whether that was the end.
     fn turns(count: usize) -> (usize, bool) {
-        let rights = Rights::new(None);
+        let rights = rights(false);
         let [first, other] = [3, 4].map(|number| StrandId::new(number).unwrap());
         let mut done = 0;
         let ended = rights.turns(first, || {
@@ -204,9 +177,9 @@ mod tests {
     #[test]
     fn a_reset_that_is_taken_up_is_known_until_its_end() {
         for number in [0, 1, 63, 64, 255] {
-            let rights = Rights::new(None);
+            let rights = rights(false);
             let guest = GuestId::new(number).unwrap();
-            rights.reset(guest);
+            rights.set_reset(guest);
             assert!(rights.is_reset(guest));
             assert_eq!(rights.next_reset(), Some(guest));
             rights.begin_reset(guest);
@@ -220,7 +193,7 @@ mod tests {
     /// If the strand that makes it dies, another makes it again.
     #[test]
     fn a_list_that_is_begun_is_known_until_it_is_whole() {
-        let rights = Rights::new(Some(0));
+        let rights = rights(true);
         let user = GuestId::new(0).unwrap();
         assert_eq!((rights.half_revoked(), rights.revoked()), (None, None));
         rights.begin_revoke();
@@ -228,7 +201,7 @@ mod tests {
             (rights.half_revoked(), rights.revoked()),
             (Some(user), None)
         );
-        rights.revoke();
+        rights.end_revoke();
         assert_eq!(
             (rights.half_revoked(), rights.revoked()),
             (None, Some(user))

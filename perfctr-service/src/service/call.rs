@@ -228,7 +228,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let grant = guest.access().grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
-            || !service.machine.has_register(register)
+            || !service.machine().has_register(register)
             || service.units.is_out(register, self.node)
         {
             return Err(Refusal::NotSupported);

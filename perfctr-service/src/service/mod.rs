@@ -22,15 +22,11 @@ use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
 use crate::rights::guest::{Guest, VERSIONS};
-use crate::rights::policy::{self, ConfigError, GuestConfig, StrandSet};
-use crate::rights::request::Request;
-use crate::rights::state::Rights;
+use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
+use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
-
-/// How many strands there can be. The model checker has room for fewer.
-const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
 
 /// What the service keeps for a strand.
 #[derive(Debug)]
@@ -38,7 +34,6 @@ struct StrandState {
     rows: &'static Rows,
     node: Node,
     counts: Counts,
-    request: Request,
     stopwatches: Stopwatches,
 }
 
@@ -48,14 +43,11 @@ struct StrandState {
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
-    machine: Machine,
-    guests: [Guest; GuestId::COUNT],
     strands: [StrandState; STRANDS],
     hubs: [HubArbiter; Hub::ALL.len()],
     l2: [L2Arbiter; Node::ALL.len()],
     units: Units,
     rights: Rights,
-    guest_count: usize,
 }
 
 assert_impl_all!(PerfCounterService<()>: Send, Sync);
@@ -69,12 +61,8 @@ impl<E: Environment> PerfCounterService<E> {
         environment: E,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
-        policy::check(machine, guests)?;
+        let rights = Rights::new(machine, guests)?;
         let service = Self {
-            machine,
-            guests: core::array::from_fn(|number| {
-                Guest::new(guests.get(number).copied().unwrap_or_default(), machine)
-            }),
             strands: core::array::from_fn(|number| {
                 let node = match StrandId::new(number) {
                     Some(strand) => environment.registers().node(strand),
@@ -84,7 +72,6 @@ impl<E: Environment> PerfCounterService<E> {
                     rows: table::rows(node),
                     node,
                     counts: Counts::default(),
-                    request: Request::default(),
                     stopwatches: Stopwatches::default(),
                 }
             }),
@@ -92,8 +79,7 @@ impl<E: Environment> PerfCounterService<E> {
             hubs: core::array::from_fn(|_| HubArbiter::new()),
             l2: core::array::from_fn(|_| L2Arbiter::new()),
             units: Units::default(),
-            rights: Rights::new(guests.iter().position(|guest| guest.grant.global)),
-            guest_count: guests.len(),
+            rights,
         };
         service.trace_turned();
         Ok(service)
@@ -102,15 +88,13 @@ impl<E: Environment> PerfCounterService<E> {
     /// To be called after the tracer was turned on or off. Calls that begin when this has returned are recorded; or they are
     /// not, and cost nothing more than without a tracer.
     pub fn trace_turned(&self) {
-        for guest in &self.guests {
-            guest.set_traced(self.trace().is_on());
-            guest.refresh(self.units.out());
-        }
+        self.rights
+            .set_traced(|| self.trace().is_on(), self.units.out());
     }
 
     /// The machine.
     pub fn machine(&self) -> Machine {
-        self.machine
+        self.rights.machine()
     }
 
     /// The bus.
@@ -131,7 +115,7 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// How the calls of a guest's strands ended so far.
     pub fn statistics(&self, guest: GuestId) -> Statistics {
-        self.statistics_of(self.guests[guest.index()].strands())
+        self.statistics_of(self.rights.guest(guest).strands())
     }
 
     /// How the calls of these strands ended so far.
@@ -176,7 +160,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
         let strand = &self.strands[caller.strand.index()];
         PerfCounterContext {
             service: self,
-            guest: &self.guests[caller.guest.index()],
+            guest: self.rights.guest(caller.guest),
             number: caller.guest.number(),
             hubs: self.hubs.each_ref(),
             rows: strand.rows,
@@ -190,7 +174,9 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.guest(guest).version_changed(version, self.units.out());
+        self.rights
+            .guest(guest)
+            .version_changed(version, self.units.out());
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {

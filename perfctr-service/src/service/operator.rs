@@ -10,17 +10,10 @@ use platform::{AccessError, StrandRegisters};
 use crate::environment::Environment;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{ConfigError, Grant, StrandSet};
-use crate::rights::request::{HT, PCR, Request};
-use crate::service::transfer::all_guests;
-use crate::service::{PerfCounterService, STRANDS};
+use crate::rights::request::{HT, PCR};
+use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
-
-/// How often a strand looks whether a newer cross-call has come while it was at work on one.
-const ACKNOWLEDGE_TRIES: usize = 4;
-
-/// How often a strand looks whether no change is pending, while others make steps.
-const PENDING_TRIES: usize = 4;
 
 /// Why a step of the operator's did not happen. No right and no unit's service has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,17 +59,12 @@ impl core::error::Error for ChangeError {}
 impl<E: Environment> PerfCounterService<E> {
     /// What the guests are granted.
     pub fn grants(&self) -> Grants {
-        let mut grants = Grants::none(self.guest_count);
-        for guest in all_guests().take(self.guest_count) {
-            // Every one of them is there.
-            let _ = grants.set(guest, self.guest(guest).granted());
-        }
-        grants
+        self.rights.grants()
     }
 
     /// What a guest holds at this moment: less than it is granted while a change is pending.
     pub fn held(&self, guest: GuestId) -> Grant {
-        self.guest(guest).access().grant()
+        self.rights.held(guest)
     }
 
     /// Grants all guests what the configuration says, and no more. It is checked as a whole first; one that is rejected
@@ -86,28 +74,31 @@ impl<E: Environment> PerfCounterService<E> {
         on: StrandId,
         grants: &Grants,
     ) -> Result<Option<StrandSet>, ChangeError> {
-        if grants.guests() != self.guest_count {
+        let there_are = self.rights.guest_count();
+        if grants.guests() != there_are {
             return Err(ChangeError::OtherGuests {
                 given: grants.guests(),
-                there_are: self.guest_count,
+                there_are,
             });
         }
         grants.check().map_err(ChangeError::Config)?;
         self.locked(on, |asked| {
-            self.take_up_resets(asked);
-            for guest in all_guests().take(self.guest_count) {
+            self.rights.take_up_resets(&self.units, asked);
+            for guest in self.rights.guests() {
                 let grant = grants.get(guest);
-                if grant != self.guest(guest).granted() {
+                if grant != self.rights.guest(guest).granted() {
                     self.note_granted(on, guest, grant);
                 }
             }
             // All losses before the first gain: if this strand dies here, no right is granted twice.
-            for guest in all_guests().take(self.guest_count) {
-                self.revoke(on, guest, grants.get(guest), asked);
+            for guest in self.rights.guests() {
+                let grant = grants.get(guest);
+                self.rights
+                    .revoke(guest, grant, &self.units, asked, |left| {
+                        self.note_revoked(on, guest, left);
+                    });
             }
-            for guest in all_guests().take(self.guest_count) {
-                self.guest(guest).set_granted(grants.get(guest));
-            }
+            self.rights.set_granted(grants);
             Ok(())
         })?;
         self.note_begun(on);
@@ -120,48 +111,14 @@ impl<E: Environment> PerfCounterService<E> {
     /// Nothing waits for ever unless one of these has died, or a strand that was in a method of this service; then that has
     /// to be [said](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
-        for _ in 0..PENDING_TRIES {
-            let before = self.rights.at_rest();
-            let awaited = self.awaited();
-            if !awaited.is_empty() || self.is_incomplete() {
-                return Some(awaited);
-            }
-            // Else a strand that was seen to have acknowledged may have been asked again before the last one had.
-            if before.is_some() && before == self.rights.at_rest() {
-                return None;
-            }
-        }
-        Some(StrandSet::EMPTY)
-    }
-
-    /// Returns `true` if there is something to do beside what strands are asked for.
-    fn is_incomplete(&self) -> bool {
-        self.rights.revoked().is_some()
-            || self.rights.next_reset().is_some()
-            || all_guests()
-                .take(self.guest_count)
-                .any(|guest| self.held(guest) != self.guest(guest).granted())
-    }
-
-    /// The strands that are asked for something and have not acknowledged it. Nobody waits for the dead.
-    fn awaited(&self) -> StrandSet {
-        self.strands_whose(Request::is_awaited)
-    }
-
-    fn strands_whose(&self, request: impl Fn(&Request) -> bool) -> StrandSet {
-        (0..STRANDS)
-            .filter_map(StrandId::new)
-            .filter(|strand| request(self.request(*strand)))
-            .collect()
+        self.rights.pending()
     }
 
     /// A strand takes a cross-call that this service has sent. To be called on that strand, between two of its calls and
     /// before it next executes guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
-        let request = self.request(strand);
-        for _ in 0..ACKNOWLEDGE_TRIES {
-            let asked = request.read();
+        self.rights.acknowledge(strand, |asked| {
             if asked & PCR != 0 {
                 self.registers().set_pcr(strand, 0);
                 self.registers().set_pic(strand, 0);
@@ -169,10 +126,7 @@ impl<E: Environment> PerfCounterService<E> {
                 let pcr = self.registers().pcr(strand);
                 self.registers().set_pcr(strand, pcr & !SparcPcr::HT);
             }
-            if request.acknowledge(asked) {
-                break;
-            }
-        }
+        });
         self.work(strand, StrandSet::EMPTY);
         self.note_progress(strand);
     }
@@ -196,10 +150,7 @@ impl<E: Environment> PerfCounterService<E> {
                 l2.abandon(strand);
             }
         }
-        self.request(strand).excuse();
-        self.rights.abandon(strand);
-        // It may have been about to call those that it had asked, or another that had died.
-        let asked = self.strands_whose(Request::is_asked);
+        let asked = self.rights.abandon(strand);
         self.work(on, asked);
         self.note_progress(on);
     }
@@ -242,9 +193,7 @@ impl<E: Environment> PerfCounterService<E> {
             }
             self.units.put_back(unit);
             self.note_returned(on, unit);
-            for guest in self.guests.iter().take(self.guest_count) {
-                guest.refresh(self.units.out());
-            }
+            self.rights.refresh(self.units.out());
             Ok(())
         });
         self.note_progress(on);
@@ -254,11 +203,9 @@ impl<E: Environment> PerfCounterService<E> {
     /// The guest starts again.
     #[inline(always)]
     pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
-        // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
-        self.rights.reset(guest);
-        self.guest(guest).reset(self.units.out());
-        self.note_revoked(on, guest, Grant::NONE);
-        self.rights.reset(guest);
+        self.rights.reset(guest, self.units.out(), || {
+            self.note_revoked(on, guest, Grant::NONE);
+        });
         self.work(on, StrandSet::EMPTY);
         self.note_begun(on);
     }

@@ -6,7 +6,6 @@ use platform::{AccessError, Bus, StrandRegisters};
 use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter};
 use crate::l2::{HeldL2, L2Arbiter};
-use crate::rights::access::AccessWord;
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::trace::Why;
@@ -107,10 +106,7 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let news = self.units.take_out(unit);
-        let access = AccessWord::of_unit(unit);
-        for guest in self.guests.iter().take(self.guest_count) {
-            guest.withdraw(access);
-        }
+        self.rights.withdraw(unit);
         if news {
             self.note_out(on, unit, why);
         }

@@ -45,13 +45,10 @@
 //! again, and so on for ever.
 
 use guest_abi::StrandId;
-use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
 use crate::environment::Environment;
-use crate::rights::guest::Guest;
-use crate::rights::policy::{Grant, StrandRight, StrandSet};
-use crate::rights::request::{HT, PCR, Request};
+use crate::rights::policy::StrandSet;
 use crate::service::PerfCounterService;
 use crate::service::operator::ChangeError;
 use crate::trace::Why;
@@ -60,20 +57,9 @@ use crate::units::Unit;
 /// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
-pub(super) fn all_guests() -> impl Iterator<Item = GuestId> {
-    (0..GuestId::COUNT).filter_map(GuestId::new)
-}
-
 impl<E: Environment> PerfCounterService<E> {
-    pub(super) fn guest(&self, guest: GuestId) -> &Guest {
-        &self.guests[guest.index()]
-    }
-
-    pub(super) fn request(&self, strand: StrandId) -> &Request {
-        &self.strands[strand.index()].request
-    }
-
-    /// A step of the operator's, and what follows from it. The step notes whom it asks for something.
+    /// Makes a step of the operator's, and does what follows from it. The step adds the strands that it asks for
+    /// something to the set that it is given.
     #[inline(always)]
     pub(super) fn locked(
         &self,
@@ -89,106 +75,33 @@ impl<E: Environment> PerfCounterService<E> {
         result
     }
 
-    /// Does what is to be done, or leaves that to the one who is at it. Then calls the strands that are asked for something,
-    /// by this or before.
+    /// Does what is to be done, or leaves it to the strand that has the lock. Then sends cross-calls to the strands that
+    /// are asked for something, by this or before.
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.turns(on, || {
-            if let Some(guest) = self.rights.half_revoked() {
-                self.revoke_global(guest);
-            }
-            self.take_up_resets(&mut asked);
+            self.rights.finish_revoke(&self.units);
+            self.rights.take_up_resets(&self.units, &mut asked);
             self.scrub_revoked(on, &mut asked);
-            self.complete(on);
+            self.rights.complete(self.units.out(), |guest, held| {
+                self.note_held(on, guest, held)
+            });
         });
         if !ended {
-            self.ask(on, 0, &mut asked);
+            self.rights.ask(on, 0, &mut asked);
         }
         for strand in asked.iter() {
             self.registers().cross_call(strand);
         }
     }
 
-    /// Takes from a guest that has started again whatever it could use.
-    #[inline(always)]
-    pub(super) fn take_up_resets(&self, asked: &mut StrandSet) {
-        // Each guest can be there once, and one that a strand has died in once more.
-        for _ in 0..=GuestId::COUNT {
-            let Some(guest) = self.rights.next_reset() else {
-                return;
-            };
-            self.rights.begin_reset(guest);
-            self.guest(guest).start();
-            if self.rights.user() == Some(guest) {
-                self.revoke_global(guest);
-            }
-            self.ask_all(guest, PCR, asked);
-            self.rights.end_reset();
-        }
-    }
-
-    /// Takes from a guest what it is not granted any more. It may have waited for that only, and is asked all the same.
-    #[inline(always)]
-    pub(super) fn revoke(&self, on: StrandId, guest: GuestId, grant: Grant, asked: &mut StrandSet) {
-        let state = self.guest(guest);
-        let (old, new) = (state.granted(), state.granted().both(grant));
-        if new == old {
-            return;
-        }
-        state.keep(new);
-        self.note_revoked(on, guest, new);
-        if !new.global && self.rights.user() == Some(guest) {
-            self.revoke_global(guest);
-        }
-        let scrub = match (old.strand, new.strand) {
-            (StrandRight::HtStrand, StrandRight::Strand) => HT,
-            (old, new) if old != new => PCR,
-            _ => 0,
-        };
-        self.ask_all(guest, scrub, asked);
-        // Last: if this strand dies before, the whole step is made again.
-        state.set_granted(new);
-        state.refresh(self.units.out());
-    }
-
-    /// Revokes `global` from its holder.
-    #[inline(always)]
-    fn revoke_global(&self, guest: GuestId) {
-        self.rights.begin_revoke();
-        for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
-            self.units.set_unclean(unit);
-        }
-        self.rights.revoke();
-    }
-
-    #[inline(always)]
-    fn ask_all(&self, guest: GuestId, scrub: u32, asked: &mut StrandSet) {
-        for strand in self.guest(guest).strands().iter() {
-            self.ask(strand, scrub, asked);
-        }
-    }
-
-    #[inline(always)]
-    fn ask(&self, strand: StrandId, scrub: u32, asked: &mut StrandSet) {
-        self.request(strand).ask(scrub);
-        asked.insert(strand);
-    }
-
-    #[inline(always)]
-    fn is_awaited(&self, guest: GuestId) -> bool {
-        let mut strands = self.guest(guest).strands().iter();
-        strands.any(|strand| self.request(strand).is_awaited())
-    }
-
-    /// If `global` is revoked from a guest and none of its strands is awaited: scrubs what it has left behind, as far as this strand can.
+    /// If `global` is revoked from a guest and none of its strands is awaited: scrubs what it has left behind, as far as this
+    /// strand can.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, asked: &mut StrandSet) {
-        let Some(guest) = self.rights.revoked() else {
+        let Some(guest) = self.rights.next_scrub() else {
             return;
         };
-        if self.is_awaited(guest) {
-            return;
-        }
         let mut done = true;
         for unit in Unit::all() {
             if !self.units.is_unclean(unit) || self.units.out().has(unit) {
@@ -196,13 +109,10 @@ impl<E: Environment> PerfCounterService<E> {
             }
             done &= match unit {
                 Unit::L2(node) if node != self.node(on) => {
-                    let mut there = self.guest(guest).strands().iter();
-                    let able = |strand: &StrandId| {
-                        self.node(*strand) == node && !self.request(*strand).is_excused()
-                    };
-                    match there.find(able) {
+                    let is_there = |strand| self.node(strand) == node;
+                    match self.rights.living_strand(guest, is_there) {
                         Some(strand) => {
-                            self.ask(strand, 0, asked);
+                            self.rights.ask(strand, 0, asked);
                             false
                         }
                         None => {
@@ -223,7 +133,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs a unit, or takes it out of service. `false` if it is busy and a cross-call will come.
+    /// Scrubs a unit, or takes it out of service. Returns `false` if the unit is busy and a cross-call will come.
     #[inline(always)]
     fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.scrub(on, unit) {
@@ -243,40 +153,10 @@ impl<E: Environment> PerfCounterService<E> {
                     // Whoever mends it may leave anything in it.
                     self.units.scrub_from_start(unit);
                 } else {
-                    self.ask(on, 0, asked);
+                    self.rights.ask(on, 0, asked);
                 }
                 given_up
             }
-        }
-    }
-
-    /// Gives guests the rights that nothing stands in the way of.
-    #[inline(always)]
-    fn complete(&self, on: StrandId) {
-        for guest in all_guests().take(self.guest_count) {
-            let state = self.guest(guest);
-            let (held, granted) = (state.access().grant(), state.granted());
-            if self.is_awaited(guest) || self.rights.is_reset(guest) {
-                continue;
-            }
-            let user = self.rights.user();
-            let global = granted.global
-                && user.is_none_or(|user| user == guest && self.rights.revoked().is_none());
-            let free = Grant { global, ..granted };
-            let started = free == granted && state.started(self.units.out());
-            if free == held && !started {
-                continue;
-            }
-            if free.global {
-                self.rights.grant_global(guest);
-            }
-            // A reset that crosses this is flagged before it takes anything away.
-            if !state.raise(free, || !self.rights.is_reset(guest)) {
-                self.rights.mark();
-                continue;
-            }
-            self.note_held(on, guest, free);
-            state.refresh(self.units.out());
         }
     }
 }

@@ -1,0 +1,268 @@
+//! The steps of grants, revocations and resets. A step adds each strand that it asks for something to the set `asked`. The
+//! service sends these strands cross-calls when it is through with the lock.
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+
+use crate::rights::access::AccessWord;
+use crate::rights::grants::Grants;
+use crate::rights::policy::{Grant, StrandRight, StrandSet};
+use crate::rights::request::{HT, PCR, Request};
+use crate::rights::{Rights, STRANDS};
+use crate::units::{Unit, UnitSet, Units};
+
+/// How often a strand looks whether a newer cross-call has come while it was at work on one.
+const ACKNOWLEDGE_TRIES: usize = 4;
+
+/// How often a strand looks whether no change is pending, while others make steps.
+const PENDING_TRIES: usize = 4;
+
+impl Rights {
+    /// Returns what the guests are granted.
+    pub(crate) fn grants(&self) -> Grants {
+        let mut grants = Grants::none(self.guest_count);
+        for guest in self.guests() {
+            // Every one of them is there.
+            let _ = grants.set(guest, self.guest(guest).granted());
+        }
+        grants
+    }
+
+    /// Returns what a guest holds: less than it is granted while a change is pending.
+    pub(crate) fn held(&self, guest: GuestId) -> Grant {
+        self.guest(guest).access().grant()
+    }
+
+    /// The tracer was turned on or off. Asks `is_traced` once for each guest.
+    pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
+        for guest in &self.guests {
+            guest.set_traced(is_traced());
+            guest.refresh(out);
+        }
+    }
+
+    /// Takes a unit that is out of service from the fast paths of all guests.
+    pub(crate) fn withdraw(&self, unit: Unit) {
+        let access = AccessWord::of_unit(unit);
+        for guest in self.guests.iter().take(self.guest_count) {
+            guest.withdraw(access);
+        }
+    }
+
+    /// Opens the fast paths of all guests again, after a unit has returned to service.
+    pub(crate) fn refresh(&self, out: &UnitSet) {
+        for guest in self.guests.iter().take(self.guest_count) {
+            guest.refresh(out);
+        }
+    }
+
+    /// A guest starts again. Takes its rights, and calls `taken` when they are.
+    #[inline(always)]
+    pub(crate) fn reset(&self, guest: GuestId, out: &UnitSet, taken: impl FnOnce()) {
+        // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
+        self.set_reset(guest);
+        self.guest(guest).reset(out);
+        taken();
+        self.set_reset(guest);
+    }
+
+    /// Takes from each guest that has started again whatever it could use.
+    #[inline(always)]
+    pub(crate) fn take_up_resets(&self, units: &Units, asked: &mut StrandSet) {
+        // Each guest can be there once, and one that a strand has died in once more.
+        for _ in 0..=GuestId::COUNT {
+            let Some(guest) = self.next_reset() else {
+                return;
+            };
+            self.begin_reset(guest);
+            self.guest(guest).start();
+            if self.user() == Some(guest) {
+                self.revoke_global(guest, units);
+            }
+            self.ask_all(guest, PCR, asked);
+            self.end_reset();
+        }
+    }
+
+    /// Takes from a guest what `grant` does not have, and calls `taken` with what is left. The guest may have waited for
+    /// that only, and its strands are asked all the same.
+    #[inline(always)]
+    pub(crate) fn revoke(
+        &self,
+        guest: GuestId,
+        grant: Grant,
+        units: &Units,
+        asked: &mut StrandSet,
+        taken: impl FnOnce(Grant),
+    ) {
+        let state = self.guest(guest);
+        let (old, new) = (state.granted(), state.granted().both(grant));
+        if new == old {
+            return;
+        }
+        state.keep(new);
+        taken(new);
+        if !new.global && self.user() == Some(guest) {
+            self.revoke_global(guest, units);
+        }
+        let scrub = match (old.strand, new.strand) {
+            (StrandRight::HtStrand, StrandRight::Strand) => HT,
+            (old, new) if old != new => PCR,
+            _ => 0,
+        };
+        self.ask_all(guest, scrub, asked);
+        // Last: if this strand dies before, the whole step is made again.
+        state.set_granted(new);
+        state.refresh(units.out());
+    }
+
+    /// Records what the guests are granted now. What they lose by it is [revoked](Self::revoke) already.
+    pub(crate) fn set_granted(&self, grants: &Grants) {
+        for guest in self.guests() {
+            self.guest(guest).set_granted(grants.get(guest));
+        }
+    }
+
+    /// Makes a revocation of `global` again, if the strand that made it has died at that.
+    #[inline(always)]
+    pub(crate) fn finish_revoke(&self, units: &Units) {
+        if let Some(guest) = self.half_revoked() {
+            self.revoke_global(guest, units);
+        }
+    }
+
+    /// Revokes `global` from its holder.
+    #[inline(always)]
+    fn revoke_global(&self, guest: GuestId, units: &Units) {
+        self.begin_revoke();
+        for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
+            units.set_unclean(unit);
+        }
+        self.end_revoke();
+    }
+
+    #[inline(always)]
+    fn ask_all(&self, guest: GuestId, scrub: u32, asked: &mut StrandSet) {
+        for strand in self.guest(guest).strands().iter() {
+            self.ask(strand, scrub, asked);
+        }
+    }
+
+    /// Asks a strand to scrub what these bits say, maybe nothing, and to acknowledge.
+    #[inline(always)]
+    pub(crate) fn ask(&self, strand: StrandId, scrub: u32, asked: &mut StrandSet) {
+        self.request(strand).ask(scrub);
+        asked.insert(strand);
+    }
+
+    #[inline(always)]
+    fn is_awaited(&self, guest: GuestId) -> bool {
+        let mut strands = self.guest(guest).strands().iter();
+        strands.any(|strand| self.request(strand).is_awaited())
+    }
+
+    /// Returns the guest that `global` is revoked from, if none of its strands is awaited: what it has left behind can be
+    /// scrubbed.
+    #[inline(always)]
+    pub(crate) fn next_scrub(&self) -> Option<GuestId> {
+        self.revoked().filter(|guest| !self.is_awaited(*guest))
+    }
+
+    /// Returns a strand of a guest that is not said to be dead and for which `is_there` returns `true`.
+    #[inline(always)]
+    pub(crate) fn living_strand(
+        &self,
+        guest: GuestId,
+        is_there: impl Fn(StrandId) -> bool,
+    ) -> Option<StrandId> {
+        let mut strands = self.guest(guest).strands().iter();
+        strands.find(|strand| is_there(*strand) && !self.request(*strand).is_excused())
+    }
+
+    /// Gives guests the rights that nothing stands in the way of. Calls `given` with each guest
+    /// that this serves and what it holds now.
+    #[inline(always)]
+    pub(crate) fn complete(&self, out: &UnitSet, given: impl Fn(GuestId, Grant)) {
+        for guest in self.guests() {
+            let state = self.guest(guest);
+            let (held, granted) = (state.access().grant(), state.granted());
+            if self.is_awaited(guest) || self.is_reset(guest) {
+                continue;
+            }
+            let user = self.user();
+            let global =
+                granted.global && user.is_none_or(|user| user == guest && self.revoked().is_none());
+            let free = Grant { global, ..granted };
+            let started = free == granted && state.started(out);
+            if free == held && !started {
+                continue;
+            }
+            if free.global {
+                self.grant_global(guest);
+            }
+            // A reset that crosses this is flagged before it takes anything away.
+            if !state.raise(free, || !self.is_reset(guest)) {
+                self.mark();
+                continue;
+            }
+            given(guest, free);
+            state.refresh(out);
+        }
+    }
+
+    /// A strand takes its cross-call: calls `scrub` with the bits of what it is to scrub, and acknowledges. It does this
+    /// again if it was asked for more meanwhile.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(u32)) {
+        let request = self.request(strand);
+        for _ in 0..ACKNOWLEDGE_TRIES {
+            let asked = request.read();
+            scrub(asked);
+            if request.acknowledge(asked) {
+                break;
+            }
+        }
+    }
+
+    /// A strand has died: nobody waits for it, and the lock is free if the strand owned it. Returns the strands that are
+    /// asked for something: it may have been about to call those that it had asked, or another that had died.
+    #[must_use]
+    pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
+        self.request(dead).excuse();
+        self.lock.abandon(dead);
+        self.strands_whose(Request::is_asked)
+    }
+
+    /// Returns the strands that a pending change waits for, as [`pending`](crate::PerfCounterService::pending) says.
+    pub(crate) fn pending(&self) -> Option<StrandSet> {
+        for _ in 0..PENDING_TRIES {
+            let before = self.at_rest();
+            // Nobody waits for the dead.
+            let awaited = self.strands_whose(Request::is_awaited);
+            if !awaited.is_empty() || self.is_incomplete() {
+                return Some(awaited);
+            }
+            // Else a strand that was seen to have acknowledged may have been asked again before the last one had.
+            if before.is_some() && before == self.at_rest() {
+                return None;
+            }
+        }
+        Some(StrandSet::EMPTY)
+    }
+
+    /// Returns `true` if there is something to do beside what strands are asked for.
+    fn is_incomplete(&self) -> bool {
+        self.revoked().is_some()
+            || self.next_reset().is_some()
+            || self
+                .guests()
+                .any(|guest| self.held(guest) != self.guest(guest).granted())
+    }
+
+    fn strands_whose(&self, request: impl Fn(&Request) -> bool) -> StrandSet {
+        (0..STRANDS)
+            .filter_map(StrandId::new)
+            .filter(|strand| request(self.request(*strand)))
+            .collect()
+    }
+}
