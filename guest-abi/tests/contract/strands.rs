@@ -30,10 +30,7 @@ fn their_nodes_and_cores() {
         (255, Node::Node3, 31),
     ] {
         let strand = StrandId::new(number).unwrap();
-        assert_eq!(
-            (strand.node(), strand.core()),
-            (node, core),
-            "strand {number}"
-        );
+        let found = (strand.node(), strand.core());
+        assert_eq!(found, (node, core), "strand {number}");
     }
 }

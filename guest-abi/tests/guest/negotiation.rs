@@ -62,20 +62,18 @@ fn best_takes_what_there_is() {
     let best = |steps: &[_]| {
         PerfCounters::negotiate_best(Script::new(steps.to_vec())).map(|counters| counters.version())
     };
-    assert_eq!(best(&[granted(1, 1, 1)]), Ok(Version::V1_1));
-    assert_eq!(best(&[granted(1, 1, 0)]), Ok(Version::V1_0));
-    assert_eq!(
-        best(&[not_granted(1, 1, 13), granted(1, 0, 0)]),
-        Ok(Version::V1_0)
-    );
-    assert_eq!(
-        best(&[not_granted(1, 1, 13), not_granted(1, 0, 6)]),
-        Err(NegotiateError::Refused(HvError::Invalid))
-    );
-    assert_eq!(
-        best(&[granted(1, 1, 2), granted(0, 0, 0)]),
-        Err(NegotiateError::MoreThanAsked(Version::new(1, 2)))
-    );
+    let refused = not_granted(1, 1, 13);
+    let invalid = NegotiateError::Refused(HvError::Invalid);
+    let too_much = NegotiateError::MoreThanAsked(Version::new(1, 2));
+    for (steps, version) in [
+        (&[granted(1, 1, 1)][..], Ok(Version::V1_1)),
+        (&[granted(1, 1, 0)], Ok(Version::V1_0)),
+        (&[refused, granted(1, 0, 0)], Ok(Version::V1_0)),
+        (&[refused, not_granted(1, 0, 6)], Err(invalid)),
+        (&[granted(1, 1, 2), granted(0, 0, 0)], Err(too_much)),
+    ] {
+        assert_eq!(best(steps), version);
+    }
 }
 
 #[test]

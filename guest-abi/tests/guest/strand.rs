@@ -147,19 +147,15 @@ fn refusal_leaves_the_counters_stopped() {
     let fake = Fake::new(UT);
     let driver = StrandDriver::new(&fake);
     let counters = service([set_fails(0, HT | UT, 10)]);
-    assert_eq!(
-        driver.start_by(&counters, (HT | UT).into(), 0.into()),
-        Err(HvError::NoAccess)
-    );
+    let started = driver.start_by(&counters, (HT | UT).into(), 0.into());
+    assert_eq!(started, Err(HvError::NoAccess));
     assert_eq!(fake.pcr.get(), 0);
 
     let fake = Fake::new(HT | UT);
     let driver = StrandDriver::new(&fake);
     let counters = service([set_fails(0, 0, 10)]);
-    assert_eq!(
-        driver.start_by(&counters, UT.into(), 0.into()),
-        Err(HvError::NoAccess)
-    );
+    let started = driver.start_by(&counters, UT.into(), 0.into());
+    assert_eq!(started, Err(HvError::NoAccess));
     assert_eq!(fake.writes(), [Pcr(HT)]);
 }
 

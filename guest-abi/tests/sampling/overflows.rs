@@ -100,11 +100,8 @@ fn periods_that_are_over_already_are_in_the_sample() {
     assert_eq!(unit.taken(), [(Pic0, -50)]);
     unit.count(Pic0, 150);
     profiler.handle(&mut unit, &at(0)).unwrap();
-    assert_eq!(
-        unit.taken(),
-        [(Pic0, -100)],
-        "exactly at the end of a period"
-    );
+    // Exactly at the end of a period.
+    assert_eq!(unit.taken(), [(Pic0, -100)]);
     assert_eq!(periods(&mut profiler), [300, 200]);
     let report = profiler.events().next().unwrap();
     assert_eq!((report.samples, report.missed), (2, 3));
@@ -231,10 +228,8 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     assert_eq!(unit.program, None);
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.handle(&mut unit, &at(10)), Ok(NOTHING));
-    assert_eq!(
-        unit.program, None,
-        "it is not started behind the owner's back"
-    );
+    // It is not started behind the owner's back.
+    assert_eq!(unit.program, None);
     unit.refuses = false;
     unit.taken();
     profiler.start(&mut unit, 20).unwrap();
