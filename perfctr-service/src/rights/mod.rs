@@ -35,8 +35,8 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// How often the lock has been taken.
     taken: AtomicU32,
-    /// There is something to do since the strand that has the lock last looked. Only ever exchanged: loom knows no order of
-    /// sequentially consistent stores and loads.
+    /// The mark: there is work that the owner of the lock may not have seen. It is only ever exchanged, because loom knows no
+    /// order of sequentially consistent stores and loads.
     again: AtomicBool,
     /// Guests that have started again and whose rights are to be taken.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],

@@ -88,7 +88,7 @@ impl Rights {
         !self.is_marked()
     }
 
-    /// There is something to do.
+    /// Leaves a mark: there is work that the owner of the lock may not have seen.
     pub(super) fn mark(&self) {
         self.again.swap(true, Ordering::SeqCst);
     }

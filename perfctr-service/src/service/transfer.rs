@@ -1,48 +1,49 @@
-//! Rights that change hands, while strands are in calls.
+//! Rights that pass from guest to guest while strands are in calls.
 //!
-//! # What is promised
-//! Once a change is complete, no call of a guest reaches what the guest has lost, everything that it could have programmed
-//! with that is stopped and scrubbed, and the next holder finds zeros:
+//! # Promises
+//! A *change* is a new configuration of grants, or the reset of a guest. When it is complete, no call of a guest reaches what
+//! the guest has lost. All that the guest could program with the lost right has been stopped and scrubbed, and the next holder
+//! finds zeros:
 //!
-//! - who loses `strand` or `htstrand`: %pcr and %pic of its strands are 0;
-//! - who has `strand` in place of `htstrand`: HT is 0 in %pcr of its strands, which count on without it;
-//! - who loses `global`: PERF_CONFIG and the memory channels of its nodes, and all hubs, are 0;
-//! - who starts again (a reset): all of these.
+//! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
+//! - It keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters go on without it.
+//! - It loses `global`: PERF_CONFIG and the memory channels of its nodes, and all hubs, are 0.
+//! - It is reset: all of these.
 //!
-//! Until then the change is *pending*: who loses a right is refused with ENOACCESS at once, and who is to have it still. What
-//! neither of them has to wait for is theirs all the time. Nothing here waits. A newer change takes the place of a pending
-//! one: rights that were on their way to a guest may go to another, or back, but never without having been scrubbed.
+//! Until then the change is *pending*. The loser of a right is refused with ENOACCESS at once; the next holder is refused until
+//! the change is complete. Both keep what the change does not concern. Nothing here waits. A newer change replaces a pending one:
+//! a right on its way to one guest may go to another guest instead, or back to the loser, but never without scrubbing.
 //!
-//! A right that nobody had is granted without scrubbing: what it covers was scrubbed when it was last revoked. That is at once,
-//! unless a strand of the guest itself has been asked for something and has not acknowledged it. At the start
-//! of the service all registers are 0, as they are at power-on; whoever starts the service otherwise scrubs them first.
+//! A right that nobody held is granted without scrubbing, because what it covers was scrubbed when the right was last revoked. It
+//! is granted at once, unless a strand of the guest has not yet acknowledged a cross-call. The service takes all registers for 0
+//! when it starts, as they are at power-on; an image that starts it at another time scrubs them first.
 //!
-//! # How
-//! A call looks at one word of its guest and then makes its access; nothing says that it is in flight. But a strand takes no
-//! interrupt within a call. So:
+//! # How it works
+//! A call reads one word of its guest and then makes its access; nothing records that the call is in flight. But a strand takes
+//! no interrupt within a call. So:
 //!
-//! 1. The right is taken from the words. Calls that begin from now on do not have it.
-//! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is in no call that has seen the old
-//!    word. It scrubs its own %pcr and %pic if they are to be scrubbed, which no other strand can, and acknowledges.
-//! 3. When all have acknowledged, or are dead, the units are scrubbed ([`Unit`]) by the strand that is there. L2 control is reached
-//!    on its own node only, so a strand of the loser on each node gets another cross-call for it. A chip that is busy is tried
-//!    again at a cross-call that the strand sends to itself.
-//! 4. The words of the next holder get the right.
+//! 1. The right is removed from the loser's word. Calls that begin from now on do not have it.
+//! 2. Every strand of the loser gets a cross-call. A strand that takes it is in no call that has read the old word. If its %pcr
+//!    and %pic are to be scrubbed, the strand does that itself, because no other strand can. Then it acknowledges.
+//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). L2 control can be
+//!    reached from its own node only, so one strand of the loser on each node gets another cross-call for it. A chip that is busy
+//!    is tried again at a cross-call that the strand sends to itself.
+//! 4. The right is added to the word of the next holder.
 //!
-//! A strand that is [said to be dead](PerfCounterService::strand_died) is not waited for, because it will not go on in the call
-//! that it was in. Its cross-call stays: if it comes back, it scrubs itself before anything else. It must not come back before
-//! that has been said, to the end.
+//! Nothing waits for a strand that is [declared dead](PerfCounterService::strand_died), because it does not go on in the call that
+//! it was in. Its cross-call stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
+//! `strand_died` has returned.
 //!
-//! A unit that cannot be scrubbed is out of service and *unclean*: when the operator returns it to service it is scrubbed
-//! first. So is a unit that is out of service already.
+//! A unit that cannot be scrubbed goes out of service and is *unclean*: it is scrubbed when the operator returns it to service.
+//! So is a unit that is out of service already.
 //!
-//! Steps 3 and 4, and the operator's own, are made by one strand at a time, which holds a lock. Who does not get it
-//! leaves a mark, and the one who has it looks again. Each of these steps can be made twice, so one that a strand has died in
-//! is made again. Not so the operator's own: when a strand has died in one, it has to be told again.
+//! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a
+//! mark, and the owner of the lock looks again. Steps 3 and 4 may be taken twice, so that another strand takes them again if the
+//! owner dies. An operator's step whose strand has died is to be made again.
 //!
-//! Cross-calls go out when the strand that asks is through with the lock, the mark included. Otherwise a strand that is asked
-//! to scrub what only it can, and is quick, finds the lock taken by the one who asked, who sees its mark, looks and asks
-//! again, and so on for ever.
+//! Cross-calls go out when the lock is free and no mark is left. Otherwise this could go on for ever: a quick strand takes its
+//! cross-call while the sender still has the lock, and leaves a mark; the sender sees the mark, looks again, and sends another
+//! cross-call.
 
 use guest_abi::StrandId;
 use platform::{AccessError, StrandRegisters};
