@@ -25,5 +25,4 @@ pub use rights::policy::{ConfigError, Grant, GuestConfig, Right, StrandRight, St
 pub use service::operator::ChangeError;
 pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
-pub use table::write_mask;
 pub use units::{Unit, UnitState};

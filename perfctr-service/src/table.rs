@@ -32,7 +32,7 @@ static ROWS: [Rows; NODES] = {
                 tables[node][id].address = address;
             }
             if let Some(register) = PerfReg::new(id as u64) {
-                tables[node][id].mask = write_mask(register);
+                tables[node][id].mask = register.info().write_mask;
             }
             id += 1;
         }
@@ -54,9 +54,4 @@ const fn address_from(caller: usize, id: usize) -> Option<PhysicalAddress> {
 /// The table that strands of this node use.
 pub(crate) fn rows(node: Node) -> &'static Rows {
     &ROWS[node.index()]
-}
-
-/// The bits of a register that a guest can write; what is written to the others is dropped.
-pub const fn write_mask(register: PerfReg) -> u64 {
-    register.info().write_mask
 }

@@ -1,7 +1,6 @@
 //! Units: a memory channel, a hub, the L2 control of a node. Each can be out of service, and can wait to be scrubbed.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
-
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
 use platform::Machine;
 
@@ -133,10 +132,7 @@ impl UnitSet {
     }
 
     pub(crate) fn has_a_hub(&self) -> bool {
-        let out = self.bits();
-        Hub::ALL
-            .iter()
-            .any(|hub| out >> Unit::Hub(*hub).number() & 1 != 0)
+        self.iter().any(|unit| matches!(unit, Unit::Hub(_)))
     }
 
     fn bits(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use guest_abi::{Node, StrandId};
+use guest_abi::StrandId;
 use static_assertions::assert_obj_safe;
 
 use crate::address::PhysicalAddress;
@@ -74,12 +74,8 @@ pub trait Bus {
 
 /// The registers of the strand that executes the call, and cross-calls to other strands.
 ///
-/// Except in [`node`](Self::node) and [`cross_call`](Self::cross_call), `strand` is always the strand that executes the
-/// call.
+/// Except in [`cross_call`](Self::cross_call), `strand` is always the strand that executes the call.
 pub trait StrandRegisters {
-    /// Returns the node that the strand is on. Called once for each strand, while the machine starts.
-    fn node(&self, strand: StrandId) -> Node;
-
     /// Reads %pcr (ASR 16).
     fn pcr(&self, strand: StrandId) -> u64;
 
@@ -137,11 +133,6 @@ impl<T: Bus + ?Sized> Bus for &T {
 }
 
 impl<T: StrandRegisters + ?Sized> StrandRegisters for &T {
-    #[inline]
-    fn node(&self, strand: StrandId) -> Node {
-        (**self).node(strand)
-    }
-
     #[inline]
     fn pcr(&self, strand: StrandId) -> u64 {
         (**self).pcr(strand)

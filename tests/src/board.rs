@@ -348,10 +348,6 @@ impl Bus for Board {
 }
 
 impl StrandRegisters for Board {
-    fn node(&self, strand: StrandId) -> Node {
-        Node::ALL[strand.index() / 64]
-    }
-
     fn pcr(&self, strand: StrandId) -> u64 {
         let mut state = self.state();
         state.pcr_access(strand, Action::Read);

@@ -19,8 +19,7 @@ fn names_addresses_and_masks() {
         assert_eq!(local, line.local, "{register}");
         let global = address::global(register).map(|address| address.0);
         assert_eq!(global, line.global, "{register}");
-        let mask = perfctr_service::write_mask(register);
-        assert_eq!(mask, line.write_mask, "{register}");
+        assert_eq!(register.info().write_mask, line.write_mask, "{register}");
     }
 }
 

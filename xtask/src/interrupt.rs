@@ -1,6 +1,5 @@
 //! Ctrl-C, SIGTERM and SIGHUP: a flag that long work polls, so that it leaves nothing half-written.
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,13 +43,6 @@ pub fn happened() -> bool {
 }
 
 /// The error of work that an interrupt stopped. The process ends with [`EXIT_STATUS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted, nothing was written")]
 pub struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted, nothing was written")
-    }
-}
-
-impl std::error::Error for Interrupted {}

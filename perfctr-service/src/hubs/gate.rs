@@ -27,7 +27,6 @@
 //! other, but no turn was decided: in r and b, "asks" are those that got the lock.
 
 use guest_abi::StrandId;
-
 use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, Ordering, OwnedLock};
 
 /// How often a strand tries to get the lock before it is refused. The model checker gives it one try, which may succeed or

@@ -17,7 +17,7 @@ use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::rights::policy::StrandRight;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
-use crate::table::{Row, write_mask};
+use crate::table::Row;
 use crate::trace::Conflict;
 use crate::units::Unit;
 
@@ -229,7 +229,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
             || !service.machine().has_register(register)
-            || service.units.is_out(register, self.node)
+            || service.units.is_out(register, self.strand.node())
         {
             return Err(Refusal::NotSupported);
         }
@@ -290,7 +290,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             // Only hubs can be busy: any other device that says so is faulty.
             (_, guard) => guard,
         };
-        let unit = Unit::of(register, self.node);
+        let unit = Unit::of(register, self.strand.node());
         let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
         drop(guard);
         // Last, so that nobody is refused while a slow logger writes.
@@ -317,7 +317,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         match access {
             Access::Get => registers.pcr(self.strand),
             Access::Set(value) => {
-                registers.set_pcr(self.strand, value & write_mask(PerfReg::SPARC_PCR));
+                registers.set_pcr(self.strand, value & PerfReg::SPARC_PCR.info().write_mask);
                 0
             }
         }
@@ -326,7 +326,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0. The outer error is a refusal without an access.
     #[inline(always)]
     fn l2(&self, access: Access) -> Result<Result<u64, AccessError>, Refusal> {
-        let Self { service, node, .. } = *self;
+        let (service, node) = (self.service, self.strand.node());
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, self.now());

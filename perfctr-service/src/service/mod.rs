@@ -14,7 +14,7 @@ use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
 use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
-use platform::{Machine, StrandRegisters};
+use platform::Machine;
 use static_assertions::assert_impl_all;
 
 use crate::environment::Environment;
@@ -29,10 +29,8 @@ use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
 
 /// What the service keeps for a strand.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct StrandState {
-    rows: &'static Rows,
-    node: Node,
     counts: Counts,
     stopwatches: Stopwatches,
 }
@@ -63,18 +61,7 @@ impl<E: Environment> PerfCounterService<E> {
     ) -> Result<Self, ConfigError> {
         let rights = Rights::new(machine, guests)?;
         let service = Self {
-            strands: core::array::from_fn(|number| {
-                let node = match StrandId::new(number) {
-                    Some(strand) => environment.registers().node(strand),
-                    None => Node::Node0,
-                };
-                StrandState {
-                    rows: table::rows(node),
-                    node,
-                    counts: Counts::default(),
-                    stopwatches: Stopwatches::default(),
-                }
-            }),
+            strands: core::array::from_fn(|_| StrandState::default()),
             environment,
             hubs: core::array::from_fn(|_| HubArbiter::new()),
             l2: core::array::from_fn(|_| L2Arbiter::new()),
@@ -127,22 +114,9 @@ impl<E: Environment> PerfCounterService<E> {
         sum
     }
 
-    /// Returns `true` if a unit is out of service.
-    pub fn is_out_of_service(&self, unit: Unit) -> bool {
-        self.units.out().has(unit)
-    }
-
     /// What is known of a unit.
     pub fn unit(&self, unit: Unit) -> UnitState {
         self.units.state(unit)
-    }
-
-    fn node(&self, strand: StrandId) -> Node {
-        self.strands[strand.index()].node
-    }
-
-    fn rows(&self, strand: StrandId) -> &'static Rows {
-        self.strands[strand.index()].rows
     }
 }
 
@@ -163,11 +137,10 @@ impl<E: Environment> Service for PerfCounterService<E> {
             guest: self.rights.guest(caller.guest),
             number: caller.guest.number(),
             hubs: self.hubs.each_ref(),
-            rows: strand.rows,
+            rows: table::rows(caller.strand.node()),
             counts: &strand.counts,
             strand: caller.strand,
             token: caller.strand.into(),
-            node: strand.node,
             watches: &strand.stopwatches,
             version,
         }
@@ -196,7 +169,6 @@ pub struct PerfCounterContext<'a, E> {
     counts: &'a Counts,
     strand: StrandId,
     token: Token,
-    node: Node,
     watches: &'a Stopwatches,
     version: &'a Negotiated,
 }

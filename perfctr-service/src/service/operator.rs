@@ -172,7 +172,7 @@ impl<E: Environment> PerfCounterService<E> {
             // While `global` is revoked from a guest, no guest has the unit, and it is scrubbed before the next one has.
             if self.units.is_unclean(unit) && self.rights.revoked().is_none() {
                 let scrubbed = match &held {
-                    Some((node, _)) if *node != self.node(on) => {
+                    Some((node, _)) if *node != on.node() => {
                         return Err(ChangeError::OtherNode(unit));
                     }
                     Some((_, held)) => self.scrub_l2(on, held),

@@ -8,6 +8,7 @@ use crate::hubs::{Blocked, HubArbiter};
 use crate::l2::{HeldL2, L2Arbiter};
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
+use crate::table;
 use crate::trace::Why;
 use crate::units::Unit;
 
@@ -23,7 +24,7 @@ impl<E: Environment> PerfCounterService<E> {
             return self.scrub_l2(on, &held);
         }
         for register in self.units.unscrubbed(unit) {
-            let row = self.rows(on).get(register.index());
+            let row = table::rows(on.node()).get(register.index());
             let row = row.ok_or(AccessError::Fault)?;
             if let Err(mut error) = self.bus().write(on, row.address, 0) {
                 if !matches!(unit, Unit::Hub(_)) {

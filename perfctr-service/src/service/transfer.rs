@@ -109,8 +109,8 @@ impl<E: Environment> PerfCounterService<E> {
                 continue;
             }
             done &= match unit {
-                Unit::L2(node) if node != self.node(on) => {
-                    let is_there = |strand| self.node(strand) == node;
+                Unit::L2(node) if node != on.node() => {
+                    let is_there = |strand: StrandId| strand.node() == node;
                     match self.rights.living_strand(guest, is_there) {
                         Some(strand) => {
                             self.rights.ask(strand, 0, asked);

@@ -179,10 +179,6 @@ impl Bus for Devices {
 }
 
 impl StrandRegisters for Devices {
-    fn node(&self, strand: StrandId) -> Node {
-        strand.node()
-    }
-
     fn pcr(&self, strand: StrandId) -> u64 {
         self.strand_unit(strand).pcr()
     }

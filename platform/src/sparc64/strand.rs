@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use guest_abi::{Node, StrandId};
+use guest_abi::StrandId;
 
 #[cfg(feature = "pcr-in-memory")]
 use super::StrandBlock;
@@ -48,10 +48,6 @@ impl StrandRegs {
 }
 
 impl StrandRegisters for StrandRegs {
-    fn node(&self, strand: StrandId) -> Node {
-        strand.node()
-    }
-
     #[cfg(not(feature = "pcr-in-memory"))]
     fn pcr(&self, _: StrandId) -> u64 {
         let value: u64;

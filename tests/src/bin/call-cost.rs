@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Clock, HvError, Node, Registers, StrandId};
+use guest_abi::{ApiGroup, Clock, HvError, Registers, StrandId};
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::trace::Get;
@@ -46,10 +46,6 @@ impl Bus for Board {
 }
 
 impl StrandRegisters for Board {
-    fn node(&self, strand: StrandId) -> Node {
-        strand.node()
-    }
-
     #[inline(always)]
     fn pcr(&self, strand: StrandId) -> u64 {
         self.pcr[strand.index()].load(Ordering::Relaxed)

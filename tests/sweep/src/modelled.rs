@@ -161,7 +161,7 @@ impl<E: Embedder> System for Modelled<'_, E> {
             Change::Mend => {
                 self.repair();
                 for unit in Unit::all() {
-                    if self.service().is_out_of_service(unit) {
+                    if !self.service().unit(unit).in_service {
                         self.return_to_service(unit);
                     }
                 }
@@ -174,7 +174,7 @@ impl<E: Embedder> System for Modelled<'_, E> {
         state::digest(
             |cell| self.holds(cell),
             |strand| self.devices().pcr(strand),
-            |unit| self.service().is_out_of_service(unit),
+            |unit| !self.service().unit(unit).in_service,
         )
     }
 }

@@ -13,7 +13,7 @@ const CHANNEL: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
 /// Calls a register whose unit is broken. Once a call has found that out and returned, no call reaches it.
 fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
     let status = machine.get(0, id);
-    let found = machine.service().is_out_of_service(unit);
+    let found = !machine.service().unit(unit).in_service;
     assert!(status == ENOTSUPPORTED || status == EBADTRAP && !found);
     assert_eq!(machine.devices().accesses(), u64::from(found));
     if found {
@@ -117,7 +117,7 @@ fn a_unit_faults_while_it_returns() {
         ],
         a_channel_is_out,
         |machine| {
-            let out = machine.service().is_out_of_service(CHANNEL);
+            let out = !machine.service().unit(CHANNEL).in_service;
             assert_eq!(out, machine.devices().accesses() == 2);
             machine.devices().set_broken(false);
             assert_eq!(machine.get(0, DRAM), if out { ENOTSUPPORTED } else { EOK });

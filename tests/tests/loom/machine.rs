@@ -4,7 +4,7 @@ use std::array;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use guest_abi::{HvError, Node, Registers, StrandId};
+use guest_abi::{HvError, Registers, StrandId};
 use hv_core::{Caller, Context, Embedder, GuestId, Hypervisor};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
@@ -134,10 +134,6 @@ impl Bus for Board {
 }
 
 impl StrandRegisters for Board {
-    fn node(&self, strand: StrandId) -> Node {
-        strand.node()
-    }
-
     fn pcr(&self, strand: StrandId) -> u64 {
         self.0.pcr(strand.index())
     }
@@ -227,7 +223,7 @@ impl Modelled {
     }
 
     /// A strand is between two calls, and takes its cross-call if there is one.
-    pub(crate) fn answer(&self, strand: usize) {
+    pub(crate) fn acknowledge(&self, strand: usize) {
         if self.devices.cross_calls[strand].swap(false, Ordering::SeqCst) {
             self.service().cross_called(strand_id(strand));
         }
@@ -267,9 +263,9 @@ impl Modelled {
     }
 
     /// All strands take their cross-calls, and then no change is pending.
-    pub(crate) fn all_answer(&self) {
+    pub(crate) fn all_acknowledge(&self) {
         for _ in 0..3 {
-            (0..STRANDS).for_each(|strand| self.answer(strand));
+            (0..STRANDS).for_each(|strand| self.acknowledge(strand));
         }
         assert_eq!(self.service().pending(), None);
     }

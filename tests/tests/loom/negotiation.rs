@@ -63,12 +63,12 @@ fn a_reset_meets_a_negotiation() {
         negotiate_1_0,
         |machine| match machine.version(0) {
             (0, 0) => {
-                machine.all_answer();
+                machine.all_acknowledge();
                 assert_eq!(machine.get(0, DRAM), EBADTRAP);
                 assert_eq!(machine.get(1, HUB), EBADTRAP);
             }
             _ => {
-                machine.all_answer();
+                machine.all_acknowledge();
                 machine.check_complete(1);
             }
         },

@@ -14,6 +14,14 @@ const NEXT: usize = 2;
 /// HT and ST of %pcr.
 const PCR_VALUE: u64 = 0xa;
 
+/// Two guests that have negotiated.
+fn two_guests() -> Rc<Modelled> {
+    let machine = Rc::new(Modelled::two_guests());
+    assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+    assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
+    machine
+}
+
 /// A call of the loser: if it was served, the next holder has not been there yet.
 fn program(machine: &Modelled) {
     let status = machine.set(LOSER, DRAM, 0x11);
@@ -23,9 +31,9 @@ fn program(machine: &Modelled) {
 /// Two calls, and between them what a strand does there: it takes its cross-call.
 fn loser(machine: &Modelled) {
     program(machine);
-    machine.answer(LOSER);
+    machine.acknowledge(LOSER);
     program(machine);
-    machine.answer(LOSER);
+    machine.acknowledge(LOSER);
 }
 
 /// Looks twice. After the first look that is served, all are, and the register is the next holder's alone.
@@ -46,7 +54,7 @@ fn operator(machine: &Modelled) {
 
 /// All is done, and all that is left of the loser is nothing.
 fn settled(machine: &Modelled) {
-    machine.all_answer();
+    machine.all_acknowledge();
     assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);
     assert_eq!(machine.set(LOSER, 0, PCR_VALUE), ENOACCESS);
     assert_eq!(machine.devices().pcr(LOSER), 0);
@@ -56,9 +64,7 @@ fn settled(machine: &Modelled) {
 
 fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
     explore(preemptions, 100, move || {
-        let machine = Rc::new(Modelled::two_guests());
-        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
-        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
+        let machine = two_guests();
         assert_eq!(machine.set(LOSER, 0, PCR_VALUE), EOK);
         meet(&machine, parts);
         settled(&machine);
@@ -67,7 +73,7 @@ fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
 
 /// At most 4 preemptions.
 #[test]
-fn the_loser_calls_and_answers() {
+fn the_loser_calls_and_acknowledges() {
     transferred(4, [operator, loser]);
 }
 
@@ -90,12 +96,10 @@ fn the_next_holder_calls() {
 #[test]
 fn the_loser_starts_again() {
     explore(3, 20, || {
-        let machine = Rc::new(Modelled::two_guests());
-        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
-        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
         meet(&machine, [operator, Modelled::reset_guest]);
-        machine.all_answer();
+        machine.all_acknowledge();
         assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
         settled(&machine);
     });
@@ -104,10 +108,9 @@ fn the_loser_starts_again() {
 /// A guest starts again while the operator gives something else to the other. It does not hold what it had before that is
 /// clear, though the operator's strand gives guests what they are granted. At most 3 preemptions.
 #[test]
-fn who_starts_again_finds_zeros() {
+fn a_guest_that_starts_again_finds_zeros() {
     explore(3, 100, || {
-        let machine = Rc::new(Modelled::two_guests());
-        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
         meet(
             &machine,
@@ -117,20 +120,18 @@ fn who_starts_again_finds_zeros() {
                 assert!(matches!(machine.value(LOSER, DRAM), None | Some(0)));
             }],
         );
-        machine.all_answer();
+        machine.all_acknowledge();
         assert_eq!(machine.value(LOSER, DRAM), Some(0));
     });
 }
 
-/// The loser's strand takes its cross-call while the operator changes his mind: whoever has it in the end has it alone, and
-/// found zeros. At most 4 preemptions.
+/// The loser's strand takes its cross-call while the operator transfers `global` and takes that back: the guest that has it in the end has
+/// it alone, and found zeros. At most 4 preemptions.
 #[test]
 fn there_and_back() {
     explore(4, 100, || {
-        let machine = Rc::new(Modelled::two_guests());
-        assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
+        let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
-        assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
         meet(
             &machine,
             [
@@ -138,13 +139,10 @@ fn there_and_back() {
                     machine.give_global(OTHER);
                     machine.give_global(machine.guest());
                 },
-                |machine| {
-                    machine.answer(LOSER);
-                    machine.answer(LOSER);
-                },
+                |machine| (0..2).for_each(|_| machine.acknowledge(LOSER)),
             ],
         );
-        machine.all_answer();
+        machine.all_acknowledge();
         assert_eq!(machine.value(NEXT, DRAM), None);
         assert_eq!(machine.value(LOSER, DRAM), Some(0));
     });

@@ -152,7 +152,7 @@ impl Run<'_> {
     fn out_of_service(&self) -> Vec<Unit> {
         let service = self.machine.service();
         all_units()
-            .filter(|one| service.is_out_of_service(unit(*one)))
+            .filter(|one| !service.unit(unit(*one)).in_service)
             .collect()
     }
 

@@ -1,7 +1,5 @@
 //! The commands, one in each module: its arguments, and `run`.
 
-use std::fmt;
-
 pub mod bench;
 pub mod call;
 pub mod clocks;
@@ -22,13 +20,6 @@ pub mod sim;
 pub mod test;
 
 /// The error of a command that did its work and found a defect: exit status 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Mismatch(pub String);
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Mismatch {}

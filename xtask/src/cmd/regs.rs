@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use guest_abi::{HubRole, HubUnit, Kind, McuRole, PerfReg};
-use perfctr_service::write_mask;
 use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
@@ -92,7 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         kind: kind(register),
         local: address::local(register).map(hex),
         global: address::global(register).map(hex),
-        write_mask: format!("{:#x}", write_mask(register)),
+        write_mask: format!("{:#x}", register.info().write_mask),
         supported: machine.has_register(register),
     });
     let mut output = io::stdout().lock();

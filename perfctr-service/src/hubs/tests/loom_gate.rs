@@ -70,12 +70,17 @@ impl Hub {
         self.chip.with_mut(|_| ());
     }
 
-    /// A whole call: whether it was served.
+    /// The access in flight is made, and ends.
+    fn end(&self, number: usize) {
+        self.access();
+        self.gate.release(strand(number));
+    }
+
+    /// A whole call. Returns `true` if it was served.
     fn call(&self, number: usize) -> bool {
         let granted = self.ask(number);
         if granted {
-            self.access();
-            self.gate.release(strand(number));
+            self.end(number);
         }
         granted
     }
@@ -145,6 +150,15 @@ impl Hub {
     }
 }
 
+fn once<const NUMBER: usize>(hub: &Hub) {
+    hub.call(NUMBER);
+}
+
+fn twice<const NUMBER: usize>(hub: &Hub) {
+    once::<NUMBER>(hub);
+    once::<NUMBER>(hub);
+}
+
 fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
@@ -159,10 +173,6 @@ fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
 /// Three strands ask twice each; at most 3 preemptions.
 #[test]
 fn one_access_in_flight_and_nobody_is_lost() {
-    fn twice<const NUMBER: usize>(hub: &Hub) {
-        hub.call(NUMBER);
-        hub.call(NUMBER);
-    }
     explore(3, 1_000, || {
         let hub = meet(Hub::new(), [twice::<0>, twice::<1>, twice::<2>]);
         hub.settle();
@@ -172,9 +182,6 @@ fn one_access_in_flight_and_nobody_is_lost() {
 /// Three strands ask once each; at most 5 preemptions.
 #[test]
 fn three_asks() {
-    fn once<const NUMBER: usize>(hub: &Hub) {
-        hub.call(NUMBER);
-    }
     explore(5, 1_000, || {
         let hub = meet(Hub::new(), [once::<0>, once::<1>, once::<2>]);
         hub.settle();
@@ -193,15 +200,11 @@ fn a_refused_strand_is_served_after_b_accesses() {
             hub,
             [
                 |hub| {
-                    hub.access();
-                    hub.gate.release(strand(0));
+                    hub.end(0);
                     hub.call(0);
                     hub.call(0);
                 },
-                |hub| {
-                    hub.call(2);
-                    hub.call(2);
-                },
+                twice::<2>,
             ],
         );
         assert!(hub.accesses_before(1) <= B);
@@ -217,24 +220,8 @@ fn a_refused_strand_that_asks_among_others() {
         let hub = Hub::new();
         assert!(hub.ask(0));
         assert!(!hub.ask(1));
-        hub.access();
-        hub.gate.release(strand(0));
-        let hub = meet(
-            hub,
-            [
-                |hub| {
-                    hub.call(0);
-                    hub.call(0);
-                },
-                |hub| {
-                    hub.call(1);
-                },
-                |hub| {
-                    hub.call(2);
-                    hub.call(2);
-                },
-            ],
-        );
+        hub.end(0);
+        let hub = meet(hub, [twice::<0>, once::<1>, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
         hub.settle();
     });
@@ -249,23 +236,11 @@ fn a_strand_that_has_gone_costs_r_refusals() {
         let hub = Hub::new();
         assert!(hub.ask(1));
         assert!(!hub.ask(0));
-        hub.access();
-        hub.gate.release(strand(1));
+        hub.end(1);
         for _ in 0..BEFORE {
             assert!(!hub.call(1));
         }
-        let hub = meet(
-            hub,
-            [
-                |hub| {
-                    hub.call(1);
-                },
-                |hub| {
-                    hub.call(2);
-                    hub.call(2);
-                },
-            ],
-        );
+        let hub = meet(hub, [once::<1>, twice::<2>]);
         let first_served = (0..40).take_while(|_| !hub.call(1)).count();
         assert!(BEFORE + first_served <= R_OF_THREE, "{first_served}");
     });
@@ -275,9 +250,6 @@ fn a_strand_that_has_gone_costs_r_refusals() {
 /// for each, and then never again. At most 3 preemptions.
 #[test]
 fn who_stays_is_served_for_good() {
-    fn once<const NUMBER: usize>(hub: &Hub) {
-        hub.call(NUMBER);
-    }
     explore(3, 1_000, || {
         let hub = Hub::new();
         assert!(hub.ask(2));
@@ -285,8 +257,7 @@ fn who_stays_is_served_for_good() {
         let hub = meet(
             hub,
             [once::<0>, once::<1>, |hub| {
-                hub.access();
-                hub.gate.release(strand(2));
+                hub.end(2);
                 hub.call(2);
             }],
         );
@@ -297,10 +268,6 @@ fn who_stays_is_served_for_good() {
 /// The chip turned out to be busy, while others ask: the strand keeps its turn. At most 3 preemptions.
 #[test]
 fn a_busy_chip_keeps_the_turn() {
-    fn twice<const NUMBER: usize>(hub: &Hub) {
-        hub.call(NUMBER);
-        hub.call(NUMBER);
-    }
     explore(3, 1_000, || {
         let hub = Hub::new();
         assert!(hub.ask(1));

@@ -1,7 +1,7 @@
 //! Devices that fault: every register of every unit, the state afterwards, and the calls of all guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
-use perfctr_service::{Grant, GuestConfig, StrandRight, Unit, write_mask};
+use perfctr_service::{Grant, GuestConfig, StrandRight, Unit};
 use platform::{Machine, Model};
 
 use super::{strand, worlds};
@@ -80,7 +80,7 @@ fn fill(machine: Machine, system: &mut dyn System) {
         match cell {
             Cell::L2(node, _) if machine.has_node(node) => system.change(Change::Put(cell, value)),
             Cell::Register(register) if machine.has_register(register) => {
-                system.change(Change::Put(cell, value & write_mask(register)));
+                system.change(Change::Put(cell, value & register.info().write_mask));
             }
             _ => {}
         }
