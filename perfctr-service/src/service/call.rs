@@ -229,7 +229,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register)
             || !service.machine().has_register(register)
-            || service.units.is_out(register, self.strand.node())
+            || service.units.is_out(register, self.node)
         {
             return Err(Refusal::NotSupported);
         }
@@ -290,7 +290,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             // Only hubs can be busy: any other device that says so is faulty.
             (_, guard) => guard,
         };
-        let unit = Unit::of(register, self.strand.node());
+        let unit = Unit::of(register, self.node);
         let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
         drop(guard);
         // Last, so that nobody is refused while a slow logger writes.
@@ -326,7 +326,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0. The outer error is a refusal without an access.
     #[inline(always)]
     fn l2(&self, access: Access) -> Result<Result<u64, AccessError>, Refusal> {
-        let (service, node) = (self.service, self.strand.node());
+        let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, self.now());

@@ -141,6 +141,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
             counts: &strand.counts,
             strand: caller.strand,
             token: caller.strand.into(),
+            node: caller.strand.node(),
             watches: &strand.stopwatches,
             version,
         }
@@ -169,6 +170,7 @@ pub struct PerfCounterContext<'a, E> {
     counts: &'a Counts,
     strand: StrandId,
     token: Token,
+    node: Node,
     watches: &'a Stopwatches,
     version: &'a Negotiated,
 }
