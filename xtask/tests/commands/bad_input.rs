@@ -16,84 +16,68 @@ fn mutants_without_cargo_mutants() {
 #[test]
 fn arguments() {
     let place = Place::new("arguments");
-    let directory = place.path().to_str().unwrap();
-    let missing = &*place
-        .path()
-        .join("none")
-        .into_os_string()
-        .into_string()
-        .unwrap();
     for (arguments, says) in [
-        (&["smi"][..], "smi"),
-        (&["regs", "--format", "xml"], "json"),
-        (&["regs", "--frmat", "json"], "--format"),
+        ("smi", "smi"),
+        ("regs --format xml", "json"),
+        ("regs --frmat json", "--format"),
         (
-            &["regs", "--machine", "batok"],
+            "regs --machine batok",
             "there is no machine 'batok'; did you mean batoka?",
         ),
+        ("regs --nodes 0", "a batoka has 1 to 4 nodes, not 0"),
+        ("regs --nodes two", "two"),
         (
-            &["regs", "--nodes", "0"],
-            "a batoka has 1 to 4 nodes, not 0",
-        ),
-        (&["regs", "--nodes", "two"], "two"),
-        (
-            &["regs", "--machine", "maramba", "--nodes", "3"],
+            "regs --machine maramba --nodes 3",
             "a maramba has 1 to 2 nodes, not 3",
         ),
         (
-            &["regs", "NODE0_MCU0_PRC"],
+            "regs NODE0_MCU0_PRC",
             "there is no register 'NODE0_MCU0_PRC'; did you mean NODE0_MCU0_PCR",
         ),
+        ("call --nodes 5", "a batoka has 1 to 4 nodes, not 5"),
+        ("call none", "none: cannot be read: No such file"),
+        ("call .", "cannot be read: Is a directory"),
+        ("call --guest 0-127", "expected STRANDS:GRANT"),
         (
-            &["call", "--nodes", "5"],
-            "a batoka has 1 to 4 nodes, not 5",
-        ),
-        (&["call", missing], "none: cannot be read: No such file"),
-        (&["call", directory], "cannot be read: Is a directory"),
-        (&["call", "--guest", "0-127"], "expected STRANDS:GRANT"),
-        (
-            &["call", "--guest", "0-127:root"],
+            "call --guest 0-127:root",
             "expected none, strand, htstrand, global",
         ),
         (
-            &["call", "--guest", "0-127:strand+htstrand"],
+            "call --guest 0-127:strand+htstrand",
             "expected none, strand, htstrand, global",
         ),
         (
-            &["call", "--guest", "0-127:none:1.0"],
+            "call --guest 0-127:none:1.0",
             "found '1.0', expected compat",
         ),
-        (&["call", "--guest", "0-256:none"], "0 to 255"),
-        (&["call", "--guest", "9-8:none"], "9-8"),
+        ("call --guest 0-256:none", "0 to 255"),
+        ("call --guest 9-8:none", "9-8"),
+        ("call --nodes 1 --guest 0,64:none", "guest 0 has strand 64"),
         (
-            &["call", "--nodes", "1", "--guest", "0,64:none"],
-            "guest 0 has strand 64",
-        ),
-        (
-            &["call", "--guest", "0-7:none", "--guest", "7:none"],
+            "call --guest 0-7:none --guest 7:none",
             "guests 0 and 1 have a strand in common",
         ),
         (
-            &["call", "--guest", "0:global", "--guest", "1:global"],
+            "call --guest 0:global --guest 1:global",
             "guests 0 and 1 both have global",
         ),
-        (&["test", "--fast"], "--fast"),
-        (&["bench", "json"], "json"),
+        ("test --fast", "--fast"),
+        ("bench json", "json"),
         (
-            &["clocks", "--disable", "monotonic-row"],
+            "clocks --disable monotonic-row",
             "there is no clock 'monotonic-row'; did you mean monotonic_raw",
         ),
-        (&["clocks", "--seconds", "0"], "expected 0.1 to 3600"),
-        (&["clocks", "--seconds", "NaN"], "expected 0.1 to 3600"),
+        ("clocks --seconds 0", "expected 0.1 to 3600"),
+        ("clocks --seconds NaN", "expected 0.1 to 3600"),
         (
-            &["clocks", "--disable", "tsc", "--force", "tsc"],
+            "clocks --disable tsc --force tsc",
             "tsc cannot be both disabled and forced",
         ),
-        (&["clocks", "--json", directory], "is no ordinary file"),
+        ("clocks --json .", "is no ordinary file"),
     ] {
-        let ended = xtask(arguments);
+        let ended = place.run(arguments);
         ended.badly(says);
-        assert_eq!(ended.stdout, "", "{arguments:?}");
+        assert_eq!(ended.stdout, "", "{arguments}");
     }
 }
 

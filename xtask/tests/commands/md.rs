@@ -108,56 +108,51 @@ fn check_as_json() {
 #[test]
 fn bad_input() {
     let place = Place::new("md-bad");
-    let output = place.path().join("out.md");
-    let output = output.to_str().unwrap();
-    let garbage = place.file("garbage.md", [0xff; 40]);
-    let short = place.file("short.md", [0; 15]);
-    let not_text = place.file("text.toml", [0xff; 40]);
-    let wrong = place.file("wrong.toml", "[root]\nfwd = [\"guests\"]\n");
-    let two_words = place.file(
+    place.file("garbage.md", [0xff; 40]);
+    place.file("short.md", [0; 15]);
+    place.file("text.toml", [0xff; 40]);
+    place.file("wrong.toml", "[root]\nfwd = [\"guests\"]\n");
+    place.file("good.toml", "[root]\n");
+    place.file(
         "words.toml",
         "[root]\nfwd = [\"guests\"]\n[guests]\nfwd = [\"guest\"]\n[guest]\nresource_id = 0\n\
          perf-counters = \"strand,htstrand\"\n",
     );
-    let endless = "/dev/zero";
     for (arguments, says) in [
         (
-            &["dump", &garbage][..],
+            "dump garbage.md",
             "garbage.md: offset 0x0: transport version 65535.65535, expected 1.0",
         ),
         (
-            &["check", &short],
+            "check short.md",
             "short.md: offset 0x0: shorter than a header of 16 bytes",
         ),
-        (&["dump", "/nowhere/x.md"], "/nowhere/x.md: cannot be read"),
-        (&["check", endless], "/dev/zero: longer than 16777216 bytes"),
+        ("dump /nowhere/x.md", "/nowhere/x.md: cannot be read"),
+        ("check /dev/zero", "/dev/zero: longer than 16777216 bytes"),
+        ("build text.toml -o out.md", "text.toml: is not UTF-8"),
         (
-            &["build", &not_text, "-o", output],
-            "text.toml: is not UTF-8",
-        ),
-        (
-            &["build", &wrong, "-o", output],
+            "build wrong.toml -o out.md",
             "wrong.toml:2: there is no node 'guests'; did you mean root?",
         ),
         (
-            &["check", &wrong],
+            "check wrong.toml",
             "wrong.toml:2: there is no node 'guests'",
         ),
         (
-            &["check", &two_words],
+            "check words.toml",
             "words.toml: offset 0x90: node guest: perf-counters has both strand and htstrand",
         ),
-        (&["build", &wrong], "--output"),
+        ("build wrong.toml", "--output"),
         (
-            &["build", &source("t1"), "-o", "/nowhere/x.md"],
+            "build good.toml -o /nowhere/x.md",
             "/nowhere/x.md: cannot be written",
         ),
-        (&["chek"], "chek"),
+        ("chek", "chek"),
     ] {
-        let ended = xtask(&[&["md"], arguments].concat());
+        let ended = place.run(&format!("md {arguments}"));
         ended.badly(says);
-        assert_eq!(ended.stdout, "", "{arguments:?}");
-        assert!(!fs::exists(output).unwrap());
+        assert_eq!(ended.stdout, "", "{arguments}");
+        assert!(!place.path().join("out.md").exists());
     }
 }
 

@@ -88,6 +88,13 @@ impl Place {
         &self.0
     }
 
+    /// Runs the program in this directory, without input. The arguments are the words of `line`.
+    pub(crate) fn run(&self, line: &str) -> Ended {
+        let mut command = command(&line.split(' ').collect::<Vec<_>>());
+        command.current_dir(&self.0);
+        end(command, b"")
+    }
+
     /// Writes a file and returns its path.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
