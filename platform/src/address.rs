@@ -43,8 +43,8 @@ const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
     mcu as u64 * DRAM_CHANNEL_STRIDE + DRAM_PERFORMANCE + role as u64 * 8
 }
 
-/// The 16-bit offset of a register within its hub.
-const fn hub_offset(unit: HubUnit, role: HubRole) -> u64 {
+/// The 16-bit address of a register within its hub: the column "Zambezi address" of sections 2.4 to 2.6.
+const fn within_hub(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
@@ -58,23 +58,27 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the local address of a hub register (sections 2.4 to 2.6). The service uses [`hub_global`] only.
+/// Returns the local address of a hub register as section 3.1 lists it: the address within the hub, without the hub's
+/// number. The service uses [`hub_global`] only.
 pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
-    PhysicalAddress(HUB_LOCAL + hub_offset(unit, role))
+    PhysicalAddress(HUB_LOCAL + within_hub(unit, role))
 }
 
-/// Returns the global address of a hub register (section 3.1). It holds the number of the hub twice: in bits 35:34, and
-/// in bits 13:12, between the upper and the lower part of the register's offset.
+/// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
+/// 11:0 hold the two parts of the address within the hub, and bits 13:12 between them hold the number of the hub.
+///
+/// The local addresses of section 3.1 are a second reading of the same addresses: 0x81.3000.5000 is port A of hub 1 here
+/// and port C there. Global addresses agree with both. The service uses only these.
+pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
+    let address = within_hub(unit, role);
+    PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
+}
+
+/// Returns the global address of a hub register (section 3.1): its [access address](hub_access) in the global address
+/// space, with the number of the hub once more in bits 35:34, where other global addresses hold the node.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
-    let offset = hub_offset(unit, role);
-    let number = hub as u64;
-    PhysicalAddress(
-        HUB_GLOBAL
-            + (number << GLOBAL_SHIFT)
-            + ((offset >> 12) << 14)
-            + (number << 12)
-            + (offset & 0xfff),
-    )
+    let PhysicalAddress(access) = hub_access(hub, unit, role);
+    PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
 /// Returns the address of the control register of an L2 bank of the strand's own node (section 2.3); `None` beyond bank
