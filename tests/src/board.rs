@@ -58,6 +58,7 @@ pub struct Board {
     cells_by_address: Vec<BTreeMap<u64, Cell>>,
     in_flight: [AtomicU32; 4],
     spin: u32,
+    accessed: Hook,
     pcr_written: Hook,
     cross_called: Hook,
     state: Mutex<State>,
@@ -103,6 +104,7 @@ impl Board {
             cells_by_address,
             in_flight: Default::default(),
             spin: 0,
+            accessed: Hook::new(),
             pcr_written: Hook::new(),
             cross_called: Hook::new(),
             state: Mutex::default(),
@@ -119,6 +121,14 @@ impl Board {
     /// Returns the machine of the board, as the service is told of it.
     pub fn machine(&self) -> platform::Machine {
         self.machine
+    }
+
+    /// Runs `hook` before each access to a device, on the thread that makes it.
+    ///
+    /// # Panics
+    /// If there is such a hook already.
+    pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
+        assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
 
     /// Runs `hook` after each write to a PCR, on the thread that writes.
@@ -249,6 +259,9 @@ impl Board {
         let Some(&cell) = cell else {
             panic!("strand {strand} accesses {address}, where there is no register");
         };
+        if let Some(hook) = self.accessed.get() {
+            hook(strand);
+        }
         let stop = self.state().stops.remove(&cell);
         if let Some(stop) = stop {
             stop.reached.wait();

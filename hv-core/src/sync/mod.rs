@@ -7,18 +7,22 @@ mod owned_lock;
 
 #[cfg(loom)]
 pub mod model;
+#[cfg(any(test, feature = "steps"))]
+pub mod steps;
 #[cfg(test)]
 mod tests;
 
 #[cfg(not(loom))]
-pub use core::hint::spin_loop;
-#[cfg(not(loom))]
-pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::{hint, sync::atomic};
+#[cfg(loom)]
+use loom::{hint, sync::atomic};
 
-#[cfg(loom)]
-pub use loom::hint::spin_loop;
-#[cfg(loom)]
-pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(not(any(test, feature = "steps")))]
+pub use atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+pub use atomic::{Ordering, fence};
+pub use hint::spin_loop;
+#[cfg(any(test, feature = "steps"))]
+pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};

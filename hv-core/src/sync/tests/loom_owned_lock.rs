@@ -5,8 +5,8 @@ use std::rc::Rc;
 use guest_abi::StrandId;
 use loom::cell::UnsafeCell;
 
-use crate::sync::OwnedLock;
-use crate::sync::model::{explore, meet};
+use crate::sync::model::{Part, explore, meet};
+use crate::sync::{OwnedLock, steps};
 
 /// What the lock guards. Loom stops at two accesses that are not one after the other for certain.
 #[derive(Default)]
@@ -70,4 +70,26 @@ fn two_strands_report_a_death() {
         assert_eq!(guarded.lock.owner(), None);
         assert!(guarded.change_locked(1));
     });
+}
+
+/// Strand 0 dies at some step of taking the lock, changing the value and freeing the lock, and its death is reported. Strand 1
+/// takes the lock meanwhile. At most 4 preemptions.
+#[test]
+fn an_owner_dies_at_each_step() {
+    fn dies_at<const STEP: usize>(guarded: &Guarded) {
+        if steps::die_at(STEP, || guarded.change_locked(0)).is_none() {
+            guarded.lock.abandon(StrandId::new(0).unwrap());
+        }
+    }
+    for dies in [dies_at::<0>, dies_at::<1>, dies_at::<2>] {
+        explore(4, 20, move || {
+            let guarded = Rc::new(Guarded::default());
+            let takes: Part<Guarded> = |guarded| {
+                guarded.change_locked(1);
+            };
+            meet(&guarded, [dies, takes]);
+            assert_eq!(guarded.lock.owner(), None);
+            assert!(guarded.change_locked(1));
+        });
+    }
 }

@@ -1,5 +1,8 @@
-//! What [`AtomicId`](super::AtomicId) and [`OwnedLock`](super::OwnedLock) promise: on one strand, and in every order of several.
+//! What [`AtomicId`](super::AtomicId) and [`OwnedLock`](super::OwnedLock) promise: on one strand, if a strand dies, and in every
+//! order of several.
 
+#[cfg(not(loom))]
+mod deaths;
 #[cfg(loom)]
 mod loom_owned_lock;
 mod one_strand;

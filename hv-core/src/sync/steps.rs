@@ -1,0 +1,156 @@
+//! Steps of a strand, for tests of what happens between two of them. Under the feature `steps` only, which needs `std`.
+//!
+//! Each operation on an atomic of this module is a step, and so is a call of [`step`], which a test's device makes at its
+//! accesses. Before a step that a test names by its number, the strand dies, or another strand acts. A test tries all numbers
+//! until the call ends before that step:
+//!
+//! ```
+//! use guest_abi::StrandId;
+//! use hv_core::sync::{OwnedLock, steps};
+//!
+//! let (dead, other) = (StrandId::new(0).unwrap(), StrandId::new(1).unwrap());
+//! let deaths = (0..).take_while(|step| {
+//!     let lock = OwnedLock::default();
+//!     let died = steps::die_at(*step, || drop(lock.lock(dead, 1))).is_none();
+//!     lock.abandon(dead);
+//!     assert!(lock.lock(other, 1).is_some());
+//!     died
+//! });
+//! assert_eq!(deaths.count(), 2);
+//! ```
+//!
+//! A strand dies by unwinding, in which its operations have no effect: what it held stays as it was. Under `cfg(loom)` the
+//! same works in each strand of a model.
+
+extern crate std;
+
+use core::cell::Cell;
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+#[cfg(not(loom))]
+use core::sync::atomic;
+#[cfg(loom)]
+use loom::sync::atomic;
+#[cfg(loom)]
+use loom::thread_local;
+#[cfg(not(loom))]
+use std::thread_local;
+
+use super::Ordering;
+
+/// What happens before which step, counted from the next one.
+type Plan = (usize, Box<dyn FnOnce()>);
+
+thread_local! {
+    static PLAN: Cell<Option<Plan>> = Cell::default();
+    static DEAD: Cell<bool> = Cell::default();
+}
+
+/// What a dead strand unwinds with.
+struct Dead;
+
+/// Makes a call. Before its step of this number, counted from 0, `other` is called: another strand acts on the same thread, and
+/// its steps do not count. Returns what the call returns, and `true` if it came to that step.
+pub fn before<R>(
+    step: usize,
+    other: impl FnOnce() + 'static,
+    call: impl FnOnce() -> R,
+) -> (R, bool) {
+    PLAN.with(|plan| plan.set(Some((step, Box::new(other)))));
+    let result = call();
+    (result, PLAN.with(Cell::take).is_none())
+}
+
+/// Makes a call as a strand that dies before its step of this number, counted from 0. Returns what the call returns; `None` if
+/// the strand has died in it.
+///
+/// # Panics
+/// If the call does.
+pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
+    let die = || {
+        DEAD.with(|dead| dead.set(true));
+        resume_unwind(Box::new(Dead));
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| before(step, die, call).0));
+    DEAD.with(|dead| dead.set(false));
+    ended
+        .map_err(|thrown| {
+            if !thrown.is::<Dead>() {
+                resume_unwind(thrown);
+            }
+        })
+        .ok()
+}
+
+/// A step that is no operation on an atomic.
+pub fn step() {
+    let due = PLAN.with(|plan| match plan.take() {
+        Some((0, due)) => Some(due),
+        Some((left, due)) => {
+            plan.set(Some((left - 1, due)));
+            None
+        }
+        None => None,
+    });
+    if let Some(due) = due {
+        due();
+    }
+}
+
+/// Makes an operation on an atomic, unless the strand is dead.
+fn made<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
+    if DEAD.with(Cell::get) {
+        return otherwise;
+    }
+    step();
+    operation()
+}
+
+/// Defines an atomic whose operations are steps. They do what those of core do.
+macro_rules! stepped {
+    ($($name:ident of $value:ty: $($operation:ident)*;)*) => {$(
+        #[doc = concat!("core's `", stringify!($name), "`, whose operations are steps.")]
+        #[derive(Debug, Default)]
+        pub struct $name(atomic::$name);
+
+        #[allow(missing_docs)]
+        impl $name {
+            pub fn new(value: $value) -> Self {
+                Self(atomic::$name::new(value))
+            }
+
+            pub fn load(&self, ordering: Ordering) -> $value {
+                made(|| self.0.load(ordering), Default::default())
+            }
+
+            pub fn store(&self, value: $value, ordering: Ordering) {
+                made(|| self.0.store(value, ordering), ());
+            }
+
+            pub fn compare_exchange(
+                &self,
+                old: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                made(
+                    || self.0.compare_exchange(old, new, success, failure),
+                    Err(Default::default()),
+                )
+            }
+
+            $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
+                made(|| self.0.$operation(value, ordering), Default::default())
+            })*
+        }
+    )*};
+}
+
+stepped! {
+    AtomicBool of bool: swap fetch_or fetch_and;
+    AtomicU8 of u8: swap fetch_or fetch_and fetch_add;
+    AtomicU32 of u32: swap fetch_or fetch_and fetch_add;
+    AtomicU64 of u64: swap fetch_or fetch_and fetch_add;
+}
