@@ -26,11 +26,6 @@ const ENVIRONMENT: Environment = Environment {
     poll: SECOND,
 };
 
-const CRYSTAL: Input = Input::Crystal {
-    hz: 27_000_000,
-    external_hz: 100_000_000,
-};
-
 /// The counters of the strands, and a timer. All have the same time.
 struct Hardware {
     ticks: TickCounters,
@@ -41,7 +36,7 @@ impl Hardware {
     fn new() -> Self {
         Self {
             ticks: TickCounters::new(TICK_HZ, STICK_HZ),
-            timer: PtimerEngine::new(CRYSTAL).into(),
+            timer: PtimerEngine::new(Input::NV41).into(),
         }
     }
 
@@ -54,7 +49,7 @@ impl Hardware {
         [
             Source::Stick(Stick::new(&self.ticks, STICK_HZ.into(), alignment)),
             Source::Tick(Tick::new(&self.ticks, TICK_HZ.into(), alignment)),
-            Source::Timer(Ptimer::start(self, CRYSTAL, NANOSECONDS).unwrap()),
+            Source::Timer(Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()),
         ]
         .map(Candidate::new)
     }

@@ -1,14 +1,12 @@
 //! A model of PTIMER. [`crate::ptimer`] documents the registers.
 
 use crate::AccessError;
-use crate::ptimer::{COUNTER_BITS, Input, Register};
+use crate::ptimer::{COUNTER_BITS, EXTERNAL, Input, Register};
 
 /// The bits of the counter, and the low bits of these, which the comparator compares.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
-
-const EXTERNAL: u32 = 1 << 16;
 
 /// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
 ///
@@ -16,6 +14,8 @@ const EXTERNAL: u32 = 1 << 16;
 ///
 /// The comparator compares when the counter changes and when software writes ALARM_0. It matches once each time the
 /// counter reaches ALARM_0, and so again after 2^27 counts.
+///
+/// The multiplied crystal is never faster than the external clock, if the rate of that is known.
 ///
 /// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: from then on every
 /// access faults.
@@ -139,25 +139,38 @@ impl PtimerEngine {
     }
 
     fn rate(&self) -> Option<Rate> {
-        let [multiplier, divider] = match self.input {
-            Input::Crystal { .. } if self.clock_source & EXTERNAL == 0 => {
-                [self.clock_source & 0xff, self.clock_source >> 8].map(|less| u128::from(less) + 1)
+        // The rate of the input is `dividend / divider`.
+        let [dividend, divider] = match self.input {
+            Input::Nv03 { memory_hz: hz } | Input::Nv04 { core_hz: hz } => [hz.into(), 1],
+            Input::Nv41 { external_hz, .. } if self.clock_source & EXTERNAL != 0 => {
+                [external_hz.into(), 1]
             }
-            _ => [1, 1],
+            Input::Nv41 {
+                crystal_hz,
+                external_hz,
+            } => {
+                let [multiplier, divider] = [self.clock_source & 0xff, self.clock_source >> 8]
+                    .map(|less| u128::from(less) + 1);
+                let multiple = u128::from(crystal_hz) * multiplier;
+                let most = u128::from(external_hz) * divider;
+                [
+                    if most == 0 {
+                        multiple
+                    } else {
+                        multiple.min(most)
+                    },
+                    divider,
+                ]
+            }
         };
-        let hz = match self.input {
-            Input::Chip { hz } => hz,
-            Input::Crystal { external_hz, .. } if self.clock_source & EXTERNAL != 0 => external_hz,
-            Input::Crystal { hz, .. } => hz,
-        };
-        let counts = u128::from(hz) * multiplier * u128::from(self.denominator);
+        let counts = dividend * u128::from(self.denominator);
         let per = 1_000_000_000 * divider * u128::from(self.numerator);
         (counts != 0 && per != 0).then_some(Rate { counts, per })
     }
 
     fn check_fault(&self, register: Register) -> Result<(), AccessError> {
         let hung = self.numerator != 0 && self.denominator > self.numerator;
-        let absent = matches!(self.input, Input::Chip { .. }) && register == Register::ClockSource;
+        let absent = !matches!(self.input, Input::Nv41 { .. }) && register == Register::ClockSource;
         if hung || absent {
             return Err(AccessError::Fault);
         }
@@ -174,7 +187,9 @@ mod tests {
 
     /// Returns a device that counts every 32 ns, from 0.
     fn counting() -> PtimerEngine {
-        let mut engine = PtimerEngine::new(Input::Chip { hz: 31_250_000 });
+        let mut engine = PtimerEngine::new(Input::Nv04 {
+            core_hz: 31_250_000,
+        });
         set(&mut engine, &[(Numerator, 1), (Denominator, 1)], 0);
         engine
     }
@@ -193,10 +208,6 @@ mod tests {
 
     #[test]
     fn registers_keep_their_bits() {
-        let input = Input::Crystal {
-            hz: 27_000_000,
-            external_hz: 1,
-        };
         for (register, before, kept) in [
             (IntrEn, 0, 0x0000_0001),
             (Numerator, 0, 0x0000_ffff),
@@ -206,7 +217,7 @@ mod tests {
             (Time1, 0, 0x1fff_ffff),
             (Alarm0, 0xffff_ffe0, 0xffff_ffe0),
         ] {
-            let mut engine = PtimerEngine::new(input);
+            let mut engine = PtimerEngine::new(Input::NV41);
             assert_eq!(engine.read(register, 0), Ok(before), "{register:?}");
             engine.write(register, u32::MAX, 0).unwrap();
             assert_eq!(engine.read(register, 0), Ok(kept), "{register:?}");
@@ -217,34 +228,45 @@ mod tests {
 
     #[test]
     fn the_chips_clock_times_the_ratio() {
+        // nvidia_ptimer: NV03 counts the memory PLL, NV04 to NV40 the core PLL, times DENOMINATOR / NUMERATOR.
         // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 is 31,248,462.746 Hz.
-        let mut engine = PtimerEngine::new(Input::Chip { hz: 233_333_324 });
-        set(
-            &mut engine,
-            &[(Numerator, 0xde86), (Denominator, 0x1dcd)],
-            0,
-        );
-        assert_eq!(pair(&mut engine, SECOND), (0, 0x3b9a_09c0));
-        assert_eq!(pair(&mut engine, 1000 * SECOND), (0xe8, 0xd1b6_7340));
-        assert_eq!(engine.read(ClockSource, 0), Err(AccessError::Fault));
-        assert_eq!(engine.write(ClockSource, 0, 0), Err(AccessError::Fault));
+        let hz = 233_333_324;
+        for input in [Input::Nv03 { memory_hz: hz }, Input::Nv04 { core_hz: hz }] {
+            let mut engine = PtimerEngine::new(input);
+            let ratio = [(Numerator, 0xde86), (Denominator, 0x1dcd)];
+            set(&mut engine, &ratio, 0);
+            assert_eq!(pair(&mut engine, SECOND), (0, 0x3b9a_09c0));
+            assert_eq!(pair(&mut engine, 1000 * SECOND), (0xe8, 0xd1b6_7340));
+            assert_eq!(engine.read(ClockSource, 0), Err(AccessError::Fault));
+            assert_eq!(engine.write(ClockSource, 0, 0), Err(AccessError::Fault));
+        }
     }
 
     #[test]
     fn the_crystal_times_its_factors_times_the_ratio() {
-        let input = Input::Crystal {
-            hz: 27_000_000,
-            external_hz: 100_000_000,
+        // nvidia_ptimer: from NV40 on, 27 MHz "can be divided or increased up to around 100MHz"; bit 16 "sets the clock source
+        // at its maximum value", which "seems to be 100MHz and 108MHz on nvc0+".
+        let unknown = Input::Nv41 {
+            crystal_hz: 27_000_000,
+            external_hz: 0,
         };
         // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
-        for (source, numerator, denominator, counts) in [
-            (0, 1, 1, 27_000_000),
-            (2, 324, 125, 31_250_000),
-            (0xff, 2, 1, 3_456_000_000),
-            (1 << 8, 1, 1, 13_500_000),
-            (0x1f << 8 | 7, 1, 1, 6_750_000),
-            (1 << 16, 1, 1, 100_000_000),
-            (1 << 16 | 0x1fff, 4, 1, 25_000_000),
+        for (input, source, numerator, denominator, counts) in [
+            (Input::NV41, 0, 1, 1, 27_000_000),
+            (Input::NV41, 2, 324, 125, 31_250_000),
+            (Input::NV41, 3, 1, 1, 100_000_000),
+            (Input::NV41, 0xff, 2, 1, 50_000_000),
+            (Input::NV41, 3 << 8 | 0xf, 1, 1, 100_000_000),
+            (Input::NV41, 3 << 8 | 0xd, 1, 1, 94_500_000),
+            (Input::NVC0, 3, 1, 1, 108_000_000),
+            (Input::NVC0, 4, 1, 1, 108_000_000),
+            (unknown, 0xff, 2, 1, 3_456_000_000),
+            (Input::NV41, 1 << 8, 1, 1, 13_500_000),
+            (Input::NV41, 0x1f << 8 | 7, 1, 1, 6_750_000),
+            (Input::NV41, 1 << 16, 1, 1, 100_000_000),
+            (Input::NV41, 1 << 16 | 0x1fff, 4, 1, 25_000_000),
+            (Input::NVC0, 1 << 16 | 0x1fff, 4, 1, 27_000_000),
+            (unknown, 1 << 16, 1, 1, 0),
         ] {
             let mut engine = PtimerEngine::new(input);
             let setting = [
@@ -376,7 +398,9 @@ mod tests {
     #[test]
     fn the_next_match_is_rounded_up() {
         // Three counts in 20 ns: the n-th at 20 * n / 3.
-        let mut engine = PtimerEngine::new(Input::Chip { hz: 300_000_000 });
+        let mut engine = PtimerEngine::new(Input::Nv04 {
+            core_hz: 300_000_000,
+        });
         set(
             &mut engine,
             &[(Numerator, 2), (Denominator, 1), (Intr, 1)],

@@ -33,6 +33,10 @@ pub const COUNTER_BITS: u32 = 56;
 /// The rate of the counter, in Hz, at which the time counts nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 
+/// The bit of CLOCK_SOURCE that selects the external clock, the fastest.
+#[doc(alias = "MAX_FREQUENCY")]
+pub(crate) const EXTERNAL: u32 = 1 << 16;
+
 /// The registers, of 32 bits, of NV3 and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
@@ -102,22 +106,42 @@ impl Register {
     }
 }
 
-/// The clock that drives the counter.
+/// The clock that drives the counter, by family of chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// NV3 to NV40, which have no register CLOCK_SOURCE: a clock of the chip (of its memory, its core or its host
-    /// interface).
-    Chip {
-        /// The clock's rate in Hz.
-        hz: u32,
+    /// NV03: the PLL of the memory (MPLL). The chip has no register CLOCK_SOURCE.
+    Nv03 {
+        /// The rate of the PLL in Hz, which depends on the board.
+        memory_hz: u32,
     },
-    /// NV41 and later: a crystal, 27 MHz on many boards but not on all, or an external clock.
-    Crystal {
-        /// The crystal's rate in Hz.
-        hz: u32,
-        /// The external clock's rate in Hz. It is the clock of the host interface; since G84, a separate clock.
+    /// NV04 to NV40: the PLL of the core; on NV40, the clock of the host interface. The chip has no register CLOCK_SOURCE.
+    Nv04 {
+        /// The rate of that clock in Hz, which depends on the board.
+        core_hz: u32,
+    },
+    /// NV41 and later: a crystal, whose rate CLOCK_SOURCE multiplies and divides, or an external clock, which is the
+    /// fastest. [`NV41`](Self::NV41) and [`NVC0`](Self::NVC0) have the usual rates.
+    Nv41 {
+        /// The rate of the crystal in Hz.
+        crystal_hz: u32,
+        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown. It is the
+        /// clock of the host interface; since G84, a separate clock.
         external_hz: u32,
     },
+}
+
+impl Input {
+    /// NV41 and later, before NVC0: a crystal of 27 MHz, and an external clock of 100 MHz. Some boards have other crystals.
+    pub const NV41: Self = Self::Nv41 {
+        crystal_hz: 27_000_000,
+        external_hz: 100_000_000,
+    };
+
+    /// NVC0 and later: a crystal of 27 MHz, and an external clock of 108 MHz. Some boards have other crystals.
+    pub const NVC0: Self = Self::Nv41 {
+        crystal_hz: 27_000_000,
+        external_hz: 108_000_000,
+    };
 }
 
 /// The registers of the device.

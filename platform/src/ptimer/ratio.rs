@@ -2,25 +2,34 @@
 
 use core::fmt;
 
-use super::{Input, Register};
+use super::{EXTERNAL, Input, Register};
 
 /// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE where the device has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    multiplier: Option<u16>,
+    source: Option<Source>,
     numerator: u16,
     denominator: u16,
     hz: u32,
+}
+
+/// What CLOCK_SOURCE selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The crystal, multiplied by 1 to 256, and divided by 1 to 32.
+    Crystal { multiplier: u16, divider: u8 },
+    /// The external clock.
+    External,
 }
 
 /// Why no setting exists for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// The input clock, with the multiplier of a crystal at its maximum of 256, is slower than the wanted rate; or one of
-    /// the two rates is 0.
+    /// The input clock is slower than the wanted rate (from NV41 on: the external clock, and the crystal with the largest
+    /// multiplier); or one of the two rates is 0.
     InputTooSlow,
-    /// The input clock is more than 65,535 times faster than the wanted rate.
+    /// The input clock (from NV41 on: the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,
 }
 
@@ -38,33 +47,37 @@ impl core::error::Error for RatioError {}
 impl Setting {
     /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
     ///
-    /// The setting multiplies a crystal until it is at least twice as fast as the wanted rate, so that the counts come at
-    /// more even intervals. It never uses the external clock.
+    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
+    /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, it
+    /// selects the external clock. It divides the crystal only for rates that the ratio alone cannot reach.
     ///
     /// # Errors
     /// The input clock is too slow or too fast for the rate.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
-        let (input_hz, multiplier) = match input {
-            Input::Chip { hz: input_hz } => (u64::from(input_hz), None),
-            Input::Crystal { hz: crystal, .. } => {
-                let twice = 2 * u64::from(hz);
-                let factor = match crystal {
-                    0 => 1,
-                    _ => twice.div_ceil(crystal.into()).clamp(1, 256),
-                };
-                (u64::from(crystal) * factor, Some(factor as u16))
+        // The rate of the input is `input_hz / divider`.
+        let (input_hz, divider, source) = match input {
+            Input::Nv03 { memory_hz: hz } | Input::Nv04 { core_hz: hz } => (u64::from(hz), 1, None),
+            Input::Nv41 {
+                crystal_hz,
+                external_hz,
+            } => {
+                let (input_hz, divider, source) = Source::for_rate(crystal_hz, external_hz, hz);
+                (input_hz, divider, Some(source))
             }
         };
         if hz == 0 || input_hz < u64::from(hz) {
             return Err(RatioError::InputTooSlow);
         }
-        let (numerator, denominator) = nearest(input_hz, hz).ok_or(RatioError::InputTooFast)?;
+        // A divider above 1 comes with a rate below 2^17.
+        let (numerator, denominator) =
+            nearest(input_hz, hz.saturating_mul(divider)).ok_or(RatioError::InputTooFast)?;
         // The products are at most 2^40 * 2^16. The rounded rate is near `hz`, and exceeds 32 bits only if `hz` is just
         // below 2^32.
-        let parts = input_hz * u64::from(denominator) + u64::from(numerator / 2);
-        let rounded = parts.checked_div(numerator.into());
+        let per = u64::from(numerator) * u64::from(divider);
+        let parts = input_hz * u64::from(denominator) + per / 2;
+        let rounded = parts.checked_div(per);
         Ok(Self {
-            multiplier,
+            source,
             numerator,
             denominator,
             hz: rounded
@@ -78,7 +91,7 @@ impl Setting {
         match register {
             Register::Numerator => Some(self.numerator.into()),
             Register::Denominator => Some(self.denominator.into()),
-            Register::ClockSource => self.multiplier.map(|factor| u32::from(factor) - 1),
+            Register::ClockSource => self.source.map(Source::register),
             _ => None,
         }
     }
@@ -86,6 +99,46 @@ impl Setting {
     /// Returns the rate of the counter with this setting, in Hz, rounded.
     pub fn hz(&self) -> u32 {
         self.hz
+    }
+}
+
+impl Source {
+    /// Returns the source for a wanted rate, and its rate as a fraction: dividend and divider.
+    fn for_rate(crystal_hz: u32, external_hz: u32, hz: u32) -> (u64, u32, Self) {
+        let times = |hz: u64, most| {
+            hz.checked_div(crystal_hz.into())
+                .unwrap_or(1)
+                .clamp(1, most)
+        };
+        // The largest multiple that the external clock allows, if that is known.
+        let most = match external_hz {
+            0 => 256,
+            _ => times(external_hz.into(), 256),
+        };
+        let twice = (2 * u64::from(hz)).saturating_add(u64::from(crystal_hz).saturating_sub(1));
+        let multiplier = times(twice, most);
+        let multiple = u64::from(crystal_hz) * multiplier;
+        if multiple < hz.into() && external_hz >= hz {
+            return (external_hz.into(), 1, Self::External);
+        }
+        let reached = u64::from(hz) * u64::from(u16::MAX);
+        let divider = multiple.div_ceil(reached.max(1)).clamp(1, 32) as u8;
+        let source = Self::Crystal {
+            multiplier: multiplier as u16,
+            divider,
+        };
+        (multiple, divider.into(), source)
+    }
+
+    /// Returns the value of CLOCK_SOURCE.
+    fn register(self) -> u32 {
+        match self {
+            Self::Crystal {
+                multiplier,
+                divider,
+            } => (u32::from(divider) - 1) << 8 | (u32::from(multiplier) - 1),
+            Self::External => EXTERNAL,
+        }
     }
 }
 
@@ -150,13 +203,28 @@ mod tests {
     use super::*;
     use crate::ptimer::NANOSECONDS;
 
-    fn crystal(hz: u32) -> Input {
-        Input::Crystal { hz, external_hz: 0 }
+    fn crystal(crystal_hz: u32) -> Input {
+        Input::Nv41 {
+            crystal_hz,
+            external_hz: 0,
+        }
     }
 
-    fn setting(multiplier: Option<u16>, numerator: u16, denominator: u16, hz: u32) -> Setting {
-        Setting {
+    fn chip(core_hz: u32) -> Input {
+        Input::Nv04 { core_hz }
+    }
+
+    /// The crystal, multiplied, and not divided.
+    fn times(multiplier: u16) -> Option<Source> {
+        Some(Source::Crystal {
             multiplier,
+            divider: 1,
+        })
+    }
+
+    fn setting(source: Option<Source>, numerator: u16, denominator: u16, hz: u32) -> Setting {
+        Setting {
+            source,
             numerator,
             denominator,
             hz,
@@ -171,9 +239,15 @@ mod tests {
             (25_000, 3, 12, 5),
             (27_000, 3, 324, 125),
         ] {
-            let found = Setting::for_rate(crystal(khz * 1000), NANOSECONDS);
-            let expected = setting(Some(multiplier), numerator, denominator, 31_250_000);
-            assert_eq!(found, Ok(expected), "{khz}");
+            let expected = setting(times(multiplier), numerator, denominator, 31_250_000);
+            for external_hz in [0, 100_000_000] {
+                let input = Input::Nv41 {
+                    crystal_hz: khz * 1000,
+                    external_hz,
+                };
+                let found = Setting::for_rate(input, NANOSECONDS);
+                assert_eq!(found, Ok(expected), "{khz}");
+            }
         }
     }
 
@@ -181,7 +255,7 @@ mod tests {
     fn nearest_setting_if_none_is_exact() {
         // 14,318,180 Hz * 5 / 31,250,000 Hz is 715909 / 312500: 126 / 55 is the convergent before 143081 / 62456.
         let found = Setting::for_rate(crystal(14_318_180), NANOSECONDS);
-        assert_eq!(found, Ok(setting(Some(5), 126, 55, 31_249_996)));
+        assert_eq!(found, Ok(setting(times(5), 126, 55, 31_249_996)));
     }
 
     #[test]
@@ -191,7 +265,7 @@ mod tests {
             (NANOSECONDS, NANOSECONDS, 1, 1),
             (65_535, 1, 65_535, 1),
         ] {
-            let found = Setting::for_rate(Input::Chip { hz }, wanted);
+            let found = Setting::for_rate(chip(hz), wanted);
             assert_eq!(found, Ok(setting(None, numerator, denominator, wanted)));
         }
     }
@@ -200,22 +274,50 @@ mod tests {
     fn rates_without_a_setting() {
         use RatioError::{InputTooFast, InputTooSlow};
         for (input, hz, error) in [
-            (Input::Chip { hz: 31_249_999 }, 31_250_000, InputTooSlow),
-            (Input::Chip { hz: 0 }, 0, InputTooSlow),
-            (Input::Chip { hz: 0 }, 1, InputTooSlow),
-            (Input::Chip { hz: 5 }, 0, InputTooSlow),
-            (Input::Chip { hz: 65_536 }, 1, InputTooFast),
-            (Input::Chip { hz: u32::MAX }, 1, InputTooFast),
+            (chip(31_249_999), 31_250_000, InputTooSlow),
+            (chip(0), 0, InputTooSlow),
+            (chip(0), 1, InputTooSlow),
+            (chip(5), 0, InputTooSlow),
+            (chip(65_536), 1, InputTooFast),
+            (chip(u32::MAX), 1, InputTooFast),
             (crystal(0), 1, InputTooSlow),
             (crystal(27_000_000), 0, InputTooSlow),
             (crystal(1000), 256_001, InputTooSlow),
+            (Input::NV41, 100_000_001, InputTooSlow),
+            (Input::NV41, 12, InputTooFast),
             (crystal(u32::MAX), 1, InputTooFast),
         ] {
             assert_eq!(Setting::for_rate(input, hz), Err(error), "{input:?} {hz}");
         }
         let most = Setting::for_rate(crystal(1000), 256_000).unwrap();
-        assert_eq!(most, setting(Some(256), 1, 1, 256_000));
+        assert_eq!(most, setting(times(256), 1, 1, 256_000));
         assert!(Setting::for_rate(crystal(u32::MAX), u32::MAX).is_ok());
+    }
+
+    #[test]
+    fn the_external_clock_only_where_the_crystal_is_too_slow() {
+        // A crystal of 27 MHz, external clocks, and rates: 81 MHz is the crystal times 3.
+        for (external_hz, hz, source, numerator, denominator) in [
+            (100_000_000, 81_000_000, times(3), 1, 1),
+            (100_000_000, 81_000_001, Some(Source::External), 100, 81),
+            (100_000_000, 90_000_000, Some(Source::External), 10, 9),
+            (100_000_000, 100_000_000, Some(Source::External), 1, 1),
+            (108_000_000, 81_000_001, times(4), 4, 3),
+            (50_000_000, 40_000_000, Some(Source::External), 5, 4),
+            (0, 90_000_000, times(7), 21, 10),
+        ] {
+            let input = Input::Nv41 {
+                crystal_hz: 27_000_000,
+                external_hz,
+            };
+            let found = Setting::for_rate(input, hz).unwrap();
+            let expected = (source, numerator, denominator);
+            assert_eq!(
+                (found.source, found.numerator, found.denominator),
+                expected,
+                "{input:?} {hz}"
+            );
+        }
     }
 
     #[test]

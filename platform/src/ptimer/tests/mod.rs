@@ -22,11 +22,6 @@ struct Device {
     accesses: Cell<usize>,
 }
 
-const CRYSTAL: Input = Input::Crystal {
-    hz: 27_000_000,
-    external_hz: 100_000_000,
-};
-
 impl Device {
     fn new(input: Input, takes: &[u64]) -> Self {
         Self {
@@ -39,13 +34,13 @@ impl Device {
 
     /// Returns a device that counts nanoseconds.
     fn counting(takes: &[u64]) -> Self {
-        let device = Self::new(CRYSTAL, takes);
-        Ptimer::start(&device, CRYSTAL, NANOSECONDS).unwrap();
+        let device = Self::new(Input::NV41, takes);
+        Ptimer::start(&device, Input::NV41, NANOSECONDS).unwrap();
         device
     }
 
     fn timer(&self) -> Ptimer<&Self> {
-        Ptimer::start(self, CRYSTAL, NANOSECONDS).unwrap()
+        Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()
     }
 
     /// Returns a driver that has written no register.

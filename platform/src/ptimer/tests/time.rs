@@ -5,7 +5,7 @@ use core::cell::Cell;
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
-use super::{CRYSTAL, Device};
+use super::Device;
 use crate::AccessError;
 use crate::ptimer::{
     Input, NANOSECONDS, Ptimer, PtimerError, PtimerRegisters, RatioError, Register,
@@ -13,7 +13,7 @@ use crate::ptimer::{
 
 #[test]
 fn starts_without_a_ratio_above_one() {
-    let device = Device::new(CRYSTAL, &[0]);
+    let device = Device::new(Input::NV41, &[0]);
     // The device comes with a ratio of 3/4 of the external clock.
     for (register, value) in [
         (Register::ClockSource, 1 << 16),
@@ -28,24 +28,62 @@ fn starts_without_a_ratio_above_one() {
     assert_eq!(timer.time(), Ok(1_000_000_000));
 
     // The new ratio has a numerator below the old denominator.
-    let timer = Ptimer::start(&device, CRYSTAL, 27_000_000).unwrap();
+    let timer = Ptimer::start(&device, Input::NV41, 27_000_000).unwrap();
     assert_eq!(timer.hz(), 27_000_000);
     device.now.set(2_000_000_000);
     assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
 }
 
+/// nvidia_ptimer: "PTIMER's clock source depends on chipset families". The caller names the family, and all count
+/// nanoseconds.
 #[test]
-fn starts_a_chip_without_clock_source() {
-    let input = Input::Chip { hz: 200_000_000 };
-    let device = Device::new(input, &[0]);
-    let timer = Ptimer::start(&device, input, NANOSECONDS).unwrap();
-    device.now.set(1_000_000);
-    assert_eq!(timer.time(), Ok(1_000_000));
-    let slow = Ptimer::start(&device, Input::Chip { hz: 1 }, NANOSECONDS);
+fn starts_every_family() {
+    for input in [
+        Input::Nv03 {
+            memory_hz: 100_000_000,
+        },
+        Input::Nv04 {
+            core_hz: 200_000_000,
+        },
+        Input::NV41,
+        Input::NVC0,
+    ] {
+        let device = Device::new(input, &[0]);
+        let timer = Ptimer::start(&device, input, NANOSECONDS).unwrap();
+        device.now.set(1_000_000);
+        assert_eq!(timer.time(), Ok(1_000_000), "{input:?}");
+    }
+    let slow = Input::Nv04 { core_hz: 1 };
+    let device = Device::new(slow, &[0]);
     assert_eq!(
-        slow.err(),
+        Ptimer::start(&device, slow, NANOSECONDS).err(),
         Some(PtimerError::Ratio(RatioError::InputTooSlow))
     );
+}
+
+/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The
+/// driver sets it for a rate that no multiple of the crystal reaches; and it divides the crystal for a rate that
+/// NUMERATOR alone cannot reach.
+#[test]
+fn the_rates_from_the_slowest_to_the_fastest() {
+    let hour = 3600 * 1_000_000_000;
+    for (input, hz, source, counts_per_hour) in [
+        (Input::NV41, 100_000_000, 1 << 16, 360_000_000_000_u64),
+        (Input::NV41, 90_000_000, 1 << 16, 324_000_000_000),
+        (Input::NV41, 81_000_000, 2, 291_600_000_000),
+        (Input::NVC0, 108_000_000, 3, 388_800_000_000),
+        (Input::NV41, NANOSECONDS, 2, 112_500_000_000),
+        (Input::NV41, 1000, 0, 3_600_000),
+        (Input::NV41, 400, 1 << 8, 1_440_000),
+        (Input::NV41, 50, 8 << 8, 180_000),
+    ] {
+        let device = Device::new(input, &[0]);
+        let timer = Ptimer::start(&device, input, hz).unwrap();
+        assert_eq!(timer.hz(), hz);
+        assert_eq!(device.read(Register::ClockSource), Ok(source), "{hz} Hz");
+        device.now.set(hour);
+        assert_eq!(timer.time(), Ok(counts_per_hour * 32), "{hz} Hz");
+    }
 }
 
 /// Reads TIME_0 and TIME_1 once each, in either order.
@@ -156,6 +194,6 @@ impl PtimerRegisters for Torn {
 
 #[test]
 fn a_read_gives_up() {
-    let timer = Ptimer::start(Torn(0.into()), CRYSTAL, NANOSECONDS).unwrap();
+    let timer = Ptimer::start(Torn(0.into()), Input::NV41, NANOSECONDS).unwrap();
     assert_eq!(timer.time(), Err(PtimerError::Torn));
 }
