@@ -70,9 +70,12 @@ impl Guest {
     }
 
     /// Returns what it may do now. The fast path is empty if it has not negotiated.
+    ///
+    /// What the last holder of a right did to its registers, and the scrubbing of them, happens before the right is added to
+    /// this word, and so before the access of a caller that has found it here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(Ordering::Relaxed))
+        AccessWord::from_bits(self.access.load(Ordering::Acquire))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {

@@ -15,36 +15,74 @@ use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegister
 
 use hv_core::sync::model::{Part, explore, meet};
 
+/// The strand's %pcr.
+pub(crate) const PCR: u64 = 0;
+
+/// PERF_CONFIG of the strand's node.
+pub(crate) const L2: u64 = 1;
+
 /// NODE0_MCU0_PCR.
 pub(crate) const DRAM: u64 = 2;
-
-/// Where it is.
-const DRAM_ADDRESS: PhysicalAddress = PhysicalAddress(0x84_0000_0400);
 
 /// ZAM0_LPU_A_PCR.
 pub(crate) const HUB: u64 = 18;
 
+/// Where bank 0 of L2 control, NODE0_MCU0_PCR and ZAM0_LPU_A_PCR are.
+const ADDRESSES: [PhysicalAddress; 3] = [
+    PhysicalAddress(0xa9_0000_0000),
+    PhysicalAddress(0x84_0000_0400),
+    PhysicalAddress(0xe1_3000_4000),
+];
+
 pub(crate) const EOK: u64 = 0;
 pub(crate) const EBADTRAP: u64 = 7;
+pub(crate) const EWOULDBLOCK: u64 = 9;
 pub(crate) const ENOACCESS: u64 = 10;
 pub(crate) const ENOTSUPPORTED: u64 = 13;
 
 /// How many strands the machine has.
 const STRANDS: usize = 4;
 
-/// Devices that hold what was written, until they are broken. They are no part of what is modelled, but for the cross-calls
-/// between strands.
+/// A register of a device. It is no atomic: its accesses are in order only as far as the strands that make them are. Loom stops
+/// if two strands access it, neither access happens before the other for certain, and one of them writes.
+struct Register {
+    value: AtomicU64,
+    accesses: UnsafeCell<()>,
+}
+
+impl Default for Register {
+    fn default() -> Self {
+        Self {
+            value: AtomicU64::new(0),
+            accesses: UnsafeCell::new(()),
+        }
+    }
+}
+
+impl Register {
+    fn read(&self) -> u64 {
+        self.accesses.with(|_| ());
+        self.value.load(Ordering::SeqCst)
+    }
+
+    fn write(&self, value: u64) {
+        self.accesses.with_mut(|_| ());
+        self.value.store(value, Ordering::SeqCst);
+    }
+}
+
+/// Devices that hold what was written, until they are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
-    /// What NODE0_MCU0_PCR holds.
-    dram: AtomicU64,
-    /// The strand, plus one, that had the last access to it, not counting those that write 0.
-    last: AtomicU64,
-    pcr: [AtomicU64; STRANDS],
-    cross_calls: [ModelledBool; STRANDS],
-    /// Stands for the hubs: loom stops at two accesses that are not one after the other for certain.
+    /// The registers at [`ADDRESSES`].
+    registers: [Register; ADDRESSES.len()],
+    /// Stands for every register of the hubs, which not even two reads may access at the same time.
     hubs: UnsafeCell<()>,
+    /// The strand, plus one, that had the last access to one of the registers, not counting those that write 0.
+    last: AtomicU64,
+    pcr: [Register; STRANDS],
+    cross_calls: [ModelledBool; STRANDS],
 }
 
 impl Default for Devices {
@@ -52,17 +90,17 @@ impl Default for Devices {
         Self {
             broken: AtomicBool::new(false),
             accesses: AtomicU64::new(0),
-            dram: AtomicU64::new(0),
+            registers: Default::default(),
+            hubs: UnsafeCell::new(()),
             last: AtomicU64::new(0),
             pcr: Default::default(),
             cross_calls: array::from_fn(|_| ModelledBool::new(false)),
-            hubs: UnsafeCell::new(()),
         }
     }
 }
 
 impl Devices {
-    /// The strand that had the last access to NODE0_MCU0_PCR, not counting those that write 0.
+    /// The strand that had the last access to one of the registers, not counting those that write 0.
     pub(crate) fn last(&self) -> Option<usize> {
         self.last
             .load(Ordering::SeqCst)
@@ -72,7 +110,7 @@ impl Devices {
 
     /// What %pcr of a strand holds.
     pub(crate) fn pcr(&self, strand: usize) -> u64 {
-        self.pcr[strand].load(Ordering::SeqCst)
+        self.pcr[strand].read()
     }
 
     fn note(&self, strand: StrandId) {
@@ -89,17 +127,18 @@ impl Devices {
         self.accesses.load(Ordering::SeqCst)
     }
 
-    fn access(&self, address: PhysicalAddress) -> Result<(), AccessError> {
+    /// An access begins. Returns the register, if it is one of those at [`ADDRESSES`].
+    fn access(&self, address: PhysicalAddress) -> Result<Option<&Register>, AccessError> {
         const HUBS: u64 = 0xe0_0000_0000;
         if address.0 >= HUBS {
             self.hubs.with_mut(|_| ());
         }
         self.accesses.fetch_add(1, Ordering::SeqCst);
         if self.broken.load(Ordering::SeqCst) {
-            Err(AccessError::Fault)
-        } else {
-            Ok(())
+            return Err(AccessError::Fault);
         }
+        let known = ADDRESSES.iter().position(|known| *known == address);
+        Ok(known.map(|known| &self.registers[known]))
     }
 }
 
@@ -108,12 +147,11 @@ pub(crate) struct Board(Rc<Devices>);
 
 impl Bus for Board {
     fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.0.access(address)?;
-        if address != DRAM_ADDRESS {
+        let Some(register) = self.0.access(address)? else {
             return Ok(0);
-        }
+        };
         self.0.note(strand);
-        Ok(self.0.dram.load(Ordering::SeqCst))
+        Ok(register.read())
     }
 
     fn write(
@@ -122,9 +160,8 @@ impl Bus for Board {
         address: PhysicalAddress,
         value: u64,
     ) -> Result<(), AccessError> {
-        self.0.access(address)?;
-        if address == DRAM_ADDRESS {
-            self.0.dram.store(value, Ordering::SeqCst);
+        if let Some(register) = self.0.access(address)? {
+            register.write(value);
             if value != 0 {
                 self.0.note(strand);
             }
@@ -139,7 +176,7 @@ impl StrandRegisters for Board {
     }
 
     fn set_pcr(&self, strand: StrandId, value: u64) {
-        self.0.pcr[strand.index()].store(value, Ordering::SeqCst);
+        self.0.pcr[strand.index()].write(value);
     }
 
     fn set_pic(&self, _: StrandId, _: u64) {}
