@@ -228,7 +228,7 @@ enum sun4v_status {
   SUN4V_EBADALIGN = 8,
   /* The call cannot complete without blocking. Nothing was done; try again. */
   SUN4V_EWOULDBLOCK = 9,
-  /* The guest may not do this. */
+  /* The guest may not do this: for group 0x205, it has no right to the register, or the unit is out of service. */
   SUN4V_ENOACCESS = 10,
   /* Input or output failed. */
   SUN4V_EIO = 11,
@@ -753,7 +753,7 @@ struct sun4v_version {
 struct sun4v_present {
   /* The unit exists: the status was neither EINVAL nor ENOTSUPPORTED. */
   uint32_t units;
-  /* The unit exists, and the guest may not use it: ENOACCESS. */
+  /* The unit exists, and the guest may not use it, or it is out of service: ENOACCESS. */
   uint32_t refused;
   /* The unit exists, and its hub was taken at that moment: EWOULDBLOCK. */
   uint32_t busy;
@@ -818,7 +818,8 @@ uint64_t sun4v_perf_release(const struct sun4v_transport *transport);
 
 /*
  Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
- or machine does not have it, ENOACCESS if the guest may not use it, EWOULDBLOCK if its hub is taken at this moment.
+ or machine does not have it, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
+ taken at this moment.
  */
 uint64_t sun4v_perf_get(const struct sun4v_transport *transport,
                         uint64_t reg,

@@ -94,7 +94,7 @@ statuses! {
     BadAlignment = 8, "EBADALIGN";
     /// The call cannot complete without blocking. Nothing was done; try again.
     WouldBlock = 9, "EWOULDBLOCK";
-    /// The guest may not do this.
+    /// The guest may not do this: for group 0x205, it has no right to the register, or the unit is out of service.
     NoAccess = 10, "ENOACCESS";
     /// Input or output failed.
     Io = 11, "EIO";

@@ -64,9 +64,9 @@ pub enum Refusal {
     BadTrap,
     /// EINVAL: no such register.
     Invalid,
-    /// ENOTSUPPORTED: the version or the machine does not have the register, or its unit is out of service.
+    /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,
-    /// ENOACCESS: the guest's grant does not cover it.
+    /// ENOACCESS: the guest's grant does not cover it, or its unit is out of service.
     NoAccess,
     /// EWOULDBLOCK: its hub, or its node's L2 control, is taken at this moment.
     WouldBlock,

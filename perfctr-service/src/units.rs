@@ -93,7 +93,7 @@ impl core::fmt::Display for Unit {
 /// What the operator sees of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// Guests can use it. If not, every call for it ends with ENOTSUPPORTED until the operator
+    /// Guests can use it. If not, every call for it ends with ENOACCESS until the operator
     /// [returns it to service](crate::PerfCounterService::return_to_service).
     pub in_service: bool,
     /// Nothing is in it of a guest that has lost it. A unit that could not be scrubbed is out of service, and is scrubbed when
@@ -129,10 +129,6 @@ impl UnitSet {
         let bits = self.bits();
         let all = (bits != 0).then(Unit::all).into_iter().flatten();
         all.filter(move |unit| bits >> unit.number() & 1 != 0)
-    }
-
-    pub(crate) fn has_a_hub(&self) -> bool {
-        self.iter().any(|unit| matches!(unit, Unit::Hub(_)))
     }
 
     fn bits(&self) -> u32 {

@@ -44,7 +44,7 @@ fn a_chip_that_is_busy_for_ever() {
     played(&machine, &[(0, 5000, 9), (0, 5000 + LIMIT - 1, 9)]);
     let state = machine.service().unit(UNIT);
     assert!(state.in_service && state.stuck == 0);
-    played(&machine, &[(0, 5000 + LIMIT, 13)]);
+    played(&machine, &[(0, 5000 + LIMIT, 10)]);
     let state = machine.service().unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
@@ -52,8 +52,8 @@ fn a_chip_that_is_busy_for_ever() {
     board.take_log();
     for strand in [0, 1, 64, 2] {
         for id in 36..54 {
-            assert_eq!(machine.get(strand, id), (13, 0x0bad));
-            assert_eq!(machine.set(strand, id, 1), 13);
+            assert_eq!(machine.get(strand, id), (10, 0x0bad));
+            assert_eq!(machine.set(strand, id, 1), 10);
         }
     }
     assert!(board.take_log().is_empty());
@@ -66,7 +66,7 @@ fn a_chip_that_is_busy_for_ever() {
         &[
             (0, 7000 + LIMIT, 9),
             (0, 6999 + 2 * LIMIT, 9),
-            (0, 7000 + 2 * LIMIT, 13),
+            (0, 7000 + 2 * LIMIT, 10),
         ],
     );
     assert_eq!(machine.service().unit(UNIT).stuck, 2);
@@ -93,7 +93,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, u64::MAX - 3), 9);
     assert_eq!(worst(1, 91 * LIMIT - 1), 9);
     assert_eq!(worst(64, LIMIT - 5), 9);
-    assert_eq!(worst(64, LIMIT - 4), 13);
+    assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
 /// An access that takes place, from any strand, begins the time anew.
@@ -125,7 +125,7 @@ fn an_access_that_takes_place_is_progress() {
     board.set_hub(1, HubCondition::Busy);
     played(&machine, &[(0, 100, 9)]);
     assert_eq!(machine.get(0, 18).0, 0);
-    played(&machine, &[(0, 100 + LIMIT, 13)]);
+    played(&machine, &[(0, 100 + LIMIT, 10)]);
 }
 
 /// A strand takes the hub and never releases it, which has the same effect as a chip that is busy for ever.
@@ -141,13 +141,13 @@ fn a_hub_that_is_never_released() {
             (0, 10, 9),
             (64, 77, 9),
             (0, LIMIT + 9, 9),
-            (0, LIMIT + 10, 13),
+            (0, LIMIT + 10, 10),
         ],
     );
     assert_eq!(machine.service().unit(UNIT).stuck, 1);
     // The hub is free once the strand is reported dead, and serves calls once it is returned to service.
     machine.service().strand_died(strand(0), strand(1));
-    assert_eq!(machine.get(0, 36).0, 13);
+    assert_eq!(machine.get(0, 36).0, 10);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     while machine.get(0, 36).0 == 9 {}
     played(machine, &[(64, 3 * LIMIT, 0)]);
@@ -179,7 +179,7 @@ fn an_l2_lock_that_is_never_released() {
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::spawn(|| machine.set(1, 1, 1));
     stop.reached();
-    for (ticks, status) in [(3, 9), (LIMIT + 2, 9), (LIMIT + 3, 13)] {
+    for (ticks, status) in [(3, 9), (LIMIT + 2, 9), (LIMIT + 3, 10)] {
         machine.board().set_ticks(0, ticks);
         assert_eq!(machine.get(0, 1).0, status);
     }
@@ -227,7 +227,7 @@ fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     assert!(machine.acknowledge(2));
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.get(0, 71), (0, 0));
-    assert_eq!(machine.get(0, 72), (13, 0x0bad));
+    assert_eq!(machine.get(0, 72), (10, 0x0bad));
     let unit = Unit::Hub(Hub::Zam3);
     let state = machine.service().unit(unit);
     assert!(!state.in_service && !state.clean && state.stuck == 1);

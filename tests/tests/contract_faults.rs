@@ -22,7 +22,7 @@ fn cell(bank: usize) -> Cell {
 }
 
 /// Starts a guest with strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value` to PERF_CONFIG while
-/// these banks are broken, and must get ENOTSUPPORTED. Then `check` looks at the machine.
+/// these banks are broken, and must get ENOACCESS. Then `check` looks at the machine.
 fn set_fails(
     machine: Machine,
     broken: &[(usize, Fault)],
@@ -43,7 +43,7 @@ fn set_fails(
     for (bank, fault) in broken {
         comparison.break_cell(cell(*bank), *fault);
     }
-    assert_eq!(comparison.set(64, 1, value).regs[..2], [13, value]);
+    assert_eq!(comparison.set(64, 1, value).regs[..2], [10, value]);
     check(&mut comparison, &board);
 }
 
@@ -57,7 +57,7 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
                     for (bank, value) in BANKS.into_iter().enumerate() {
                         assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
                     }
-                    assert_eq!(both.get(64, 1).regs[..2], [13, 0x1111_0bad]);
+                    assert_eq!(both.get(64, 1).regs[..2], [10, 0x1111_0bad]);
                     assert_eq!(both.get(0, 1).regs[..2], [0, 0]);
                     both.mend();
                     assert_eq!(both.get(64, 1).regs[..2], [0, 2]);

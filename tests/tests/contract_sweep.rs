@@ -23,7 +23,7 @@ sweep! {
     negotiation_from_every_prior_state: NEGOTIATION, 80_000;
     get_version_of_every_group_in_every_prior_state: OF_EVERY_GROUP, 8_000;
     every_register_on_a_broken_unit: BROKEN_UNITS, 100_000;
-    hubs_are_all_or_nothing_from_reset_to_reset: ALL_OR_NOTHING, 6_000;
+    resets_while_a_hub_is_out_of_service: WITHOUT_A_HUB, 6_000;
     units_return_one_by_one: ONE_BY_ONE, 5_000;
     an_l2_set_that_faults_leaves_every_bank_as_it_was: HALF_AN_L2, 100;
 }

@@ -45,7 +45,7 @@ fn the_fast_path_serves_what_a_guest_may_use() {
         assert_eq!(set(id), None, "PerfReg {id}");
     }
     board.break_cell(Cell::Register(3), Fault::Always);
-    let fault = Some(Err(HvError::NotSupported));
+    let fault = Some(Err(HvError::NoAccess));
     assert_eq!(get(3), fault, "the access is made, and faults");
     assert_eq!(get(3), None, "the unit is out of service");
 }

@@ -177,7 +177,7 @@ fn a_hub_that_breaks_under_load() {
                     }
                 }
                 9 => thread::yield_now(),
-                13 => refused_after_fault += 1,
+                10 => refused_after_fault += 1,
                 other => panic!("status {other}"),
             }
             assert_eq!(machine.get(strand, 2).0, 0, "the rest works on");

@@ -137,7 +137,7 @@ fn results_and_counts_are_those_of_the_slow_path() {
     for (part, done, refused) in [
         (parts::READ_BACK, 30_000, 0),
         (parts::BUSY, 5_000, 50_000),
-        (parts::ALL_OR_NOTHING, 1_000, 50),
+        (parts::WITHOUT_A_HUB, 1_000, 50),
         (parts::NEGOTIATION, 10_000, 10_000),
         (parts::AT_RANDOM, 1_000, 1_000),
     ] {

@@ -112,7 +112,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         died(machine, 3);
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
-        assert_eq!(machine.get(0, 1), (13, 0x0bad));
+        assert_eq!(machine.get(0, 1), (10, 0x0bad));
         assert_eq!(machine.get(64, 1), (0, 0), "the other node works on");
         assert_eq!(machine.return_to_service(1, unit), Ok(()));
         assert_eq!(machine.get(0, 1), (0, 0));
@@ -189,7 +189,7 @@ fn l2_control_without_a_strand_is_out_of_service() {
     machine.acknowledge(0);
     machine.acknowledge(3);
     assert_eq!(machine.awaited(), None);
-    assert_eq!(machine.get(65, 1), (13, 0x0bad));
+    assert_eq!(machine.get(65, 1), (10, 0x0bad));
     assert_eq!(machine.get(1, 1), (0, 0));
     let unit = Unit::L2(Node::Node1);
     assert_eq!(machine.return_to_service(65, unit), Ok(()));

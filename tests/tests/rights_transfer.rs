@@ -259,19 +259,19 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         machine.complete_transfer();
         let state = machine.service().unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
-        assert_eq!(machine.get(65, id), (13, 0x0bad));
+        assert_eq!(machine.get(65, id), (10, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
 
         // The unit does not return to service before it is scrubbed.
         let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.service().unit(unit).faults, 2);
-        assert_eq!(machine.get(65, id), (13, 0x0bad));
+        assert_eq!(machine.get(65, id), (10, 0x0bad));
         board.repair();
         if let Unit::L2(_) = unit {
             let error = machine.return_to_service(0, unit);
             assert_eq!(error, Err(ChangeError::OtherNode(unit)));
-            assert_eq!(machine.get(65, id), (13, 0x0bad));
+            assert_eq!(machine.get(65, id), (10, 0x0bad));
         }
         assert_eq!(machine.return_to_service(64, unit), Ok(()));
         let state = machine.service().unit(unit);
@@ -299,7 +299,7 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
                 _ => Cell::Register(id),
             };
             board.break_cell(cell, Fault::Always);
-            assert_eq!(machine.set(64, id, 1), 13);
+            assert_eq!(machine.set(64, id, 1), 10);
             board.repair();
             let before = board.cells();
             let after = [Grant::NONE, Grant::GLOBAL, Grant::NONE];
@@ -313,7 +313,7 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
             machine.complete_transfer();
             if !returns_while_pending {
                 assert_eq!(board.holds(cell), before[&cell], "the unit was accessed");
-                assert_eq!(machine.get(65, id), (13, 0x0bad));
+                assert_eq!(machine.get(65, id), (10, 0x0bad));
                 assert_eq!(machine.return_to_service(on, unit), Ok(()));
             }
             finds_zeros(&machine, [1, 65]);
@@ -328,7 +328,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);
     use_global(&machine, [0, 64]);
     board.break_cell(Cell::Register(3), Fault::Always);
-    assert_eq!(machine.get(0, 3).0, 13);
+    assert_eq!(machine.get(0, 3).0, 10);
     board.repair();
     let unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
     assert_eq!(machine.return_to_service(0, unit), Ok(()));

@@ -106,7 +106,7 @@ fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
             let guests = [Guest::new([0], GLOBAL), Guest::new([1], NONE)];
             let machine = MachineUnderTest::ready(&board, &guests).with_operator(9);
             if by_a_call {
-                assert_eq!(machine.set(0, id, 1), 13, "{cell:?}");
+                assert_eq!(machine.set(0, id, 1), 10, "{cell:?}");
             } else {
                 assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
                 assert_eq!(machine.awaited(), Some([0].into()));

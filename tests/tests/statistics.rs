@@ -61,8 +61,8 @@ fn every_call_is_counted_once_where_it_belongs() {
     board.set_hub(1, HubCondition::Free);
     assert_eq!(machine.set(0, 36, 1), 0);
     board.break_cell(Cell::Register(4), Fault::Always);
-    assert_eq!(machine.set(0, 4, 1), 13);
-    assert_eq!(machine.set(0, 5, 1), 13);
+    assert_eq!(machine.set(0, 4, 1), 10);
+    assert_eq!(machine.set(0, 5, 1), 10);
     assert_eq!(machine.set(1, 0, 1), 0);
     assert_eq!(machine.set(1, 0, 9), 10);
     assert_eq!(machine.get(1, 1).0, 10);
@@ -80,7 +80,7 @@ fn every_call_is_counted_once_where_it_belongs() {
             (Get, Class::Invalid, Refused(Refusal::Invalid), 2),
             (Set, Class::Strand, Ok, 2),
             (Set, Class::L2, Ok, 2),
-            (Set, Class::Dram, Refused(Refusal::NotSupported), 2),
+            (Set, Class::Dram, Refused(Refusal::NoAccess), 2),
             (Set, Class::Hub, Ok, 1),
             (Set, Class::Hub, Refused(Refusal::WouldBlock), 3),
             (Set, Class::Invalid, Refused(Refusal::BadTrap), 1),

@@ -253,13 +253,13 @@ fn units_that_fail() {
         (Cell::L2 { node: 0, bank: 0 }, 1, 12),
     ] {
         machine.board().break_cell(cell, Fault::Always);
-        assert_eq!(machine.get(1, id).0, 13);
-        assert_eq!(machine.get(1, id).0, 13);
+        assert_eq!(machine.get(1, id).0, 10);
+        assert_eq!(machine.get(1, id).0, 10);
         let (why, strand) = (0, 1);
         let expected = [
             ServiceEvent::UnitOut(UnitOut { unit, why, strand }),
-            get_refused(1, id, 13, 10),
-            get_refused(1, id, 13, 5),
+            get_refused(1, id, 10, 10),
+            get_refused(1, id, 10, 5),
         ];
         assert_eq!(log.events(), seen(expected));
     }

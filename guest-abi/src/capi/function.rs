@@ -201,7 +201,8 @@ pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -
 }
 
 /// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
-/// or machine does not have it, ENOACCESS if the guest may not use it, EWOULDBLOCK if its hub is taken at this moment.
+/// or machine does not have it, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
+/// taken at this moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get(
     transport: *const sun4v_transport,

@@ -19,7 +19,7 @@ const _: () = assert!(size_of::<sun4v_present>() == 16);
 pub struct sun4v_present {
     /// The unit exists: the status was neither EINVAL nor ENOTSUPPORTED.
     pub units: u32,
-    /// The unit exists, and the guest may not use it: ENOACCESS.
+    /// The unit exists, and the guest may not use it, or it is out of service: ENOACCESS.
     pub refused: u32,
     /// The unit exists, and its hub was taken at that moment: EWOULDBLOCK.
     pub busy: u32,

@@ -77,8 +77,8 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Reads a register.
     ///
     /// # Errors
-    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not use it,
-    /// EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
+    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not use it or its unit is out
+    /// of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         let arguments = [register.id(), 0, 0, 0, 0];

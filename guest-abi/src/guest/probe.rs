@@ -58,7 +58,7 @@ pub enum Presence {
     Absent,
     /// Success: the PCR has been read.
     Readable,
-    /// ENOACCESS: the PMU exists, and this guest may not use it.
+    /// ENOACCESS: the PMU exists, and this guest may not use it now, or the PMU is out of service.
     Refused,
     /// EWOULDBLOCK: the PMU exists, and its hub was taken at that moment.
     Busy,
@@ -122,7 +122,8 @@ impl Present {
         }
     }
 
-    /// Returns `true` if the guest may use a PMU: it is present, and its status was not ENOACCESS.
+    /// Returns `true` if the guest could use a PMU: it is present, and its status was not ENOACCESS. Of another PMU this says
+    /// nothing.
     pub const fn may_use(&self, pmu: Pmu) -> bool {
         self.all.contains(pmu) && !self.refused.contains(pmu)
     }

@@ -24,16 +24,14 @@ const TRIES: usize = 64;
 /// A guest: what it may do.
 ///
 /// # Why no one gains what is being taken away
-/// All that a call looks at is one word. It is derived from other things: which units are out of service, whether hubs are
-/// hidden. Whoever takes something away changes that first, then [counts the change](AccessWord::CHANGE) in the word, then
+/// All that a call looks at is one word. It is derived from other things: which units are out of service, whether calls are
+/// recorded. Whoever takes something away changes that first, then [counts the change](AccessWord::CHANGE) in the word, then
 /// clears the bits. Whoever adds bits loads the word first, then looks at what they depend on, then exchanges the word if it
 /// is still the same. If a change crosses this, its count is in between, and the exchange fails.
 #[derive(Debug)]
 pub(crate) struct Guest {
     /// Which rights it holds, and the [fast path](AccessWord::FAST) of that in the version that it has negotiated.
     access: AtomicU64,
-    /// It was reset while a hub was out of service, and sees none of them until its next reset.
-    hubs_hidden: AtomicBool,
     /// Its calls are recorded, and none is a fast path, so that fast paths need not ask whether they are to be recorded.
     traced: AtomicBool,
     /// It starts again, and does not have its rights back yet.
@@ -58,7 +56,6 @@ impl Guest {
         let nodes = strands.nodes();
         Self {
             access: AtomicU64::new(AccessWord::of_grant(grant).bits()),
-            hubs_hidden: AtomicBool::new(false),
             traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
             granted: AtomicU8::new(grant.bits()),
@@ -103,8 +100,7 @@ impl Guest {
     }
 
     fn has_hubs(&self, version: NegotiatedVersion) -> bool {
-        !self.hubs_hidden.load(Ordering::SeqCst)
-            && (version == V1_1 || version == V1_0 && self.compatible)
+        version == V1_1 || version == V1_0 && self.compatible
     }
 
     /// The guest has negotiated: opens the fast path of what it may do in the version of now.
@@ -176,28 +172,15 @@ impl Guest {
         false
     }
 
-    /// The guest starts again, and holds no right. Hubs are all or nothing: an illumos kernel crashes on a GPD or ASU without
-    /// LPU.
-    pub(super) fn reset(&self, out: &UnitSet) {
-        self.hubs_hidden.store(out.has_a_hub(), Ordering::SeqCst);
-        self.start();
-    }
-
-    /// It holds no right until all that it could use is clear.
+    /// The guest starts again. It holds no right until all that it could use is clear.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
     }
 
-    /// Marks the guest, which has all its rights or gets them now, as started. Returns `true` if this ended a reset. Hubs that
-    /// went out of service meanwhile count as gone before it.
-    pub(super) fn started(&self, out: &UnitSet) -> bool {
-        let was_starting = self.starting.swap(false, Ordering::SeqCst);
-        if was_starting && out.has_a_hub() {
-            self.hubs_hidden.store(true, Ordering::SeqCst);
-            self.withdraw(AccessWord::FAST);
-        }
-        was_starting
+    /// Marks the guest, which has all its rights or gets them now, as started. Returns `true` if this ended a reset.
+    pub(super) fn started(&self) -> bool {
+        self.starting.swap(false, Ordering::SeqCst)
     }
 
     fn load(&self) -> AccessWord {

@@ -58,10 +58,10 @@ impl Rights {
 
     /// A guest starts again. Takes its rights, and calls `taken` when they are.
     #[inline(always)]
-    pub(crate) fn reset(&self, guest: GuestId, out: &UnitSet, taken: impl FnOnce()) {
+    pub(crate) fn reset(&self, guest: GuestId, taken: impl FnOnce()) {
         // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
         self.set_reset(guest);
-        self.guest(guest).reset(out);
+        self.guest(guest).start();
         taken();
         self.set_reset(guest);
     }
@@ -193,7 +193,7 @@ impl Rights {
             let global =
                 granted.global && user.is_none_or(|user| user == guest && self.revoked().is_none());
             let free = Grant { global, ..granted };
-            let started = free == granted && state.started(out);
+            let started = free == granted && state.started();
             if free == held && !started {
                 continue;
             }

@@ -227,13 +227,10 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let Self { service, guest, .. } = *self;
         let grant = guest.access().grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
-        if !guest.version_has(version, register)
-            || !service.machine().has_register(register)
-            || service.units.is_out(register, self.node)
-        {
+        if !guest.version_has(version, register) || !service.machine().has_register(register) {
             return Err(Refusal::NotSupported);
         }
-        if !grant.covers(register, guest.nodes()) {
+        if !grant.covers(register, guest.nodes()) || service.units.is_out(register, self.node) {
             return Err(Refusal::NoAccess);
         }
         match register.kind() {
@@ -259,7 +256,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 })?;
                 // The strand that had the hub before may have found it faulty.
                 if service.units.out().has(Unit::Hub(hub)) {
-                    return Err(Refusal::NotSupported);
+                    return Err(Refusal::NoAccess);
                 }
                 match self.device(register.index(), access) {
                     Ok(value) => {
@@ -297,7 +294,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         if let Some(unit) = news {
             log::error!("{unit} faulted and is out of service");
         }
-        Refusal::NotSupported
+        Refusal::NoAccess
     }
 
     /// The strand did not get the hub, or the chip was busy. Returns why the call is refused.
@@ -337,7 +334,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         };
         // The strand that had it before may have found it faulty.
         if service.units.out().has(unit) {
-            return Err(Refusal::NotSupported);
+            return Err(Refusal::NoAccess);
         }
         let result = match access {
             Access::Get => held.get(service.bus(), self.strand),

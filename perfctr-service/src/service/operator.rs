@@ -155,8 +155,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.note_progress(on);
     }
 
-    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is scrubbed first. A
-    /// guest that was reset while it was a hub that was missing sees the hubs from its next reset on.
+    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is scrubbed first.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
         let result = self.locked(on, |_| {
@@ -203,7 +202,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// The guest starts again.
     #[inline(always)]
     pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
-        self.rights.reset(guest, self.units.out(), || {
+        self.rights.reset(guest, || {
             self.note_revoked(on, guest, Grant::NONE);
         });
         self.work(on, StrandSet::EMPTY);

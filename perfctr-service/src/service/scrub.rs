@@ -92,7 +92,7 @@ impl<E: Environment> PerfCounterService<E> {
             self.units.count_stuck(unit);
             log::error!("{unit} stays busy and is out of service");
         }
-        Refusal::NotSupported
+        Refusal::NoAccess
     }
 
     /// An access to a unit has faulted: the unit is out of service. Returns `true` if it was in service

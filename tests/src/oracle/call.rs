@@ -181,14 +181,13 @@ impl World {
             _ => Some(Unit::of(Cell::Register(id))),
         };
         let in_version = id < 18 || minor >= 1 || guest.compat;
-        let hidden = id >= 18 && guest.zambezi_hidden;
-        let in_service =
-            unit.is_none_or(|unit| self.has_unit(unit) && !self.out_of_service.contains(&unit));
-        if !in_version || hidden || !in_service {
+        let in_machine = unit.is_none_or(|unit| self.has_unit(unit));
+        if !in_version || !in_machine {
             return Err(ENOTSUPPORTED);
         }
         let wants_ht = set.is_some_and(|value| value & PCR_HT != 0);
-        if !granted(guest, unit, wants_ht) {
+        let in_service = unit.is_none_or(|unit| !self.out_of_service.contains(&unit));
+        if !granted(guest, unit, wants_ht) || !in_service {
             return Err(ENOACCESS);
         }
         Ok(())
@@ -215,6 +214,6 @@ fn status_of(answer: Answer) -> u64 {
     match answer {
         Answer::Done => EOK,
         Answer::Busy => EWOULDBLOCK,
-        Answer::Fault => ENOTSUPPORTED,
+        Answer::Fault => ENOACCESS,
     }
 }

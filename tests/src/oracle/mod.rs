@@ -60,8 +60,6 @@ pub struct Guest {
     pub compat: bool,
     /// What it has negotiated since its last reset.
     pub versions: Versions,
-    /// `true` if a hub was out of service at its last reset, so that it sees no hub.
-    pub zambezi_hidden: bool,
 }
 
 impl Guest {
@@ -73,7 +71,6 @@ impl Guest {
             granted: grant,
             compat: false,
             versions: Versions::default(),
-            zambezi_hidden: false,
         }
     }
 

@@ -32,8 +32,6 @@ pub struct Transfer {
     pub dead: BTreeMap<u16, Owed>,
     /// The guest that has lost `global`, until its units are scrubbed.
     pub revoked: Option<usize>,
-    /// Guests that were reset and do not have their rights back yet.
-    pub starting: BTreeSet<usize>,
     /// Units that may hold values of a guest that has lost its right.
     pub unclean: BTreeSet<Unit>,
 }
@@ -99,18 +97,15 @@ impl World {
         }
     }
 
-    /// Resets a guest: it has negotiated nothing, and whether it sees the hubs is decided anew. It has its rights back when
-    /// everything that it could have programmed is scrubbed.
+    /// Resets a guest: it has negotiated nothing. It has its rights back when everything that it could have programmed is
+    /// scrubbed.
     ///
     /// # Panics
     /// If there is no such guest.
     pub fn reset_guest(&mut self, guest: usize) {
-        let broken_hub = self.a_hub_is_out();
         let state = &mut self.guests[guest];
         state.versions = Default::default();
-        state.zambezi_hidden = broken_hub;
         let held = std::mem::replace(&mut state.grant, Grant::NONE);
-        self.transfer.starting.insert(guest);
         if held.global {
             self.revoke_global(guest);
         }
@@ -160,11 +155,6 @@ impl World {
         !self.transfer.awaited.is_empty()
             || self.transfer.revoked.is_some()
             || self.guests.iter().any(|guest| guest.grant != guest.granted)
-    }
-
-    fn a_hub_is_out(&self) -> bool {
-        let mut out = self.out_of_service.iter();
-        out.any(|unit| matches!(unit, Unit::Hub(_)))
     }
 
     /// Notes that a guest has lost `global`.
@@ -224,9 +214,6 @@ impl World {
             let guest = &mut self.guests[index];
             guest.grant.strand = guest.granted.strand;
             guest.grant.global = guest.granted.global && self.transfer.revoked.is_none();
-            if guest.grant == guest.granted && self.transfer.starting.remove(&index) {
-                self.guests[index].zambezi_hidden |= self.a_hub_is_out();
-            }
         }
     }
 

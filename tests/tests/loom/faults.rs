@@ -5,7 +5,7 @@ use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
 
 use crate::machine::{
-    DRAM, EBADTRAP, ENOTSUPPORTED, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,
+    DRAM, EBADTRAP, ENOACCESS, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,
 };
 
 const CHANNEL: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
@@ -14,10 +14,10 @@ const CHANNEL: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
 fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
     let status = machine.get(0, id);
     let found = !machine.service().unit(unit).in_service;
-    assert!(status == ENOTSUPPORTED || status == EBADTRAP && !found);
+    assert!(status == ENOACCESS || status == EBADTRAP && !found);
     assert_eq!(machine.devices().accesses(), u64::from(found));
     if found {
-        assert_eq!(machine.get(0, id), ENOTSUPPORTED);
+        assert_eq!(machine.get(0, id), ENOACCESS);
         assert_eq!(machine.devices().accesses(), 1);
     }
 }
@@ -25,7 +25,7 @@ fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
 /// After [`find_fault`] and [`negotiate_1_1`]: it has been found by now. Then it is mended.
 fn found_and_mended(machine: &Modelled, id: u64, unit: Unit) {
     for strand in 0..2 {
-        assert_eq!(machine.get(strand, id), ENOTSUPPORTED);
+        assert_eq!(machine.get(strand, id), ENOACCESS);
         assert_eq!(machine.devices().accesses(), 1);
     }
     machine.devices().set_broken(false);
@@ -77,7 +77,7 @@ fn a_hub_faults_at_a_negotiation_of_the_same_version() {
 fn a_channel_is_out(machine: &Modelled) {
     negotiate_1_0(machine);
     machine.devices().set_broken(true);
-    assert_eq!(machine.get(0, DRAM), ENOTSUPPORTED);
+    assert_eq!(machine.get(0, DRAM), ENOACCESS);
 }
 
 /// The operator returns a unit while a strand negotiates: in the end the guest has it, in the version it asked for. At most
@@ -107,10 +107,10 @@ fn a_unit_faults_while_it_returns() {
         [
             |machine| machine.return_to_service(CHANNEL),
             |machine| {
-                assert_eq!(machine.get(0, DRAM), ENOTSUPPORTED);
+                assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
                     // So the unit had been returned before it faulted.
-                    assert_eq!(machine.get(0, DRAM), ENOTSUPPORTED);
+                    assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }
             },
@@ -120,7 +120,7 @@ fn a_unit_faults_while_it_returns() {
             let out = !machine.service().unit(CHANNEL).in_service;
             assert_eq!(out, machine.devices().accesses() == 2);
             machine.devices().set_broken(false);
-            assert_eq!(machine.get(0, DRAM), if out { ENOTSUPPORTED } else { EOK });
+            assert_eq!(machine.get(0, DRAM), if out { ENOACCESS } else { EOK });
             assert_eq!(machine.is_fast(0, DRAM), !out);
         },
     );

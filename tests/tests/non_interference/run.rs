@@ -194,7 +194,7 @@ impl Run<'_> {
         for cell in unit.cells() {
             self.board.break_cell(cell, Fault::Always);
         }
-        assert_eq!(self.machine.get(strand, id).0, 13);
+        assert_eq!(self.machine.get(strand, id).0, 10);
         self.arrange_devices();
         assert!(self.out_of_service().contains(&unit));
     }

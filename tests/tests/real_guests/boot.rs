@@ -2,7 +2,7 @@
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast};
-use tests::oracle::{Grant, Guest, Machine, World};
+use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
 use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play, start};
 
@@ -30,9 +30,13 @@ fn boot_without(
 ) -> String {
     let world = World::new(machine, nodes, disabled, vec![guest]).unwrap();
     let board = board(&world);
-    let mut both = Comparison::new(world, &board);
+    probe(&mut Comparison::new(world, &board))
+}
+
+/// Negotiates as illumos does at boot and returns the answer to each of the 32 probes.
+fn probe(both: &mut Comparison) -> String {
     play(
-        &mut both,
+        both,
         0,
         &[
             (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
@@ -103,6 +107,35 @@ fn illumos_boots_on_maramba() {
         assert_eq!(boot(Machine::Maramba, nodes, guest.clone()), expected);
         assert_eq!(boot(Machine::Maramba, nodes, guest.with_compat()), expected);
     }
+}
+
+/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs are present, so that illumos makes the tables that it
+/// stores through, and each of its reads of hub 0 fails.
+#[test]
+#[rustfmt::skip]
+fn illumos_boots_while_a_hub_is_out_of_service() {
+    let guest = Guest::new(0..256, Grant::GLOBAL).with_compat();
+    let (mut both, _) = start(Machine::Batoka, 4, guest);
+    let version = (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]);
+    both.set_hub(0, HubCondition::Faulted);
+    play(&mut both, 9, &[version, (Fast, GETPERF, [18, X, X, X, P], [10, X, X, X, P])]);
+    both.reset_guest(0);
+    both.all_acknowledge();
+    assert_eq!(
+        probe(&mut both),
+        "0 0 0 0 0 0 0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 10 0 0 0 10 0 0 0"
+    );
+    // `busstat` configures and reads ZAM0_LPU_A, then ZAM1_LPU_A.
+    play(
+        &mut both,
+        130,
+        &[
+            (Fast, SETPERF, [18, 0x0101, X, X, P], [10, 0x0101, X, X, P]),
+            (Fast, GETPERF, [19, X, X, X, P], [10, X, X, X, P]),
+            (Fast, SETPERF, [36, 0x0101, X, X, P], [0, 0x0101, X, X, P]),
+            (Fast, GETPERF, [37, X, X, X, P], [0, 0, X, X, P]),
+        ],
+    );
 }
 
 /// A later back end tries the groups of newer processors first: VT, KT, then 0x205.

@@ -3,7 +3,7 @@
 use guest_abi::Trap;
 
 use crate::calls::negotiate;
-use crate::contract::{ENOTSUPPORTED, EOK, GET, Machine, SET};
+use crate::contract::{ENOACCESS, EOK, GET, Machine, SET};
 use crate::preserved::{Way, registers};
 use crate::report::Report;
 
@@ -20,19 +20,19 @@ pub fn run(report: &mut Report, machine: Machine) {
     let set = |id, status| Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET]);
     let channels = [
         // The first of them traps.
-        get(5, ENOTSUPPORTED),
-        get(5, ENOTSUPPORTED),
-        get(4, ENOTSUPPORTED),
-        set(4, ENOTSUPPORTED),
+        get(5, ENOACCESS),
+        get(5, ENOACCESS),
+        get(4, ENOACCESS),
+        set(4, ENOACCESS),
         get(2, EOK),
         set(3, EOK),
         get(3, EOK),
     ];
     let hubs = [
         get(54, EOK),
-        set(75, ENOTSUPPORTED),
-        get(75, ENOTSUPPORTED),
-        get(89, ENOTSUPPORTED),
+        set(75, ENOACCESS),
+        get(75, ENOACCESS),
+        get(89, ENOACCESS),
         get(54, EOK),
         set(71, EOK),
     ];

@@ -50,18 +50,17 @@ fn a_busy_hub_would_block_and_nothing_happens() {
 }
 
 #[test]
-fn a_faulted_hub_is_gone_and_the_others_work_on() {
+fn a_faulted_hub_is_out_of_service_and_the_others_work_on() {
     let mut world = batoka([0], Grant::GLOBAL);
     world.guests.push(Guest::new([1], Grant::NONE));
     negotiate(&mut world, 1, 1);
     world.hubs[2] = HubCondition::Faulted;
-    assert_eq!(set(&mut world, 0, 54, 1), 13);
+    assert_eq!(set(&mut world, 0, 54, 1), 10);
     assert!(world.out_of_service.contains(&Unit::Hub(2)));
-    // It stays so for every guest: the check for existence comes before that of the grant.
     world.hubs[2] = HubCondition::Free;
     for id in 54..72 {
-        refused_untouched(&mut world, 0, id, 13);
-        refused_untouched(&mut world, 1, id, 13);
+        refused_untouched(&mut world, 0, id, 10);
+        refused_untouched(&mut world, 1, id, 10);
     }
     for id in [18, 53, 72, 89, 2] {
         assert_eq!(set(&mut world, 0, id, 1), 0);
@@ -70,26 +69,38 @@ fn a_faulted_hub_is_gone_and_the_others_work_on() {
 }
 
 #[test]
-fn a_guest_reset_while_a_hub_is_out_sees_none_until_its_next_reset() {
+fn a_guest_reset_while_a_hub_is_out_of_service_has_the_others() {
     let mut world = batoka([0], Grant::GLOBAL);
     world.hubs[3] = HubCondition::Faulted;
-    assert_eq!(get(&mut world, 0, 89), (13, 0x1111));
+    assert_eq!(get(&mut world, 0, 89), (10, 0x1111));
     assert_eq!(get(&mut world, 0, 18), (0, 0));
     world.reset_guest(0);
     world.all_acknowledge();
     refused_untouched(&mut world, 0, 2, 7);
     negotiate(&mut world, 0, 1);
-    for id in 18..90 {
-        refused_untouched(&mut world, 0, id, 13);
+    for id in 18..72 {
+        assert_eq!(get(&mut world, 0, id), (0, 0));
     }
-    assert_eq!(get(&mut world, 0, 2), (0, 0));
+    for id in 72..90 {
+        refused_untouched(&mut world, 0, id, 10);
+    }
     world.hubs[3] = HubCondition::Free;
     world.out_of_service.clear();
-    refused_untouched(&mut world, 0, 18, 13);
-    world.reset_guest(0);
-    world.all_acknowledge();
-    negotiate(&mut world, 0, 1);
     assert_eq!(get(&mut world, 0, 89), (0, 0));
+}
+
+/// What the version or the machine does not have is ENOTSUPPORTED also while its unit is out of service.
+#[test]
+fn a_unit_out_of_service_comes_after_version_and_machine() {
+    let mut world = batoka([0], Grant::GLOBAL);
+    world.out_of_service.insert(Unit::Hub(0));
+    refused_untouched(&mut world, 0, 18, 10);
+    negotiate(&mut world, 0, 0);
+    refused_untouched(&mut world, 0, 18, 13);
+    negotiate(&mut world, 0, 1);
+    world.disabled_channels.insert((1, 1));
+    world.out_of_service.insert(Unit::Mcu { node: 1, mcu: 1 });
+    refused_untouched(&mut world, 0, 8, 13);
 }
 
 #[test]
@@ -124,11 +135,11 @@ fn a_reset_clears_versions_and_registers() {
 fn a_faulted_memory_controller_takes_its_two_registers() {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     world.break_unit(Unit::Mcu { node: 1, mcu: 0 });
-    assert_eq!(get(&mut world, 0, 7), (13, 0x1111));
+    assert_eq!(get(&mut world, 0, 7), (10, 0x1111));
     world.faults.clear();
     for strand in [0, 64] {
-        refused_untouched(&mut world, strand, 6, 13);
-        refused_untouched(&mut world, strand, 7, 13);
+        refused_untouched(&mut world, strand, 6, 10);
+        refused_untouched(&mut world, strand, 7, 10);
         for id in [2, 4, 8, 9] {
             assert_eq!(get(&mut world, strand, id), (0, 0));
         }
@@ -157,13 +168,13 @@ fn an_l2_set_that_faults_puts_every_bank_back() {
             let before = world.devices.clone();
             world.faults.insert(l2(bank), fault);
             let written = call(&mut world, 0, Trap::Fast, 0x107, [1, 1]);
-            assert_eq!(written.regs[..2], [13, 1]);
+            assert_eq!(written.regs[..2], [10, 1]);
             assert_eq!(world.devices, before);
             let reached = Target::Address(0xa9_0000_0000 + bank as u64 * 0x40);
             let accessed = written.by_target();
             assert!(accessed.keys().all(|&target| target <= reached));
             world.faults.clear();
-            refused_untouched(&mut world, 0, 1, 13);
+            refused_untouched(&mut world, 0, 1, 10);
             assert_eq!(set(&mut world, 64, 1, 1), 0);
             assert_eq!(set(&mut world, 0, 2, 1), 0);
         }
@@ -176,7 +187,7 @@ fn a_bank_that_cannot_be_put_back_does_not_stop_the_others() {
     let mut expected = world.devices.clone();
     world.faults.insert(l2(2), Fault::WritesAfter(1));
     world.faults.insert(l2(5), Fault::WritesAfter(0));
-    assert_eq!(set(&mut world, 0, 1, 1), 13);
+    assert_eq!(set(&mut world, 0, 1, 1), 10);
     expected.insert(l2(2), 0x10_0000_0012);
     assert_eq!(world.devices, expected);
 }
@@ -187,7 +198,7 @@ fn an_l2_get_needs_bank_0_only() {
     world.faults.insert(l2(7), Fault::Always);
     assert_eq!(get(&mut world, 0, 1), (0, 2));
     world.faults.insert(l2(0), Fault::Always);
-    assert_eq!(get(&mut world, 0, 1), (13, 0x1111));
+    assert_eq!(get(&mut world, 0, 1), (10, 0x1111));
     world.faults.clear();
-    refused_untouched(&mut world, 0, 1, 13);
+    refused_untouched(&mut world, 0, 1, 10);
 }

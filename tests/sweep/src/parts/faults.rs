@@ -21,12 +21,12 @@ pub const BROKEN_UNITS: Part = Part {
     run: broken_units,
 };
 
-/// A guest that is reset while a hub is out of service sees none of the hubs until it is reset again.
-pub const ALL_OR_NOTHING: Part = Part {
-    name: "hubs all or nothing from reset to reset",
+/// A guest is reset while a hub is out of service: it has the others.
+pub const WITHOUT_A_HUB: Part = Part {
+    name: "resets while a hub is out of service",
     limit: 2 * Hub::ALL.len(),
     configuration: |number| world(Model::Batoka, 2, GLOBAL, number % 2 == 0),
-    run: all_or_nothing,
+    run: without_a_hub,
 };
 
 /// A unit returns to service while others are out of service: those stay so.
@@ -132,7 +132,7 @@ fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn S
     }
 }
 
-fn all_or_nothing(number: usize, configuration: &Configuration, system: &mut dyn System) {
+fn without_a_hub(number: usize, configuration: &Configuration, system: &mut dyn System) {
     let (minor, hub) = (number as u64 % 2, Hub::ALL[number / 2]);
     start(configuration, system, minor);
     system.change(Change::Break(Unit::Hub(hub)));

@@ -8,7 +8,7 @@ mod registers;
 mod versions;
 mod worlds;
 
-pub use faults::{ALL_OR_NOTHING, BROKEN_UNITS, HALF_AN_L2, ONE_BY_ONE};
+pub use faults::{BROKEN_UNITS, HALF_AN_L2, ONE_BY_ONE, WITHOUT_A_HUB};
 pub use hubs::BUSY;
 pub use numbers::FUNCTIONS;
 pub use random::AT_RANDOM;
@@ -29,7 +29,7 @@ pub const ALL: [Part; 11] = [
     NEGOTIATION,
     OF_EVERY_GROUP,
     BROKEN_UNITS,
-    ALL_OR_NOTHING,
+    WITHOUT_A_HUB,
     ONE_BY_ONE,
     HALF_AN_L2,
     AT_RANDOM,
