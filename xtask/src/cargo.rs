@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
+use crate::say::say;
 use crate::tools;
 
 /// The root of the workspace.
@@ -144,10 +145,10 @@ pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     }
     let package = format!("{name}@{version}");
     let install = ["install", "--locked", "--root", &place, &package];
-    eprintln!(
+    say(format_args!(
         "{name} {version} is not built yet; cargo {} ...",
         install.join(" ")
-    );
+    ));
     let status = cargo()
         .args(install)
         .stdin(Stdio::null())

@@ -1,19 +1,24 @@
 //! How the programs of this workspace end: exit statuses and error messages.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::cmd::Mismatch;
 use crate::interrupt::{self, Interrupted};
+use crate::say::say;
 
 /// The exit status for bad input, and for any other failure but a [`Mismatch`].
 const CANNOT: u8 = 2;
 
 /// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a
-/// [`Mismatch`], 130 after an interrupt, 2 for any other error.
+/// [`Mismatch`], 130 after an interrupt, 2 for any other error. Nothing comes before this in a program: from here on, it
+/// handles interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
+    if let Err(error) = interrupt::end_at_once() {
+        return failure(&error.into());
+    }
     match Arguments::try_parse().map(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => failure(&error),
@@ -35,7 +40,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     if error.chain().find(gone).is_some() {
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {error:#}");
+    say(format_args!("error: {error:#}"));
     if error.is::<Mismatch>() {
         ExitCode::FAILURE
     } else if error.is::<Interrupted>() {
@@ -66,10 +71,6 @@ fn usage(error: &clap::Error) -> ExitCode {
         .filter(|line| !line.is_empty())
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .collect::<Vec<_>>();
-    let _ = writeln!(
-        io::stderr(),
-        "{}",
-        lines.join(" ").replace(" tip: ", "; tip: ")
-    );
+    say(lines.join(" ").replace(" tip: ", "; tip: "));
     ExitCode::from(CANNOT)
 }

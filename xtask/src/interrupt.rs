@@ -1,30 +1,59 @@
 //! Ctrl-C, SIGTERM and SIGHUP: a flag that long work polls, so that it leaves nothing half-written.
 
-use std::sync::OnceLock;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::output;
 
 /// The exit status that shells report for a program that Ctrl-C ended.
 pub const EXIT_STATUS: i32 = 130;
 
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Whether the signal handler itself ends the process.
+static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's own way is not enough: it
+/// ignores a signal without a handler in process 1, which this program is in a container.
+///
+/// # Errors
+/// The signals cannot be handled.
+pub fn end_at_once() -> io::Result<()> {
+    SIGNALS.into_iter().try_for_each(|signal| {
+        flag::register_conditional_shutdown(signal, EXIT_STATUS, Arc::clone(&AT_ONCE)).map(drop)
+    })
+}
 
 /// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.
 ///
 /// # Errors
 /// The signals cannot be caught.
 pub fn clean_up() -> anyhow::Result<()> {
-    let handle = || {
-        if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
-            output::remove_incomplete(|| std::process::exit(EXIT_STATUS));
-        }
+    let start = || -> io::Result<()> {
+        let mut signals = Signals::new(SIGNALS)?;
+        // From here on, a signal waits for the thread.
+        AT_ONCE.store(false, Ordering::SeqCst);
+        thread::Builder::new()
+            .spawn(move || signals.forever().for_each(|_| interrupt()))
+            .map(drop)
     };
-    let installed =
-        HANDLER.get_or_init(|| ctrlc::set_handler(handle).map_err(|error| error.to_string()));
-    installed.clone().map_err(anyhow::Error::msg)
+    let started = THREAD.get_or_init(|| start().map_err(|error| error.to_string()));
+    started.clone().map_err(anyhow::Error::msg)
+}
+
+fn interrupt() {
+    if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
+        output::remove_incomplete(|| std::process::exit(EXIT_STATUS));
+    }
 }
 
 /// Makes the first interrupt only set a flag. A second one ends the process at once.

@@ -1,5 +1,5 @@
 //! The commands of `cargo xtask`, and what they share.
-#![deny(unsafe_code)]
+#![deny(unsafe_code, clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cargo;
 pub mod clocks;
@@ -10,5 +10,6 @@ pub mod mutants;
 pub mod output;
 pub mod qemu;
 pub mod report;
+pub mod say;
 pub mod table;
 pub mod tools;

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::say::say;
+
 /// A program in PATH, and the Debian package that has it. A name with a slash is a file: an absolute path, or a path
 /// relative to a directory of PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,11 +177,11 @@ impl Host {
             return Ok(());
         }
         let packages = missing.packages();
-        eprintln!(
+        say(format_args!(
             "{}; installing {} ...",
             missing.not_installed(),
             packages.join(" ")
-        );
+        ));
         let install = [&["install", "--yes", "--no-install-recommends"], &*packages].concat();
         self.apt(&apt, &["update"])
             .and_then(|()| self.apt(&apt, &install))
@@ -204,7 +206,7 @@ impl Host {
         match Flock::lock(open().with_context(name)?, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => Ok(lock),
             Err((file, _)) => {
-                eprintln!("another cargo xtask is installing packages; waiting for it ...");
+                say("another cargo xtask is installing packages; waiting for it ...");
                 let locked = Flock::lock(file, FlockArg::LockExclusive);
                 locked.map_err(|(_, error)| error).with_context(name)
             }
@@ -232,7 +234,7 @@ impl Host {
             let [printed, said] =
                 [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
             if !said.contains("Could not get lock") || started.elapsed() >= self.patience {
-                eprint!("{printed}{said}");
+                say(format_args!("{printed}{said}").to_string().trim_end());
                 bail!(
                     "apt-get {} failed with {}",
                     arguments.join(" "),
@@ -240,7 +242,7 @@ impl Host {
                 );
             }
             if !waits {
-                eprintln!("another process is using apt; waiting for it ...");
+                say("another process is using apt; waiting for it ...");
             }
             waits = true;
             thread::sleep(self.pause);

@@ -8,6 +8,7 @@
 mod tables;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -43,33 +44,32 @@ const INTRODUCTION: &str = "\
 const SOURCES: [&str; 2] = ["types", "function"];
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
+    let (status, said) = match run(&Args::parse()) {
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(line)) => {
+            let differs = format!(
+                "guest-abi/include/sun4v_perf.h, line {line}: differs from what guest-abi/src says; \
+                 write it with: cargo xtask header"
+            );
+            (1, differs)
         }
-    }
+        Err(error) => (2, format!("{error:#}")),
+    };
+    // If it cannot be printed, the exit status says enough.
+    let _ = writeln!(io::stderr(), "error: {said}");
+    ExitCode::from(status)
 }
 
-fn run(args: &Args) -> anyhow::Result<ExitCode> {
+/// Writes the header, or returns the number of the first line that differs.
+fn run(args: &Args) -> anyhow::Result<Option<usize>> {
     let (path, header) = (path(), header()?);
     let name = || path.display().to_string();
     if !args.check {
         fs::write(&path, header).with_context(name)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(None);
     }
     let found = fs::read_to_string(&path).with_context(name)?;
-    Ok(match first_difference(&found, &header) {
-        None => ExitCode::SUCCESS,
-        Some(line) => {
-            eprintln!(
-                "error: guest-abi/include/sun4v_perf.h, line {line}: differs from what guest-abi/src says; \
-                 write it with: cargo xtask header"
-            );
-            ExitCode::FAILURE
-        }
-    })
+    Ok(first_difference(&found, &header))
 }
 
 fn guest_abi() -> PathBuf {

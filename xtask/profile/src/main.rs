@@ -1,4 +1,5 @@
 //! Shows which code causes events. Run it by `cargo xtask profile`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod flame;
 mod symbols;
@@ -22,6 +23,7 @@ use symbols::Symbols;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;
 use xtask::output::OutputFile;
+use xtask::say::say;
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
 /// cause the events
@@ -142,7 +144,10 @@ fn run(args: Args) -> anyhow::Result<()> {
     bar.finish_and_clear();
     for event in report.events() {
         if !event.modelled {
-            eprintln!("note: {} is not modelled, and reads 0", event.event);
+            say(format_args!(
+                "note: {} is not modelled, and reads 0",
+                event.event
+            ));
         }
     }
     if let (Some(symbols), Some(path)) = (&symbols, &args.symbols) {
@@ -172,11 +177,11 @@ fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
     let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
     let named: u64 = named.map(|row| row.samples).sum();
     if named < all / 2 {
-        eprintln!(
+        say(format_args!(
             "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
             path.display(),
             symbols.loaded_at
-        );
+        ));
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cargo::{self, root};
 use crate::interrupt;
 use crate::output::OutputFile;
+use crate::say::say;
 use crate::table::Table;
 use crate::tools::Tool;
 
@@ -88,7 +89,7 @@ fn measure() -> anyhow::Result<Export> {
 /// them, else Debian's of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
-    let say = || eprintln!("installing the component llvm-tools of the Rust toolchain ...");
+    let say = || say("installing the component llvm-tools of the Rust toolchain ...");
     if own.exists() || cargo::add_components(&["llvm-tools"], say) && own.exists() {
         return Ok(Vec::new());
     }

@@ -11,6 +11,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::Mismatch;
 use crate::cargo::{passes, root, works};
+use crate::say::say;
 use crate::table::Table;
 use crate::tools::{self, CXX};
 
@@ -176,7 +177,7 @@ impl Fuzz {
         let status = child.wait()?;
         spinner.finish_and_clear();
         if !status.success() {
-            eprintln!("{}", said.join("\n"));
+            say(said.join("\n"));
             ensure!(
                 seen.found.is_some(),
                 "{name} ended with {status}, but names no input"

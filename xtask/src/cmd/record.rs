@@ -14,6 +14,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressSty
 
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
+use crate::say::say;
 use crate::tools::{self, VALGRIND};
 use simulator::recording::lackey::Lackey;
 use simulator::recording::{Kind, RecordingWriter, Reference};
@@ -61,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let output = OutputFile::create(&args.output)?;
     let valgrind = VALGRIND.require()?;
     let recorded = record(&valgrind, &args, output)?;
-    eprintln!("recorded {}", recorded.summary(&args));
+    say(format_args!("recorded {}", recorded.summary(&args)));
     Ok(())
 }
 

@@ -25,6 +25,7 @@ use crate::cmd::md::describe;
 use crate::output::OutputFile;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
+use crate::say::say;
 
 /// Boot a simulated machine, replay a program on it, and show what a guest measures beside what really happened
 ///
@@ -147,7 +148,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (simulation, scenario) = prepare(&args)?;
     let json = args.json.as_ref().map(OutputFile::create).transpose()?;
     for event in simulation.setup().selection.not_modelled() {
-        eprintln!("note: {event} is not modelled, and reads 0");
+        say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let outputs = Outputs::create(&args.events_out)?;
     let output = &mut io::BufWriter::new(io::stdout().lock());
@@ -249,7 +250,9 @@ fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Select
             !left.is_empty(),
             "a {name} has no hubs, and so no {class} events; expected dram or pic events"
         );
-        eprintln!("note: a {name} has no hubs, and so no {class} events; they are left out");
+        say(format_args!(
+            "note: a {name} has no hubs, and so no {class} events; they are left out"
+        ));
     }
     Ok(left)
 }
@@ -326,10 +329,10 @@ fn play(
                 bar.suspend(|| scenario_report::phase(output, number, phase))?;
             }
             Progress::NotReached(step, references) => bar.suspend(|| {
-                eprintln!(
+                say(format_args!(
                     "note: {file}:{}: not reached, the program ends after {references} references",
                     step.line
-                );
+                ));
             }),
         }
         Ok(())

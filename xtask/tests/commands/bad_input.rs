@@ -1,5 +1,7 @@
 //! Bad input: one clear line on standard error, and exit status 2.
 
+use std::process::Command;
+
 use xtask::qemu::elf;
 
 use crate::program::{Place, command, end, with_input, xtask};
@@ -214,4 +216,49 @@ fn lines() {
         ));
         assert_eq!(ended.stdout, "");
     }
+}
+
+/// The exit status is the same where nothing can be printed to standard error.
+#[test]
+fn standard_error_that_cannot_be_written() {
+    let place = Place::new("full");
+    let broken = place.file("broken.txt", "nonsense\n");
+    for arguments in [
+        &["smi"][..],
+        &["regs", "--frmat", "json"],
+        &["sim", "/nowhere/refs"],
+        &["sim", &broken],
+        &[
+            "sim",
+            "--machine",
+            "maramba",
+            "-e",
+            "dram:mem_reads,lpu:none",
+            "/nowhere/refs",
+        ],
+        &["record", "no-such-program-at-all"],
+        &["md", "check", "/nowhere/x.md"],
+    ] {
+        for stderr in ["2>/dev/full", "2>&-"] {
+            let line = format!("\"$@\" {stderr}");
+            let mut shell = Command::new("sh");
+            shell
+                .args(["-c", &line, "sh", crate::PROGRAM])
+                .args(arguments);
+            assert_eq!(end(shell, b"").status, 2, "{arguments:?} {stderr}");
+        }
+    }
+    // A note that is lost changes nothing.
+    let refs = place.file("refs.txt", crate::sim::program(10));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$@\" 2>/dev/full", "sh", crate::PROGRAM]);
+    shell.args([
+        "sim",
+        "--machine",
+        "maramba",
+        "-e",
+        "dram:mem_reads,lpu:none",
+        &refs,
+    ]);
+    assert_eq!(end(shell, b"").status, 0);
 }

@@ -1,34 +1,100 @@
-//! An interrupt in the middle of a run.
+//! Interrupts, at any moment of a run.
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::program::{Place, command};
+
+/// Starts `sim`, which waits for more references than `begin` as long as its input is open.
+fn sim(arguments: &[&str], begin: &[u8]) -> Child {
+    let mut child = command(&["sim", "-"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.as_mut().unwrap().write_all(begin).unwrap();
+    child
+}
+
+fn send(signal: &str, child: &Child) {
+    let kill = format!("kill -{signal} {}", child.id());
+    let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Looks every millisecond until there is something, for a minute at most.
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..60_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("not within a minute");
+}
+
+/// Waits for the end without closing the program's input. Returns the exit status; `None` if a signal without a handler
+/// ended it.
+fn ended(mut child: Child) -> Option<i32> {
+    wait_for(|| child.try_wait().unwrap()).code()
+}
+
+fn count(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
 
 #[test]
 fn an_interrupted_simulation_leaves_nothing() {
     let place = Place::new("interrupted-sim");
     let results = place.path().join("results.json");
     for signal in ["INT", "TERM"] {
-        let mut child = command(&["sim", "-", "--json", results.to_str().unwrap()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // The program waits for more references as long as this is open.
-        let mut trace = child.stdin.take().unwrap();
-        trace.write_all(b"I  04001090,3\n").unwrap();
-        while fs::read_dir(place.path()).unwrap().count() == 0 {
-            thread::sleep(Duration::from_millis(10));
-        }
-        let kill = format!("kill -{signal} {}", child.id());
-        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
-        assert!(sent.success());
-        assert_eq!(child.wait().unwrap().code(), Some(130));
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        let child = sim(&["--json", results.to_str().unwrap()], b"I  04001090,3\n");
+        wait_for(|| (count(place.path()) > 0).then_some(()));
+        send(signal, &child);
+        assert_eq!(ended(child), Some(130));
+        assert_eq!(count(place.path()), 0);
+    }
+}
+
+/// Returns whether the process has a handler for SIGTERM, number 15.
+fn handles_term(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
+}
+
+/// The handler is there before a file is begun, and does not depend on one: a process without a handler may ignore the
+/// signal (process 1 of a container does).
+#[test]
+fn signals_are_handled_before_anything_is_written() {
+    for signal in ["INT", "TERM", "HUP"] {
+        // It reads its input before it begins anything.
+        let child = sim(&[], b"");
+        wait_for(|| handles_term(&child).then_some(()));
+        send(signal, &child);
+        assert_eq!(ended(child), Some(130), "{signal}");
+    }
+}
+
+/// None of many early signals is ignored.
+#[test]
+fn early_signals_end_the_simulation() {
+    let place = Place::new("interrupted-early");
+    let results = place.path().join("results.json");
+    for instant in 0..200 {
+        let child = sim(&["--json", results.to_str().unwrap()], b"I  04001090,3\n");
+        // Instants in no order, within 20 ms.
+        thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
+        send("TERM", &child);
+        // Without a status: the signal came before the first statement of the program.
+        let status = ended(child);
+        assert!(matches!(status, Some(130) | None), "{status:?}");
+        assert_eq!(count(place.path()), 0);
     }
 }
