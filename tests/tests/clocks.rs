@@ -23,6 +23,7 @@ const ENVIRONMENT: Environment = Environment {
     strands: 256,
     idles: true,
     rate_changes: true,
+    cpu_hz: TICK_HZ as u64,
     poll: SECOND,
 };
 

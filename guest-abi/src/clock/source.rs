@@ -65,6 +65,8 @@ pub struct Hazards {
     pub rate_varies: bool,
     /// It is read in parts, which may belong to different values.
     pub tears: bool,
+    /// It is not known what it is made from: it may be the clock of the CPU, with the faults of that.
+    pub may_be_cpu_clock: bool,
 }
 
 /// The number of bits of a counter: 8 to 64.

@@ -17,6 +17,7 @@ const DESCRIPTION: Description = Description {
         stops_when_idle: true,
         rate_varies: false,
         tears: true,
+        may_be_cpu_clock: false,
     },
 };
 

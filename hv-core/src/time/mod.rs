@@ -38,7 +38,7 @@
 //!     }
 //! }
 //!
-//! let environment = Environment { strands: 256, idles: true, rate_changes: false, poll: 500_000_000 };
+//! let environment = Environment { strands: 256, idles: true, rate_changes: false, cpu_hz: 1_415_103_448, poll: 500_000_000 };
 //! let strand = StrandId::new(70).unwrap();
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
@@ -57,6 +57,7 @@
 //! ```
 
 mod keeper;
+pub mod pc;
 mod safety;
 mod sample;
 mod scale;

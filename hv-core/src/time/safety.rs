@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::clock::{Description, Scope};
 
-use super::{Scale, Wrap};
+use super::{Scale, Wrap, pc};
 
 /// The properties of a machine and its hypervisor that can make a clock wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Environment {
     pub idles: bool,
     /// `true` if power management changes the rate of processor clocks.
     pub rate_changes: bool,
+    /// The rate of the CPU's clock in Hz; 0 if it is unknown.
+    pub cpu_hz: u64,
     /// The longest time between two calls of [`Timekeeper::poll`](super::Timekeeper::poll), in nanoseconds.
     pub poll: u64,
 }
@@ -38,7 +40,7 @@ pub enum Operator {
 pub enum Reason {
     /// The machine does not have the source. The operator cannot force it.
     Absent,
-    /// The frequency, in Hz, is 0 (unknown) or outside of 1 MHz to 10 GHz. The operator cannot force the source.
+    /// The frequency, in Hz, is 0 (unknown) or outside of 1 Hz to 10 GHz. The operator cannot force the source.
     Frequency(u64),
     /// The operator has disabled the source.
     Disabled,
@@ -50,6 +52,10 @@ pub enum Reason {
     StopsWhenIdle,
     /// The rate follows a clock that power management changes.
     RateVaries,
+    /// The counter may be the clock of the CPU, whose rate is unknown.
+    CpuClockUnknown,
+    /// The counter may be the clock of the CPU: their rates, this and the CPU's in Hz, differ by less than 5%.
+    CpuClock(u64, u64),
     /// The counter may wrap between two polls: it needs one at least every so many nanoseconds.
     WrapsUnseen(u64),
 }
@@ -59,12 +65,19 @@ impl fmt::Display for Reason {
         match self {
             Self::Absent => f.write_str("not there"),
             Self::Frequency(0) => f.write_str("frequency unknown"),
-            Self::Frequency(hz) => write!(f, "{hz} Hz, not 1 MHz to 10 GHz"),
+            Self::Frequency(hz) => write!(f, "{hz} Hz, not 1 Hz to 10 GHz"),
             Self::Disabled => f.write_str("disabled by the operator"),
             Self::Tears => f.write_str("read in parts that may not belong together"),
             Self::Unsynchronised(strands) => write!(f, "not the same on all {strands} strands"),
             Self::StopsWhenIdle => f.write_str("stops when idle"),
             Self::RateVaries => f.write_str("rate varies with power management"),
+            Self::CpuClockUnknown => f.write_str("may be the CPU's clock, whose rate is unknown"),
+            Self::CpuClock(hz, cpu) => {
+                write!(
+                    f,
+                    "may be the CPU's clock: {hz} Hz is within 5% of its {cpu} Hz"
+                )
+            }
             Self::WrapsUnseen(poll) => write!(f, "wraps unseen, unless polled every {poll} ns"),
         }
     }
@@ -119,11 +132,31 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     if hazards.rate_varies && environment.rate_changes {
         return Err(Reason::RateVaries);
     }
+    if hazards.may_be_cpu_clock {
+        check_hidden(source.hz, environment.cpu_hz)?;
+    }
     let poll = longest_poll(source);
     if environment.poll > poll {
         return Err(Reason::WrapsUnseen(poll));
     }
     Ok(())
+}
+
+/// Checks that a counter of this rate, of unknown hardware, is not the clock of the CPU.
+///
+/// A counter with the rate of a well-known timer is that timer. Another one is safe if the rate of the CPU's clock is
+/// known and at least 5% off.
+fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
+    if let pc::PIT_HZ | pc::PMT_HZ = hz {
+        return Ok(());
+    }
+    if cpu_hz == 0 {
+        return Err(Reason::CpuClockUnknown);
+    }
+    match u128::from(cpu_hz.abs_diff(hz)) * 20 < hz.into() {
+        true => Err(Reason::CpuClock(hz, cpu_hz)),
+        false => Ok(()),
+    }
 }
 
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.

@@ -16,7 +16,7 @@ const SECOND: u128 = 1_000_000_000;
 
 impl Scale {
     /// The lowest frequency, in Hz.
-    pub const SLOWEST: u64 = 1_000_000;
+    pub const SLOWEST: u64 = 1;
 
     /// The highest frequency, in Hz.
     pub const FASTEST: u64 = 10_000_000_000;
@@ -26,9 +26,9 @@ impl Scale {
         if hz < Self::SLOWEST || hz > Self::FASTEST {
             return None;
         }
-        // 1000 * 2^54 (the slowest) and 0.1 * 2^67 (the fastest) are between 2^63 and 2^64: each frequency has a shift.
+        // 10^9 * 2^34 (the slowest) and 0.1 * 2^67 (the fastest) are between 2^63 and 2^64: each frequency has a shift.
         let mut shift = 67;
-        while shift >= 54 {
+        while shift >= 34 {
             let multiplier = (SECOND << shift).div_ceil(hz as u128);
             if multiplier <= u64::MAX as u128 {
                 return Some(Self {

@@ -2,6 +2,7 @@
 
 mod change;
 mod keeper;
+mod pc;
 mod safety;
 mod scale;
 mod watchdog;

@@ -14,6 +14,7 @@ const SAFE: Description = Description {
         stops_when_idle: false,
         rate_varies: false,
         tears: false,
+        may_be_cpu_clock: false,
     },
 };
 
@@ -22,6 +23,7 @@ const BAD: Environment = Environment {
     strands: 256,
     idles: true,
     rate_changes: true,
+    cpu_hz: 0,
     poll: 1_000_000_000,
 };
 
@@ -29,6 +31,7 @@ const GOOD: Environment = Environment {
     strands: 1,
     idles: false,
     rate_changes: false,
+    cpu_hz: 2_000_000_000,
     poll: 1_000_000_000,
 };
 
@@ -54,7 +57,9 @@ fn each_hazard_on_a_good_and_a_bad_machine() {
     assert_eq!(varies, [Safe, Unsafe(Reason::RateVaries)]);
     let tears = with(&|source| source.hazards.tears = true);
     assert_eq!(tears, [Unsafe(Reason::Tears); 2]);
-    for hz in [0, 999_999, 10_000_000_001] {
+    let hidden = with(&|source| source.hazards.may_be_cpu_clock = true);
+    assert_eq!(hidden, [Safe, Unsafe(Reason::CpuClockUnknown)]);
+    for hz in [0, 10_000_000_001] {
         let beyond = with(&|source| source.hz = hz);
         assert_eq!(beyond, [Unsafe(Reason::Frequency(hz)); 2]);
     }
@@ -67,7 +72,8 @@ fn a_hazard_needs_the_property_of_the_machine() {
         hazards: Hazards {
             stops_when_idle: true,
             rate_varies: true,
-            tears: false,
+            may_be_cpu_clock: true,
+            ..SAFE.hazards
         },
         ..SAFE
     };
@@ -81,6 +87,11 @@ fn a_hazard_needs_the_property_of_the_machine() {
         (with(|of| of.strands = 2), Reason::Unsynchronised(2)),
         (with(|of| of.idles = true), Reason::StopsWhenIdle),
         (with(|of| of.rate_changes = true), Reason::RateVaries),
+        (with(|of| of.cpu_hz = 0), Reason::CpuClockUnknown),
+        (
+            with(|of| of.cpu_hz = 999_000_000),
+            Reason::CpuClock(1_000_000_000, 999_000_000),
+        ),
     ] {
         assert_eq!(judge(all, environment), Verdict::Unsafe(reason));
     }
@@ -155,7 +166,14 @@ fn reasons_are_readable() {
     for (reason, text) in [
         (Reason::Absent, "not there"),
         (Reason::Frequency(0), "frequency unknown"),
-        (Reason::Frequency(1000), "1000 Hz, not 1 MHz to 10 GHz"),
+        (
+            Reason::Frequency(u64::MAX),
+            "18446744073709551615 Hz, not 1 Hz to 10 GHz",
+        ),
+        (
+            Reason::CpuClock(1_000_000_000, 1_010_000_000),
+            "may be the CPU's clock: 1000000000 Hz is within 5% of its 1010000000 Hz",
+        ),
         (Reason::Disabled, "disabled by the operator"),
         (Reason::Unsynchronised(8), "not the same on all 8 strands"),
         (

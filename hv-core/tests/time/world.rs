@@ -14,6 +14,7 @@ pub(crate) const ENVIRONMENT: Environment = Environment {
     strands: 3,
     idles: true,
     rate_changes: true,
+    cpu_hz: 1_165_379_275,
     poll: SECOND,
 };
 
@@ -55,9 +56,9 @@ pub(crate) struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     pub(crate) fn new(world: &'a World, width: u8, hz: u64, rating: u16) -> Self {
-        Self {
+        Self::described(
             world,
-            description: Cell::new(Description {
+            Description {
                 name: "a counter",
                 width: Width::new(width).unwrap(),
                 hz,
@@ -65,7 +66,14 @@ impl<'a> Counter<'a> {
                 rating,
                 scope: Scope::Machine,
                 hazards: Hazards::default(),
-            }),
+            },
+        )
+    }
+
+    pub(crate) fn described(world: &'a World, description: Description) -> Self {
+        Self {
+            world,
+            description: description.into(),
             cost: 20.into(),
             base: (0, 0).into(),
             drift: 0.into(),

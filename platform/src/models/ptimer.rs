@@ -151,16 +151,11 @@ impl PtimerEngine {
             } => {
                 let [multiplier, divider] = [self.clock_source & 0xff, self.clock_source >> 8]
                     .map(|less| u128::from(less) + 1);
-                let multiple = u128::from(crystal_hz) * multiplier;
-                let most = u128::from(external_hz) * divider;
-                [
-                    if most == 0 {
-                        multiple
-                    } else {
-                        multiple.min(most)
-                    },
-                    divider,
-                ]
+                let dividend = match u128::from(external_hz) * divider {
+                    0 => u128::MAX,
+                    most => most,
+                };
+                [dividend.min(u128::from(crystal_hz) * multiplier), divider]
             }
         };
         let counts = dividend * u128::from(self.denominator);

@@ -100,7 +100,7 @@ impl HostClock {
                     hazards: Hazards {
                         stops_when_idle: !processors.has("nonstop_tsc"),
                         rate_varies: !processors.has("constant_tsc"),
-                        tears: false,
+                        ..Hazards::default()
                     },
                     ..description
                 },

@@ -156,6 +156,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         // Neither can be asked for here, so the worst case is assumed.
         idles: true,
         rate_changes: true,
+        cpu_hz: clocks[Name::Tsc as usize].map_or(0, |clock| clock.describe().hz),
         poll: 1_000_000_000,
     };
     let candidates = Name::ALL.map(|name| Candidate {

@@ -1,0 +1,102 @@
+//! The clocks of a PC, as its hypervisor or operating system can give them to a [`Timekeeper`](super::Timekeeper).
+//!
+//! In the order of their ratings: the [cycle counter](tsc) of the CPU; the [performance counter](performance_counter), which
+//! may be one of several timers, or the cycle counter in disguise; the [tick counter](tick_counter), which an interrupt
+//! increments; and the [real-time clock](rtc). A tick counter at 1000 Hz is the last resort: nothing makes it unsafe, but
+//! it loses time if an interrupt is lost. Only the operator can disable it, and so leave the machine without a clock.
+
+use guest_abi::clock::{Description, Hazards, Scope, Width};
+
+/// The rate of the programmable interval timer (8254), in Hz.
+pub const PIT_HZ: u64 = 1_193_182;
+
+/// The rate of the power management timer (ACPI), in Hz.
+pub const PMT_HZ: u64 = 3_579_545;
+
+/// The rate of the oscillator of the real-time clock, in Hz.
+pub const RTC_HZ: u64 = 32_768;
+
+const fn width(bits: u8) -> Width {
+    match Width::new(bits) {
+        Some(width) => width,
+        None => Width::WORD,
+    }
+}
+
+/// A clock without a hazard.
+const SOUND: Description = Description {
+    name: "",
+    width: Width::WORD,
+    hz: 0,
+    step: 1,
+    rating: 0,
+    scope: Scope::Machine,
+    hazards: Hazards {
+        stops_when_idle: false,
+        rate_varies: false,
+        tears: false,
+        may_be_cpu_clock: false,
+    },
+};
+
+/// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
+///
+/// `hz` is the rate of that clock, or 0 if it is unknown. Unless the caller knows better, the counters of two CPUs differ,
+/// and the rate follows power management. That the counter stands still in deep sleep does not matter: the CPU does no work
+/// then either.
+pub const fn tsc(hz: u64) -> Description {
+    Description {
+        name: "TSC",
+        hz,
+        rating: 300,
+        scope: Scope::StrandUnsynchronised,
+        hazards: Hazards {
+            rate_varies: true,
+            ..SOUND.hazards
+        },
+        ..SOUND
+    }
+}
+
+/// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
+///
+/// `hz` is the rate that the system states. The counter is safe if that is the rate of a well-known timer, or differs from
+/// the rate of the CPU's clock by 5%. A counter that divides the CPU's clock is not recognised. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted: the upper
+/// bits are wrong unless the counter is read once per wrap, every 4.7 seconds.
+pub const fn performance_counter(hz: u64) -> Description {
+    Description {
+        name: "QPC",
+        width: width(if hz == PMT_HZ { 24 } else { 64 }),
+        hz,
+        rating: 200,
+        hazards: Hazards {
+            may_be_cpu_clock: true,
+            ..SOUND.hazards
+        },
+        ..SOUND
+    }
+}
+
+/// Returns the description of a variable in units of 1 ms to which each clock interrupt adds `step`: 1 for the multimedia
+/// timer (timeGetTime), 10 to 16 for the tick count (GetTickCount).
+pub const fn tick_counter(step: u16) -> Description {
+    Description {
+        name: "tick counter",
+        width: width(32),
+        hz: 1000,
+        step: step as u64,
+        rating: if step <= 1 { 50 } else { 25 },
+        ..SOUND
+    }
+}
+
+/// Returns the description of a variable that the interrupt of the real-time clock increments. `divisor` is the power of
+/// two by which the clock divides [`RTC_HZ`]: 0 to 15.
+pub const fn rtc(divisor: u8) -> Description {
+    Description {
+        name: "RTC",
+        hz: if divisor <= 15 { RTC_HZ >> divisor } else { 0 },
+        rating: 10,
+        ..SOUND
+    }
+}
