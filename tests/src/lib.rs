@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod machine;
 pub mod oracle;
 pub mod random;
+pub mod rtl;
 pub mod swept;
 
 use std::fmt;

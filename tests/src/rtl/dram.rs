@@ -1,0 +1,103 @@
+//! The counters of one DRAM channel.
+
+use crate::random::Random;
+
+/// The registers of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// The selects: 7:4 of counter 0, 3:0 of counter 1. The other bits read 0.
+    Pcr,
+    /// Counter 0 in 62:32 with its overflow flag in 63, counter 1 in 30:0 with its flag in 31.
+    Pic,
+}
+
+/// A step of a sequence.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// A clock passes. Item n is what it adds to a counter whose select is n: 0 reads, 1 writes, 2 reads and writes, 3 stalls
+    /// for a busy bank, 4 reads in the queue, 5 writes in the queue, 6 both, 7 reads that were picked for issue, met a
+    /// write in the queue and were held back. Each is below 2^31. Selects 8 to 15 count nothing.
+    Clock([u32; 8]),
+    /// A register is read.
+    Read(Register),
+    /// A register is written.
+    Write(Register, u64),
+}
+
+/// One channel. All bits start as 0.
+#[derive(Clone, Debug, Default)]
+pub struct Channel {
+    counters: [Counter; 2],
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counter {
+    select: u8,
+    /// 31 bits.
+    count: u32,
+    overflowed: bool,
+}
+
+impl Channel {
+    /// Performs a step, and returns what a read returns.
+    pub fn step(&mut self, step: &Step) -> Option<u64> {
+        let [zero, one] = &mut self.counters;
+        match *step {
+            Step::Clock(amounts) => {
+                for counter in [zero, one] {
+                    let amount = amounts.get(usize::from(counter.select)).unwrap_or(&0);
+                    let sum = counter.count + amount;
+                    counter.count = sum & 0x7fff_ffff;
+                    counter.overflowed |= sum > 0x7fff_ffff;
+                }
+                return None;
+            }
+            Step::Read(Register::Pcr) => return Some(u64::from(zero.select << 4 | one.select)),
+            Step::Read(Register::Pic) => return Some(zero.read() << 32 | one.read()),
+            Step::Write(Register::Pcr, value) => {
+                zero.select = (value >> 4 & 0xf) as u8;
+                one.select = (value & 0xf) as u8;
+            }
+            Step::Write(Register::Pic, value) => {
+                zero.write((value >> 32) as u32);
+                one.write(value as u32);
+            }
+        }
+        None
+    }
+}
+
+impl Counter {
+    fn read(&self) -> u64 {
+        u64::from(self.overflowed) << 31 | u64::from(self.count)
+    }
+
+    fn write(&mut self, value: u32) {
+        self.overflowed = value >> 31 != 0;
+        self.count = value & 0x7fff_ffff;
+    }
+}
+
+/// Returns a random sequence, the same for the same seed and length.
+///
+/// Of 8 steps 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
+/// them), write the PIC (most counters are at most 20 counts below their wrap, with and without the flag), or read one.
+pub fn sequence(seed: u64, length: usize) -> Vec<Step> {
+    let random = &mut Random(seed);
+    (0..length)
+        .map(|_| match random.below(8) {
+            0 => Step::Write(Register::Pcr, random.next_u64()),
+            1 => Step::Write(Register::Pic, near_wrap(random) << 32 | near_wrap(random)),
+            2 => Step::Read(random.one_of(&[Register::Pcr, Register::Pic])),
+            _ => Step::Clock([0; 8].map(|_: u32| random.below(9) as u32)),
+        })
+        .collect()
+}
+
+fn near_wrap(random: &mut Random) -> u64 {
+    let flag = random.next_u64() & 0x8000_0000;
+    match random.below(4) {
+        0 => random.next_u64() & 0xffff_ffff,
+        _ => flag | (0x7fff_ffff - random.below(20) as u64),
+    }
+}

@@ -1,0 +1,56 @@
+//! What a strand does that its counters can count.
+
+/// An instruction, as far as SL 2 tells one from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+#[rustfmt::skip]
+pub enum Instruction {
+    BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr,
+    /// The instruction that software marks its progress with (Instr_sw).
+    Software,
+    Atomic, Other,
+}
+
+use Instruction::*;
+
+impl Instruction {
+    /// All of them.
+    #[rustfmt::skip]
+    pub const ALL: [Self; 13] = [
+        BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr, Software, Atomic, Other,
+    ];
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The strand issues an instruction.
+    Issues(Instruction),
+    /// An atomic misses in the L2 cache. L2_dmiss_ld (0x320) does not count it, nor does anything else.
+    AtomicMissesL2,
+    /// Any other event: its SL (3 to 7) and its one bit of MASK.
+    Other(u8, u8),
+}
+
+impl Event {
+    /// Returns the SL (without its bit 3) and the MASK bits that count the event.
+    pub fn counted_by(self) -> (u8, u8) {
+        match self {
+            Self::Issues(instruction) => {
+                let mask = match instruction {
+                    BranchNotTaken => 0x01,
+                    BranchTaken => 0x01 | 0x02,
+                    FguArithmetic => 0x04,
+                    Load | Prefetch | RdAsr | Rdpr => 0x08,
+                    Store | WrAsr | Wrpr => 0x10,
+                    Software => 0x20,
+                    Other => 0x40,
+                    Atomic => 0x80 | 0x10 | 0x08,
+                };
+                (2, mask)
+            }
+            Self::AtomicMissesL2 => (3, 0),
+            Self::Other(sl, mask) => (sl, mask),
+        }
+    }
+}

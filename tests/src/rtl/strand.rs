@@ -1,0 +1,242 @@
+//! The two counters of one strand: %pcr, %pic, and bit 15 of %softint.
+
+use super::event::Event;
+
+/// The privilege level of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// UT counts here.
+    User,
+    /// ST counts here.
+    Privileged,
+    /// HT counts here.
+    Hyperprivileged,
+}
+
+/// What one strand does in one clock.
+#[derive(Clone, Debug)]
+pub struct StrandClock {
+    /// Its level.
+    pub level: Level,
+    /// %pil, 0 to 15.
+    pub pil: u8,
+    /// PSTATE.IE.
+    pub interrupts: bool,
+    /// The events that are not flushed.
+    pub events: Vec<Event>,
+    /// The events of an instruction that is flushed because it traps.
+    pub flushed: Vec<Event>,
+}
+
+impl StrandClock {
+    /// Returns `true` if the strand issues an instruction, flushed or not.
+    pub fn issues(&self) -> bool {
+        self.events
+            .iter()
+            .chain(&self.flushed)
+            .any(|event| matches!(event, Event::Issues(_)))
+    }
+
+    /// Returns `true` if an interrupt of level 15 can trap in this clock.
+    fn can_trap(&self) -> bool {
+        self.pil < 15 && self.interrupts && self.level != Level::Hyperprivileged && self.issues()
+    }
+}
+
+/// The registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// %pcr, ancillary state register 16.
+    Pcr,
+    /// %pic, ancillary state register 17.
+    Pic,
+    /// %softint. Only bit 15 is modelled: the others read 0, and a write of them is dropped.
+    Softint,
+}
+
+/// An access of a register that traps, with no other effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trapped;
+
+/// How the counters of a machine behave where machines may differ.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap, so that PIC reads -skid to 0
+    /// behind it. The hardware has 15.
+    pub skid: u8,
+    /// `None`: PIC has an event when the event's clock has ended. `Some(phase)`, 0 to 7: PIC is brought up to date at the
+    /// start of each clock whose number modulo 8 is the phase; the first clock is number 0. The hardware does this.
+    pub phase: Option<u8>,
+}
+
+/// What one clock of a strand causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The counters request a trap in this clock.
+    pub request: bool,
+    /// The strand can take the trap of bit 15 of %softint in this clock: interrupt level 15, trap type 0x4f.
+    pub trap: bool,
+}
+
+/// One strand's counters. All bits start as 0.
+#[derive(Clone, Debug, Default)]
+pub struct Strand {
+    options: Options,
+    clock: u64,
+    /// Bits 31:0; the others read 0. Per counter OV (31, 18), SL (30:27, 17:14), MASK (26:19, 13:6), TOE (5, 4); for both
+    /// HT (3), UT (2), ST (1), PRIV (0).
+    pcr: u64,
+    pic: [u32; 2],
+    /// The events, at most 8, that wait for the next update of PIC.
+    waiting: [u32; 2],
+    softint_15: bool,
+}
+
+const HT: u64 = 1 << 3;
+const UT: u64 = 1 << 2;
+const ST: u64 = 1 << 1;
+const PRIV: u64 = 1 << 0;
+const OV: [u64; 2] = [1 << 18, 1 << 31];
+const TOE: [u64; 2] = [1 << 4, 1 << 5];
+/// HOLDOV is not stored: it acts on the write that carries it.
+const HOLDOV: [u64; 2] = [1 << 62, 1 << 63];
+
+impl Strand {
+    /// Returns a strand as it is after reset.
+    ///
+    /// # Panics
+    /// If the skid is above 15, or the phase above 7.
+    pub fn new(options: Options) -> Self {
+        assert!(options.skid <= 15 && options.phase.is_none_or(|phase| phase <= 7));
+        let reset = Self::default();
+        Self { options, ..reset }
+    }
+
+    /// Reads a register at a level.
+    pub fn read(&self, register: Register, level: Level) -> Result<u64, Trapped> {
+        self.check(register, level)?;
+        Ok(match register {
+            Register::Pcr => self.pcr,
+            Register::Pic => u64::from(self.pic[1]) << 32 | u64::from(self.pic[0]),
+            Register::Softint => u64::from(self.softint_15) << 15,
+        })
+    }
+
+    /// Writes a register at a level.
+    pub fn write(&mut self, register: Register, level: Level, value: u64) -> Result<(), Trapped> {
+        self.check(register, level)?;
+        match register {
+            Register::Pcr => self.write_pcr(level, value),
+            Register::Pic => {
+                self.pic = [value as u32, (value >> 32) as u32];
+                if self.update_is_next() {
+                    // The write takes its place.
+                    self.waiting = [0, 0];
+                }
+            }
+            Register::Softint => self.softint_15 = value >> 15 & 1 != 0,
+        }
+        Ok(())
+    }
+
+    /// The strand does what `input` says; `core_is_idle` if no strand of its core issues in this clock.
+    pub fn clock(&mut self, input: &StrandClock, core_is_idle: bool) -> Outcome {
+        if self.update_is_next() {
+            self.update();
+        }
+        let counting = match input.level {
+            Level::User => self.pcr & UT != 0,
+            Level::Privileged => self.pcr & ST != 0,
+            Level::Hyperprivileged => self.pcr & HT != 0,
+        };
+        let mut request = false;
+        for n in 0..2 {
+            let happens = counting && self.selects(n, &input.events, core_is_idle);
+            let is_flushed = counting && self.selects(n, &input.flushed, core_is_idle);
+            let counts = happens || is_flushed && self.sl(n) & 8 != 0;
+            // 1 at -1, 16 at -16.
+            let below_wrap = (1 << 32) - u64::from(self.pic[n]);
+            let is_near = below_wrap <= u64::from(self.options.skid) + 1;
+            if self.pcr & TOE[n] != 0 && is_near {
+                request |= happens || is_flushed;
+                if counts {
+                    self.pcr |= OV[n];
+                }
+            }
+            if counts {
+                self.waiting[n] += 1;
+            }
+        }
+        self.clock += 1;
+        if self.options.phase.is_none() {
+            self.update();
+        }
+        request |= (0..2).any(|n| self.pcr & OV[n] != 0 && self.pcr & TOE[n] != 0);
+        let can_trap = input.can_trap();
+        self.softint_15 |= request && can_trap;
+        let trap = self.softint_15 && can_trap;
+        Outcome { request, trap }
+    }
+
+    fn check(&self, register: Register, level: Level) -> Result<(), Trapped> {
+        let user_may = register == Register::Pic && self.pcr & PRIV == 0;
+        let may = level != Level::User || user_may;
+        if may { Ok(()) } else { Err(Trapped) }
+    }
+
+    fn write_pcr(&mut self, level: Level, value: u64) {
+        let (before, sl_before) = (self.pcr, [self.sl(0), self.sl(1)]);
+        let mut kept = 0;
+        for n in 0..2 {
+            if value & HOLDOV[n] != 0 {
+                kept |= OV[n];
+            }
+        }
+        if level != Level::Hyperprivileged {
+            kept |= HT;
+        }
+        self.pcr = before & kept | value & !kept & 0xffff_ffff;
+        // What waits is lost with the level or the SL that it was counted by.
+        let level_is_lost = before & !self.pcr & (HT | UT | ST) != 0;
+        for (n, sl) in sl_before.into_iter().enumerate() {
+            if level_is_lost || self.sl(n) != sl {
+                self.waiting[n] = 0;
+            }
+        }
+    }
+
+    fn update_is_next(&self) -> bool {
+        self.options
+            .phase
+            .is_some_and(|phase| self.clock % 8 == u64::from(phase))
+    }
+
+    fn update(&mut self) {
+        for (n, ov) in OV.into_iter().enumerate() {
+            let (pic, wraps) = self.pic[n].overflowing_add(self.waiting[n]);
+            self.pic[n] = pic;
+            self.waiting[n] = 0;
+            if wraps {
+                self.pcr |= ov;
+            }
+        }
+    }
+
+    fn sl(&self, n: usize) -> u8 {
+        (self.pcr >> [14, 27][n] & 0xf) as u8
+    }
+
+    fn mask(&self, n: usize) -> u8 {
+        (self.pcr >> [6, 19][n] & 0xff) as u8
+    }
+
+    /// Returns `true` if counter `n` selects one of the events, or the idle clock.
+    fn selects(&self, n: usize, events: &[Event], core_is_idle: bool) -> bool {
+        let class = self.sl(n) & 7;
+        let mut raised = events.iter().map(|event| event.counted_by());
+        match class {
+            0 => core_is_idle,
+            _ => raised.any(|(sl, mask)| sl == class && mask & self.mask(n) != 0),
+        }
+    }
+}

@@ -1,0 +1,577 @@
+//! Each fact, with its values written out.
+
+use super::event::{Event, Instruction, Instruction::*};
+use super::*;
+use std::collections::BTreeSet;
+use {Level::*, Register::*};
+
+/// What the hardware does, but for the phase.
+const HARDWARE: Options = Options {
+    skid: 15,
+    phase: None,
+};
+
+/// Counter 0 counts stores (SL 2, MASK 0x10) at user level.
+const STORES: u64 = 2 << 14 | 0x10 << 6 | 4;
+const TOE0: u64 = 1 << 4;
+const OV0: u64 = 1 << 18;
+const OV1: u64 = 1 << 31;
+
+/// Returns a clock with these events, at user level, where an interrupt can trap.
+fn clock(events: &[Event]) -> StrandClock {
+    let (events, flushed) = (events.to_vec(), Vec::new());
+    StrandClock {
+        level: User,
+        pil: 0,
+        interrupts: true,
+        events,
+        flushed,
+    }
+}
+
+/// Returns a clock with these events of an instruction that is flushed.
+fn flushed(events: &[Event]) -> StrandClock {
+    StrandClock {
+        flushed: events.to_vec(),
+        ..clock(&[])
+    }
+}
+
+fn store() -> StrandClock {
+    clock(&[Event::Issues(Store)])
+}
+
+fn flushed_store() -> StrandClock {
+    flushed(&[Event::Issues(Store)])
+}
+
+/// Returns a strand of which these were written at hyperprivileged level.
+fn strand(options: Options, pcr: u64, pic: u64) -> Strand {
+    let mut strand = Strand::new(options);
+    write(&mut strand, Pcr, pcr);
+    write(&mut strand, Pic, pic);
+    strand
+}
+
+fn write(strand: &mut Strand, register: Register, value: u64) {
+    strand.write(register, Hyperprivileged, value).unwrap();
+}
+
+fn read(strand: &Strand, register: Register) -> u64 {
+    strand.read(register, Hyperprivileged).unwrap()
+}
+
+/// Returns the OV bits of %pcr, in their places, and %pic.
+fn overflow_and_pic(strand: &Strand) -> (u64, u64) {
+    (read(strand, Pcr) & (OV1 | OV0), read(strand, Pic))
+}
+
+/// Returns %pic after this clock on a strand that is new.
+fn counted(pcr: u64, input: &StrandClock) -> u64 {
+    let mut strand = strand(HARDWARE, pcr, 0);
+    strand.clock(input, false);
+    read(&strand, Pic)
+}
+
+#[test]
+fn pcr_has_32_bits_and_ht_is_written_at_hyperprivileged_level_alone() {
+    let mut strand = strand(HARDWARE, 0x3fff_ffff_7ffb_ffff, 0);
+    assert_eq!(read(&strand, Pcr), 0x7ffb_ffff);
+    strand.write(Pcr, Privileged, 0).unwrap();
+    assert_eq!(read(&strand, Pcr), 0x8);
+    write(&mut strand, Pcr, 0);
+    strand.write(Pcr, Privileged, 0xffff_ffff).unwrap();
+    assert_eq!(read(&strand, Pcr), 0xffff_fff7);
+}
+
+#[test]
+fn user_level_reaches_pic_unless_priv_is_set() {
+    let mut strand = strand(HARDWARE, 0, 0x1111_2222_3333_4444);
+    assert_eq!(strand.read(Pic, User), Ok(0x1111_2222_3333_4444));
+    assert_eq!(strand.write(Pic, User, 7), Ok(()));
+    for register in [Pcr, Softint, Pic] {
+        write(&mut strand, Pcr, 1);
+        assert_eq!(strand.read(register, User), Err(Trapped));
+        assert_eq!(strand.write(register, User, 9), Err(Trapped));
+        assert_eq!(strand.read(Pic, Privileged), Ok(7));
+    }
+}
+
+#[test]
+fn each_level_is_counted_by_its_bit_alone() {
+    let rows = [
+        (0x0, [0, 0, 0]),
+        (0x4, [1, 0, 0]),
+        (0x2, [0, 1, 0]),
+        (0x8, [0, 0, 1]),
+        (0xe, [1, 1, 1]),
+    ];
+    for (bits, counts) in rows {
+        let pcr = 2 << 14 | 0x10 << 6 | bits;
+        let pics = [User, Privileged, Hyperprivileged]
+            .map(|level| counted(pcr, &StrandClock { level, ..store() }));
+        assert_eq!(pics, counts, "{bits:#x}");
+    }
+}
+
+#[test]
+fn holdov_keeps_ov_for_the_write_that_carries_it_and_reads_0() {
+    // The OV before, the value written, the OV after.
+    let rows = [
+        (0, 0, 0),
+        (OV1 | OV0, 0, 0),
+        (0, OV1 | OV0, OV1 | OV0),
+        (OV1, OV0, OV0),
+        // HOLDOV0.
+        (0, 1 << 62 | OV0, 0),
+        (OV0, 1 << 62, OV0),
+        (OV1 | OV0, 1 << 62, OV0),
+        // HOLDOV1.
+        (0, 1 << 63 | OV1, 0),
+        (OV1, 1 << 63, OV1),
+        (OV0, 1 << 63 | OV1, 0),
+        // Both.
+        (OV1, 3 << 62 | OV0, OV1),
+    ];
+    for (before, written, after) in rows {
+        let mut strand = strand(HARDWARE, before, 0);
+        write(&mut strand, Pcr, written | 0x6);
+        assert_eq!(read(&strand, Pcr), after | 0x6, "{written:#x}");
+        // The write after it is not held.
+        write(&mut strand, Pcr, 0);
+        assert_eq!(read(&strand, Pcr), 0);
+    }
+}
+
+#[test]
+fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
+    let mut zero = strand(HARDWARE, STORES, 0x5_ffff_fffe);
+    let mut one = strand(HARDWARE, 2 << 27 | 0x10 << 19 | 4, 0xffff_fffe_0000_0005);
+    for (count, ov0, ov1) in [(0xffff_ffff, 0, 0), (0, OV0, OV1), (1, OV0, OV1)] {
+        assert_eq!(zero.clock(&store(), false), Outcome::default());
+        assert_eq!(overflow_and_pic(&zero), (ov0, 0x5_0000_0000 | count));
+        assert_eq!(one.clock(&store(), false), Outcome::default());
+        assert_eq!(overflow_and_pic(&one), (ov1, count << 32 | 5));
+    }
+}
+
+#[test]
+fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
+    // What PIC reads when OV has been set: -15 in the hardware, 0 at the wrap itself.
+    for (skid, pic) in [
+        (15, 0xffff_fff1),
+        (14, 0xffff_fff2),
+        (1, 0xffff_ffff),
+        (0, 0),
+    ] {
+        let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
+        while read(&strand, Pcr) & OV0 == 0 {
+            strand.clock(&store(), false);
+        }
+        assert_eq!(read(&strand, Pic), pic);
+    }
+}
+
+#[test]
+fn an_event_near_the_wrap_pulses_a_request_although_it_is_flushed() {
+    let elsewhere = StrandClock {
+        level: Privileged,
+        ..flushed_store()
+    };
+    for (pcr, pic, input, request) in [
+        (STORES | TOE0, 0xffff_fff0, flushed_store(), true),
+        (STORES | TOE0, 0xffff_ffff, flushed_store(), true),
+        (STORES | TOE0, 0xffff_ffef, flushed_store(), false),
+        (STORES | TOE0, 0, flushed_store(), false),
+        (STORES, 0xffff_fff0, flushed_store(), false),
+        (STORES | TOE0, 0xffff_fff0, elsewhere, false),
+        (
+            STORES | TOE0,
+            0xffff_fff0,
+            flushed(&[Event::Issues(Load)]),
+            false,
+        ),
+    ] {
+        let mut strand = strand(HARDWARE, pcr, pic);
+        assert_eq!(
+            strand.clock(&input, false),
+            Outcome {
+                request,
+                trap: request
+            }
+        );
+        // It is neither counted nor an overflow, and the request lasts one clock.
+        assert_eq!(overflow_and_pic(&strand), (0, pic));
+        assert!(!strand.clock(&clock(&[]), false).request);
+    }
+}
+
+#[test]
+fn ov_with_toe_is_a_request_whoever_set_it_at_any_count() {
+    for (pcr, request) in [
+        (OV0 | 0x10, true),
+        (OV1 | 0x20, true),
+        (OV0 | 0x20, false),
+        (OV0 | OV1, false),
+        (0x30, false),
+    ] {
+        let mut strand = strand(HARDWARE, pcr, 0);
+        for _ in 0..2 {
+            assert_eq!(
+                strand.clock(&clock(&[]), false).request,
+                request,
+                "{pcr:#x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn softint_15_is_set_by_a_request_that_can_trap_and_stays() {
+    for (input, trap) in [
+        (store(), true),
+        (StrandClock { pil: 14, ..store() }, true),
+        (
+            StrandClock {
+                level: Privileged,
+                ..store()
+            },
+            true,
+        ),
+        (StrandClock { pil: 15, ..store() }, false),
+        (
+            StrandClock {
+                interrupts: false,
+                ..store()
+            },
+            false,
+        ),
+        (
+            StrandClock {
+                level: Hyperprivileged,
+                ..store()
+            },
+            false,
+        ),
+        (clock(&[]), false),
+    ] {
+        let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
+        assert_eq!(
+            strand.clock(&input, false),
+            Outcome {
+                request: true,
+                trap
+            }
+        );
+        assert_eq!(
+            read(&strand, Softint),
+            if trap { 0x8000 } else { 0 },
+            "{input:?}"
+        );
+    }
+    // Both OV and the bit have to be cleared.
+    let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
+    strand.clock(&store(), false);
+    write(&mut strand, Pcr, TOE0);
+    assert_eq!(
+        strand.clock(&store(), false),
+        Outcome {
+            request: false,
+            trap: true
+        }
+    );
+    write(&mut strand, Softint, 0);
+    assert_eq!(
+        strand.clock(&store(), false),
+        Outcome {
+            request: false,
+            trap: false
+        }
+    );
+}
+
+#[test]
+fn instructions_raise_the_mask_bits_of_sl_2() {
+    // 0x203 counts a taken branch once, 0x2fd each instruction once.
+    let rows: [(u64, &[Instruction]); 10] = [
+        (0x01, &[BranchNotTaken, BranchTaken]),
+        (0x02, &[BranchTaken]),
+        (0x03, &[BranchNotTaken, BranchTaken]),
+        (0x04, &[FguArithmetic]),
+        (0x08, &[Load, Prefetch, RdAsr, Rdpr, Atomic]),
+        (0x10, &[Store, WrAsr, Wrpr, Atomic]),
+        (0x20, &[Software]),
+        (0x40, &[Other]),
+        (0x80, &[Atomic]),
+        (0xfd, &Instruction::ALL),
+    ];
+    for (mask, instructions) in rows {
+        for instruction in Instruction::ALL {
+            let pic = counted(
+                2 << 14 | mask << 6 | 4,
+                &clock(&[Event::Issues(instruction)]),
+            );
+            let expected = u64::from(instructions.contains(&instruction));
+            assert_eq!(pic, expected, "{instruction:?} under {mask:#x}");
+        }
+    }
+}
+
+#[test]
+fn events_of_one_clock_add_one_to_each_counter_that_selects_any() {
+    // Counter 1 has 0x502, counter 0 has 0x560.
+    let pcr = 5 << 27 | 0x02 << 19 | 5 << 14 | 0x60 << 6 | 4;
+    let selected = [
+        Event::Other(5, 0x20),
+        Event::Other(5, 0x40),
+        Event::Other(5, 0x02),
+    ];
+    assert_eq!(counted(pcr, &clock(&selected)), 0x1_0000_0001);
+    let others = [
+        Event::Other(5, 0x04),
+        Event::Other(4, 0x20),
+        Event::Other(7, 0x02),
+    ];
+    assert_eq!(counted(pcr, &clock(&others)), 0);
+}
+
+#[test]
+fn sl_bit_3_counts_although_the_instruction_was_flushed() {
+    let miss = [Event::Other(3, 0x04)];
+    for (sl, of_flushed, of_others) in [
+        (3, 0, 1),
+        (0xb, 1, 1),
+        (2, 0, 0),
+        (0xa, 0, 0),
+        (1, 0, 0),
+        (9, 0, 0),
+    ] {
+        let pcr = sl << 14 | 0x0c << 6 | 4;
+        assert_eq!(counted(pcr, &flushed(&miss)), of_flushed, "SL {sl}");
+        assert_eq!(counted(pcr, &clock(&miss)), of_others, "SL {sl}");
+    }
+    let mut wraps = strand(HARDWARE, 0xa << 14 | 0x10 << 6 | 4, 0xffff_ffff);
+    wraps.clock(&flushed_store(), false);
+    assert_eq!(overflow_and_pic(&wraps), (OV0, 0));
+}
+
+#[test]
+fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
+    let idle = || [(); 8].map(|()| clock(&[Event::Other(7, 0x20)]));
+    let mut core = Core::new(HARDWARE);
+    // Strand 0 selects nothing, strand 1 has SL 8 with any MASK, strand 2 does not count at its level.
+    let pcrs = [4, 8 << 27 | 0xff << 19 | 8 << 14 | 0xff << 6 | 4, 2];
+    for (strand, pcr) in core.strands.iter_mut().zip(pcrs) {
+        write(strand, Pcr, pcr);
+        write(strand, Pic, 0xffff_ffff);
+    }
+    for (last_strand, pic) in [
+        (store(), 0xffff_ffff),
+        (flushed_store(), 0xffff_ffff),
+        (clock(&[]), 0x1_0000_0000),
+    ] {
+        let mut inputs = Box::new(idle());
+        inputs[7] = last_strand;
+        core.step(&Step::Clock(inputs));
+        let pics = [0, 1, 2].map(|n| read(&core.strands[n], Pic));
+        assert_eq!(pics, [pic, pic, 0xffff_ffff]);
+    }
+    // The counter that nobody wants has set its OV.
+    assert_eq!(read(&core.strands[0], Pcr), 0x4_0004);
+}
+
+#[test]
+fn an_atomic_that_misses_in_l2_is_no_l2_dmiss_ld() {
+    let pcr = 3 << 14 | 0x20 << 6 | 4;
+    let [atomic, load] = [Atomic, Load].map(Event::Issues);
+    assert_eq!(counted(pcr, &clock(&[atomic, Event::AtomicMissesL2])), 0);
+    assert_eq!(counted(pcr, &clock(&[load, Event::Other(3, 0x20)])), 1);
+}
+
+/// Lets clocks pass in which nothing happens, until no event waits, and returns %pic.
+fn settled(strand: &mut Strand) -> u64 {
+    for _ in 0..8 {
+        strand.clock(&clock(&[]), false);
+    }
+    read(strand, Pic)
+}
+
+#[test]
+fn with_a_phase_up_to_8_events_are_late_or_lost() {
+    let [mut late, mut after_write, mut lost, mut lost_with_sl] = [(); 4].map(|()| BTreeSet::new());
+    for (phase, stores) in (0..8).flat_map(|phase| (8..16).map(move |stores| (phase, stores))) {
+        let mut strand = strand(
+            Options {
+                skid: 15,
+                phase: Some(phase),
+            },
+            STORES,
+            0,
+        );
+        for _ in 0..stores {
+            strand.clock(&store(), false);
+        }
+        late.insert(stores - read(&strand, Pic));
+        assert_eq!(settled(&mut strand.clone()), stores);
+
+        let mut written = strand.clone();
+        write(&mut written, Pic, 100);
+        after_write.insert(settled(&mut written) - 100);
+
+        let mut stopped = strand.clone();
+        write(&mut stopped, Pcr, STORES & !4);
+        lost.insert(stores - settled(&mut stopped));
+
+        write(&mut strand, Pcr, STORES | 3 << 14);
+        lost_with_sl.insert(stores - settled(&mut strand));
+    }
+    assert_eq!(late, BTreeSet::from([1, 2, 3, 4, 5, 6, 7, 8]));
+    assert_eq!(after_write, BTreeSet::from([0, 1, 2, 3, 4, 5, 6, 7]));
+    assert_eq!(lost, late);
+    assert_eq!(lost_with_sl, late);
+}
+
+#[test]
+fn with_a_phase_ov_is_set_by_the_event_that_finds_pic_near_its_wrap() {
+    let mut pics = BTreeSet::new();
+    for (phase, first) in (0..8).flat_map(|phase| (0..16).map(move |first| (phase, first))) {
+        let options = Options {
+            skid: 15,
+            phase: Some(phase),
+        };
+        let mut strand = strand(options, STORES | TOE0, 0xffff_ff00 + first);
+        while read(&strand, Pcr) & OV0 == 0 {
+            strand.clock(&store(), false);
+        }
+        pics.insert(settled(&mut strand));
+    }
+    // -15 to -8: the event itself, and up to 7 that waited with the 16th before the wrap.
+    assert_eq!(pics, (0xffff_fff1..=0xffff_fff8).collect());
+}
+
+mod dram_channel {
+    use super::dram::{Channel, Register::*, Step::*};
+
+    #[test]
+    fn has_two_selects_and_64_bits_of_pic() {
+        let mut channel = Channel::default();
+        for pic in [!0, 0x8000_0000_8000_0000, 0x7fff_ffff_0000_0001] {
+            channel.step(&Write(Pic, pic));
+            assert_eq!(channel.step(&Read(Pic)), Some(pic));
+        }
+        channel.step(&Write(Pcr, 0xffff_ff6a));
+        assert_eq!(channel.step(&Read(Pcr)), Some(0x6a));
+        for (pcr, pic) in [
+            (0x01, 0x1_0000_0002),
+            (0x23, 0x3_0000_0004),
+            (0x45, 0x5_0000_0006),
+            (0x67, 0x7_0000_0008),
+            (0x8f, 0),
+            (0x9e, 0),
+            (0xad, 0),
+            (0xbc, 0),
+        ] {
+            channel.step(&Write(Pcr, pcr));
+            channel.step(&Write(Pic, 0));
+            channel.step(&Clock([1, 2, 3, 4, 5, 6, 7, 8]));
+            assert_eq!(channel.step(&Read(Pic)), Some(pic), "{pcr:#x}");
+        }
+    }
+
+    #[test]
+    fn sets_a_flag_at_a_wrap_which_stays_until_it_is_written() {
+        let mut channel = Channel::default();
+        channel.step(&Write(Pcr, 0x01));
+        channel.step(&Write(Pic, 0x7fff_fffe_7fff_fffd));
+        for (of_zero, of_one, pic) in [
+            (1, 2, 0x7fff_ffff_7fff_ffff),
+            (1, 0, 0x8000_0000_7fff_ffff),
+            (1, 5, 0x8000_0001_8000_0004),
+        ] {
+            channel.step(&Clock([of_zero, of_one, 0, 0, 0, 0, 0, 0]));
+            assert_eq!(channel.step(&Read(Pic)), Some(pic));
+        }
+        channel.step(&Write(Pic, 0x7fff_ffff_8000_0000));
+        channel.step(&Clock([1, 1, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(channel.step(&Read(Pic)), Some(0x8000_0000_8000_0001));
+    }
+
+    #[test]
+    fn wraps_in_random_sequences() {
+        let mut channel = Channel::default();
+        let mut wraps = 0;
+        for step in super::dram::sequence(1, 2000) {
+            let before = channel.step(&Read(Pic)).unwrap();
+            channel.step(&step);
+            let after = channel.step(&Read(Pic)).unwrap();
+            let flags = (before ^ after) & 0x8000_0000_8000_0000;
+            wraps += u32::from(matches!(step, Clock(_)) && flags != 0);
+        }
+        assert!(wraps > 30, "{wraps}");
+    }
+}
+
+/// Returns the SLs that the sequences of a configuration select, and what else happens in them.
+fn reached(configuration: Configuration) -> (BTreeSet<u64>, BTreeSet<&'static str>) {
+    let (mut sls, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for seed in 0..16 {
+        let sequence = Sequence::new(configuration, seed, 500);
+        seen.extend((sequence.options.skid > 0).then_some("skid"));
+        let mut core = Core::new(sequence.options);
+        for step in &sequence.steps {
+            let before = core.strands.each_ref().map(overflow_and_pic);
+            let answer = core.step(step);
+            let after = core.strands.each_ref().map(overflow_and_pic);
+            seen.extend((answer == Answer::Trapped).then_some("refused"));
+            if let Step::Access(Access {
+                register: Pcr,
+                write: Some(pcr),
+                ..
+            }) = step
+            {
+                sls.extend([pcr >> 27 & 0xf, pcr >> 14 & 0xf]);
+                seen.extend((pcr & 0x30 != 0).then_some("toe"));
+                seen.extend((pcr >> 62 != 0).then_some("holdov"));
+            }
+            let Answer::Clock(outcomes) = answer else {
+                continue;
+            };
+            for ((outcome, before), after) in outcomes.iter().zip(before).zip(after) {
+                seen.extend((before.0 != after.0).then_some("overflow"));
+                seen.extend((outcome.request && after.0 == 0).then_some("pulse"));
+                seen.extend(outcome.trap.then_some("trap"));
+            }
+        }
+    }
+    (sls, seen)
+}
+
+#[test]
+fn random_sequences_repeat_and_reach_what_their_configuration_says() {
+    let named = [2, 3, 4, 5, 6, 7];
+    let any: Vec<u64> = (0..16).collect();
+    let always = ["overflow", "refused", "trap"];
+    let with_toe = ["pulse", "skid", "toe"];
+    let rows: [(Configuration, &[u64], &[&str]); 7] = [
+        (Configuration::NamedEvents, &named, &[]),
+        (Configuration::SeveralMaskBits, &named, &[]),
+        (Configuration::TrapOnOverflow, &named, &with_toe),
+        (Configuration::HoldOverflow, &named, &["holdov"]),
+        (Configuration::FlushedMisses, &[0xb], &[]),
+        (Configuration::AllSelects, &any, &[]),
+        (
+            Configuration::Everything,
+            &any,
+            &["pulse", "skid", "toe", "holdov"],
+        ),
+    ];
+    for (configuration, sls, also) in rows {
+        let [once, again] = [(); 2].map(|()| Sequence::new(configuration, 1, 100));
+        assert_eq!(format!("{once:?}"), format!("{again:?}"));
+        let expected = always.iter().chain(also).copied().collect();
+        assert_eq!(
+            reached(configuration),
+            (sls.iter().copied().collect(), expected)
+        );
+    }
+}
