@@ -287,6 +287,11 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             .map_or(0, |source| source.between(from, to))
     }
 
+    /// Returns the description of a source.
+    pub(super) fn description(&self, source: usize) -> Option<&Description> {
+        self.tracked(source).map(|source| &source.description)
+    }
+
     /// Returns the largest amount, in nanoseconds, by which a source advances at once.
     pub(super) fn step(&self, source: usize) -> u64 {
         self.tracked(source).map_or(0, |source| {

@@ -4,7 +4,8 @@
 //!   returns the best of several sources.
 //! - [`Wrap`] and [`Scale`]: convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`]: the time by the chosen source, which never goes back on a strand.
-//! - [`Watchdog`]: compares the chosen source with another one, and retires a bad source.
+//! - [`Watchdog`]: compares the chosen source with another one, measures its frequency, and retires a bad source.
+//! - [`FrequencyMeter`]: measures the frequency of a clock by another one, and says how certain the result is.
 //!
 //! This module never steers a clock: a correction passes on the noise of the source that it follows, which is mostly worse
 //! than the clock's own. It replaces a bad source instead. It does not provide the time of day.
@@ -56,6 +57,7 @@
 //! assert_eq!(keeper.chosen(), 0);
 //! ```
 
+mod frequency;
 mod keeper;
 pub mod pc;
 mod safety;
@@ -65,9 +67,10 @@ mod strand;
 mod watchdog;
 mod wrap;
 
+pub use frequency::{Frequency, FrequencyMeter, Reading};
 pub use keeper::{Candidate, NoUsableClock, Timekeeper};
 pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};
 pub use scale::Scale;
 pub use strand::StrandClock;
-pub use watchdog::{Fault, Finding, Limits, Skipped, Watchdog};
+pub use watchdog::{Fault, Finding, Limits, Measured, Skipped, Watchdog};
 pub use wrap::Wrap;

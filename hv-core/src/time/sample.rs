@@ -3,6 +3,7 @@
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
+use super::frequency::{FrequencyMeter, Reading};
 use super::{Fault, Limits, Skipped, Timekeeper};
 
 /// The sources that a check compares, by index.
@@ -40,6 +41,17 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Returns the first count of the chosen source, and those of the reference around it.
+    pub(super) fn reading(&self) -> Reading {
+        let [before, after, ..] = self.reference;
+        let [count, _] = self.chosen;
+        Reading {
+            before,
+            count,
+            after,
+        }
+    }
+
     /// Returns the last count of the reference.
     pub(super) fn reference_end(&self) -> u64 {
         self.reference[3]
@@ -160,6 +172,15 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
             tiebreaker,
             time: keeper.time_at(chosen),
         })
+    }
+
+    /// Returns a meter for the frequency of the chosen source.
+    pub(super) fn meter(&self) -> Option<FrequencyMeter> {
+        let describe = |source| self.keeper.description(source);
+        let Roles {
+            chosen, reference, ..
+        } = self.roles;
+        Some(FrequencyMeter::new(describe(chosen)?, describe(reference)?))
     }
 
     /// Compares the durations between two samples according to the sources.

@@ -4,6 +4,7 @@ use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
 use super::Timekeeper;
+use super::frequency::{Frequency, FrequencyMeter};
 use super::sample::{Observer, Problem, Roles, Sample};
 
 /// Periodically compares the chosen source of a [`Timekeeper`] with another source, the reference.
@@ -16,7 +17,8 @@ use super::sample::{Observer, Problem, Roles, Sample};
 /// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. Without a tiebreaker, or if it
 /// cannot tell, the chosen source counts as bad as soon as the reference is known to advance.
 ///
-/// The watchdog retires a bad source. It corrects nothing.
+/// The watchdog retires a bad source. It corrects nothing. It also measures the frequency of the chosen source with every
+/// check, for people to see: the time is by the nominal frequency.
 ///
 /// Call it on one strand after the other: then it also detects counters that differ between strands.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub struct Watchdog {
     limits: Limits,
     last: Option<Sample>,
     stalled: Stalled,
+    meter: Option<FrequencyMeter>,
 }
 
 /// The consecutive checks that found a difference while the reference stood still.
@@ -130,6 +133,17 @@ pub enum Finding {
     },
 }
 
+/// A frequency that a [`Watchdog`] has measured. Sources are given by their index in the list of candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The chosen source, which has the frequency.
+    pub source: usize,
+    /// The reference, which measured it.
+    pub reference: usize,
+    /// The frequency.
+    pub frequency: Frequency,
+}
+
 impl Watchdog {
     /// Returns a watchdog before its first check.
     pub const fn new(limits: Limits) -> Self {
@@ -140,7 +154,21 @@ impl Watchdog {
                 checks: 0,
                 reference: None,
             },
+            meter: None,
         }
+    }
+
+    /// Returns the frequency of the chosen source, measured by the reference since they have both been in use, or for the
+    /// last one to two minutes; `None` before the second check of the two.
+    pub fn frequency(&self) -> Option<Measured> {
+        let Roles {
+            chosen, reference, ..
+        } = self.last?.roles;
+        Some(Measured {
+            source: chosen,
+            reference,
+            frequency: self.meter?.frequency()?,
+        })
     }
 
     /// Checks the chosen source on the strand that executes the call, and retires a bad source.
@@ -206,6 +234,12 @@ impl Watchdog {
                 Err(problem) => return Err(problem),
             },
         };
+        if self.meter.is_none() {
+            self.meter = observer.meter();
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.add(sample.reading());
+        }
         self.last = Some(sample);
         self.stalled = Stalled::default();
         Ok(finding)
@@ -214,5 +248,6 @@ impl Watchdog {
     fn start_over(&mut self) {
         self.last = None;
         self.stalled = Stalled::default();
+        self.meter = None;
     }
 }

@@ -95,8 +95,8 @@ impl<'a> Counter<'a> {
         let hz = u128::from(self.description.get().hz);
         // Whole seconds and the rest apart, so that nothing overflows.
         let per_second = hz * speed;
-        let ticks = passed / 1_000_000_000 * per_second / 1_000_000_000
-            + passed % 1_000_000_000 * per_second / 1_000_000_000 / 1_000_000_000;
+        let rest = passed % 1_000_000_000 * per_second / 1_000_000_000;
+        let ticks = (passed / 1_000_000_000 * per_second + rest) / 1_000_000_000;
         let step = self.description.get().step;
         count.wrapping_add(ticks as u64 / step * step)
     }

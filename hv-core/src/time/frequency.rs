@@ -1,0 +1,128 @@
+//! Measures the frequency of a clock by another clock, again and again.
+
+use core::fmt;
+
+use guest_abi::clock::Description;
+
+/// The count of a clock, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The count of the reference before.
+    pub before: u64,
+    /// The count of the clock.
+    pub count: u64,
+    /// The count of the reference after.
+    pub after: u64,
+}
+
+/// The bounds of a measured frequency, in millihertz, if the reference has its nominal frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency {
+    /// The lowest possible frequency.
+    pub least: u64,
+    /// The highest possible frequency.
+    pub most: u64,
+}
+
+impl Frequency {
+    /// Returns the middle between the bounds, in millihertz.
+    pub const fn millihertz(self) -> u64 {
+        self.least.midpoint(self.most)
+    }
+
+    /// Returns the largest distance of the true frequency from [`millihertz`](Self::millihertz), in millihertz.
+    pub const fn uncertainty(self) -> u64 {
+        self.most.saturating_sub(self.millihertz())
+    }
+}
+
+/// Prints Hz, with three decimal places: `1000000000.000 ±1.500 Hz`.
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [middle, error] =
+            [self.millihertz(), self.uncertainty()].map(|of| (of / 1000, of % 1000));
+        write!(
+            f,
+            "{}.{:03} ±{}.{:03} Hz",
+            middle.0, middle.1, error.0, error.1
+        )
+    }
+}
+
+/// Measures the frequency of a clock with every reading.
+///
+/// The result covers the time from an early reading to the last one: all readings at first, later those of the last one to
+/// two [`WINDOW`](Self::WINDOW)s, so that it becomes more certain at first, and follows a change later.
+#[derive(Clone, Copy, Debug)]
+pub struct FrequencyMeter {
+    /// The steps of the clock and of the reference.
+    steps: [u64; 2],
+    reference_hz: u64,
+    readings: Option<Readings>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Readings {
+    from: Reading,
+    /// The next `from`, at least a window after it.
+    next: Option<Reading>,
+    last: Reading,
+}
+
+impl FrequencyMeter {
+    /// The shortest time, in seconds, that a result covers as soon as there are readings of that time.
+    pub const WINDOW: u64 = 60;
+
+    /// Returns a meter for a clock by a reference.
+    pub const fn new(clock: &Description, reference: &Description) -> Self {
+        Self {
+            steps: [clock.step, reference.step],
+            reference_hz: reference.hz,
+            readings: None,
+        }
+    }
+
+    /// Adds a reading. Starts over if the clock or the reference has gone back.
+    pub fn add(&mut self, reading: Reading) {
+        let window = self.reference_hz.saturating_mul(Self::WINDOW);
+        let is_full = |from: Reading| reading.before.checked_sub(from.after) >= Some(window.max(1));
+        let mut readings = match self.readings {
+            Some(old) if reading.count >= old.last.count && reading.before >= old.last.after => old,
+            _ => Readings {
+                from: reading,
+                next: None,
+                last: reading,
+            },
+        };
+        readings.last = reading;
+        if is_full(readings.next.unwrap_or(readings.from)) {
+            readings.from = readings.next.unwrap_or(readings.from);
+            readings.next = Some(reading);
+        }
+        self.readings = Some(readings);
+    }
+
+    /// Returns the frequency; `None` if the readings are too close together to tell.
+    pub fn frequency(&self) -> Option<Frequency> {
+        let Readings { from, last, .. } = self.readings?;
+        let [step, reference_step] = self.steps;
+        let counted = last.count.saturating_sub(from.count);
+        let shortest = last
+            .before
+            .checked_sub(from.after)?
+            .checked_sub(reference_step)?;
+        let longest = last
+            .after
+            .checked_sub(from.before)?
+            .saturating_add(reference_step);
+        let per = u128::from(self.reference_hz) * 1000;
+        let least = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
+        // Rounded up.
+        let most = (u128::from(counted.saturating_add(step)) * per)
+            .saturating_sub(1)
+            .checked_div(shortest.into())?
+            .saturating_add(1);
+        let [least, most] = [least, most].map(|of| u64::try_from(of).unwrap_or(u64::MAX));
+        Some(Frequency { least, most })
+    }
+}
