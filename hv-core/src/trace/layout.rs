@@ -32,14 +32,18 @@ pub struct Header {
 
 /// A layout of headers.
 pub trait Layout {
-    /// The name of the layout.
-    const NAME: &'static str;
     /// The number of the lowest bits of the clock that headers omit.
     const DROPPED: u32;
+    /// The number of bits in a short header that distinguish it from the full one.
+    const TYPE_BITS: u32 = 1;
+    /// The number of bits of the number of the kind in a short header, at most 15.
+    const ID_BITS: u32;
+    /// The number of bits of the size of the payload in a short header.
+    const SIZE_BITS: u32 = 0;
     /// The number of bits of the clock in a short header.
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher one always take the full header.
-    const SHORT_IDS: u16;
+    const SHORT_IDS: u16 = 1 << Self::ID_BITS;
     /// The number of words of the short header.
     const SHORT_WORDS: usize;
     /// The number of words of the full header.
@@ -118,22 +122,41 @@ fn read_large(words: &[u32]) -> Option<Header> {
 
 const TYPE: u32 = 1 << 31;
 
-/// A short header of one word: a type bit, 12 bits of the number, and 19 bits of the clock without its lowest 9. The full
-/// header is that of [`Clock64`]. Times are rounded down to multiples of 512 ticks.
+/// A short header of one word: a type bit, `ID_BITS` bits of the number, and bits of the clock without its lowest
+/// `DROPPED`, as many as there is room for. The full header is that of [`Clock64`]. Times are rounded down to multiples of
+/// `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug)]
-pub enum Clock19 {}
+pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
 
-impl Layout for Clock19 {
-    const NAME: &'static str = "clock19";
-    const DROPPED: u32 = 9;
-    const CLOCK_BITS: u32 = 19;
-    const SHORT_IDS: u16 = 1 << 12;
+/// A type bit, 4 bits of the number, and 27 bits of the clock: exact to the tick.
+pub type Clock27Typed = Compact<4, 0>;
+
+/// A type bit, 4 bits of the number, and 27 bits of the clock without its lowest 5: exact to 32 ticks.
+pub type Clock27Cut5 = Compact<4, 5>;
+
+/// A type bit, 5 bits of the number, and 26 bits of the clock without its lowest 6: exact to 64 ticks.
+pub type Clock26Cut6 = Compact<5, 6>;
+
+/// A type bit, 6 bits of the number, and 25 bits of the clock without its lowest 7: exact to 128 ticks.
+pub type Clock25Cut7 = Compact<6, 7>;
+
+/// A type bit, 12 bits of the number, and 19 bits of the clock without its lowest 9: exact to 512 ticks.
+pub type Clock19 = Compact<12, 9>;
+
+impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED> {
+    const DROPPED: u32 = DROPPED;
+    const ID_BITS: u32 = ID_BITS;
+    const CLOCK_BITS: u32 = {
+        assert!(ID_BITS > 0 && ID_BITS <= 15);
+        31 - ID_BITS
+    };
     const SHORT_WORDS: usize = 1;
     const FULL_WORDS: usize = 3;
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, _: usize, units: u64) {
-        store(into, [TYPE | u32::from(id) << 19 | units as u32 & 0x7_ffff]);
+        let clock = units as u32 & Self::REACH as u32;
+        store(into, [TYPE | u32::from(id) << Self::CLOCK_BITS | clock]);
     }
 
     fn read(words: &[u32]) -> Option<Header> {
@@ -142,10 +165,10 @@ impl Layout for Clock19 {
             return read_large(words);
         }
         Some(Header {
-            id: (first >> 19) as u16 & 0xfff,
+            id: ((first & !TYPE) >> Self::CLOCK_BITS) as u16,
             words: 1,
             payload: None,
-            stamp: Stamp::Low(first & 0x7_ffff),
+            stamp: Stamp::Low(first & Self::REACH as u32),
         })
     }
 }
@@ -159,8 +182,9 @@ pub enum Clock27 {}
 const EXTENDED: u32 = 31;
 
 impl Layout for Clock27 {
-    const NAME: &'static str = "clock27";
     const DROPPED: u32 = 0;
+    const TYPE_BITS: u32 = 0;
+    const ID_BITS: u32 = 5;
     const CLOCK_BITS: u32 = 27;
     const SHORT_IDS: u16 = EXTENDED as u16;
     const SHORT_WORDS: usize = 1;
@@ -203,10 +227,10 @@ impl Layout for Clock27 {
 pub enum Clock32 {}
 
 impl Layout for Clock32 {
-    const NAME: &'static str = "clock32";
     const DROPPED: u32 = 0;
+    const ID_BITS: u32 = 15;
+    const SIZE_BITS: u32 = 16;
     const CLOCK_BITS: u32 = 32;
-    const SHORT_IDS: u16 = 1 << 15;
     const SHORT_WORDS: usize = 2;
     const FULL_WORDS: usize = 3;
 
@@ -233,10 +257,10 @@ impl Layout for Clock32 {
 pub enum Clock64 {}
 
 impl Layout for Clock64 {
-    const NAME: &'static str = "clock64";
     const DROPPED: u32 = 0;
+    const ID_BITS: u32 = 15;
+    const SIZE_BITS: u32 = 16;
     const CLOCK_BITS: u32 = 64;
-    const SHORT_IDS: u16 = 1 << 15;
     const SHORT_WORDS: usize = 3;
     const FULL_WORDS: usize = 3;
 
@@ -256,10 +280,10 @@ impl Layout for Clock64 {
 pub enum Clock64Aligned {}
 
 impl Layout for Clock64Aligned {
-    const NAME: &'static str = "clock64-aligned";
     const DROPPED: u32 = 0;
+    const ID_BITS: u32 = 15;
+    const SIZE_BITS: u32 = 16;
     const CLOCK_BITS: u32 = 64;
-    const SHORT_IDS: u16 = 1 << 15;
     const SHORT_WORDS: usize = 4;
     const FULL_WORDS: usize = 4;
     const ALIGNMENT: usize = 2;

@@ -29,6 +29,7 @@
 //! ```
 
 mod calls;
+mod conditions;
 mod event;
 mod layout;
 mod packet;
@@ -37,8 +38,12 @@ mod ring;
 mod tracer;
 
 pub use calls::{FastCall, GuestReset, HypervisorEvent, SetVersion};
+pub use conditions::Conditions;
 pub use event::{Class, Event, Field, STATUSES, Shown, fits, put, take};
-pub use layout::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Header, Layout, Stamp};
+pub use layout::{
+    Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
+    Clock64Aligned, Compact, Header, Layout, Stamp,
+};
 pub use reader::{Next, Reader, Recorded};
 pub use ring::{Mode, Ring};
 pub use tracer::{Clocks, Off, PerStrand, Trace, Tracer, duration};

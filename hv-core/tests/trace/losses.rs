@@ -1,5 +1,7 @@
 //! Full rings: which events remain, and how many are lost.
 
+use std::any::type_name;
+
 use hv_core::trace::{
     Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Next, Ring,
 };
@@ -173,7 +175,7 @@ fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
                 next += lost as usize;
             }
             event => {
-                assert_eq!(event, recorded[next], "{} {mode:?}", L::NAME);
+                assert_eq!(event, recorded[next], "{} {mode:?}", type_name::<L>());
                 next += 1;
             }
         }
@@ -226,7 +228,7 @@ fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
     for got in drain(&mut reader) {
         take(got, &recorded);
     }
-    assert_eq!(next, recorded.len(), "{} {mode:?}", L::NAME);
+    assert_eq!(next, recorded.len(), "{} {mode:?}", type_name::<L>());
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 //! Compact events: headers, times, losses, and readers concurrent with the writer.
 
+mod conditions;
 mod events;
 mod headers;
 mod hypervisor;

@@ -1,6 +1,11 @@
 //! Times: a reader returns all 64 bits, however far apart the events are.
 
-use hv_core::trace::{Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Ring};
+use std::any::type_name;
+
+use hv_core::trace::{
+    Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
+    Clock64Aligned, Layout, Mode, Ring,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -32,11 +37,15 @@ fn check<L: Layout>(times: &[u64], resolution: u64) {
         };
         expected.push(Got::Event(*time / resolution * resolution, event));
     }
-    assert_eq!(drain(&mut ring.reader()), expected, "{}", L::NAME);
+    assert_eq!(drain(&mut ring.reader()), expected, "{}", type_name::<L>());
 }
 
 fn check_all(times: &[u64]) {
     check::<Clock19>(times, 512);
+    check::<Clock25Cut7>(times, 128);
+    check::<Clock26Cut6>(times, 64);
+    check::<Clock27Cut5>(times, 32);
+    check::<Clock27Typed>(times, 1);
     check::<Clock27>(times, 1);
     check::<Clock32>(times, 1);
     check::<Clock64>(times, 1);

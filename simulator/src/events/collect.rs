@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
-    Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader,
-    Ring, Trace, Tracer,
+    Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
+    Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader, Ring, Trace, Tracer,
 };
 
 use super::{Entry, Event, Stream, TracedEvent};
@@ -110,7 +110,7 @@ impl<C, L: Layout> CollectorOf<'_, C, L> {
 }
 
 macro_rules! layouts {
-    ($($Layout:ident),*) => {
+    ($($Layout:ident $name:literal),* $(,)?) => {
         /// The layouts of headers: [`hv_core::trace::Layout`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutName {
@@ -125,7 +125,7 @@ macro_rules! layouts {
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$Layout => $Layout::NAME,)*
+                    $(Self::$Layout => $name,)*
                 }
             }
 
@@ -218,4 +218,8 @@ macro_rules! layouts {
     };
 }
 
-layouts!(Clock19, Clock27, Clock32, Clock64, Clock64Aligned);
+layouts! {
+    Clock19 "clock19", Clock25Cut7 "clock25-cut7", Clock26Cut6 "clock26-cut6", Clock27 "clock27",
+    Clock27Cut5 "clock27-cut5", Clock27Typed "clock27-typed", Clock32 "clock32", Clock64 "clock64",
+    Clock64Aligned "clock64-aligned",
+}

@@ -32,7 +32,7 @@ pub struct EventArgs {
     #[arg(long, value_name = "FILE")]
     events_chrome: Option<PathBuf>,
 
-    /// How events begin in the hypervisor's rings: clock19 (times to 512 ticks), clock27, clock32, clock64, clock64-aligned
+    /// How events begin in the hypervisor's rings: cargo xtask events --layouts lists the layouts
     #[arg(long, value_name = "LAYOUT", default_value = "clock27", value_parser = layout)]
     events_layout: LayoutName,
 

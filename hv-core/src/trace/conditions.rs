@@ -1,0 +1,85 @@
+//! How many bits of the clock a header can omit.
+
+/// What the number of bits depends on that a header needs of the clock.
+///
+/// ```
+/// use hv_core::trace::{Clock19, Conditions, Layout};
+///
+/// const HERE: Conditions = Conditions {
+///     hz: 4_000_000_000,
+///     probe_ns: 200,
+///     timer_hz: 100,
+///     longest_off_ns: 20_000_000,
+/// };
+/// // 32 bits of the clock less 9 and 4: the layout of Clock19.
+/// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
+/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// The rate of the clock, in Hz.
+    pub hz: u64,
+    /// The duration of a probe, in ns: two events of a strand are never closer.
+    pub probe_ns: u64,
+    /// The rate of the timer interrupt, in Hz; 0 if there is none.
+    pub timer_hz: u64,
+    /// The longest time for which interrupts are off, in ns.
+    pub longest_off_ns: u64,
+}
+
+/// Returns the position of the highest bit that is set, counted from 1; 0 if none is set.
+const fn first_bit(value: u128) -> u32 {
+    u128::BITS - value.leading_zeros()
+}
+
+impl Conditions {
+    /// Returns the number of the lowest bits of the clock that no two events of a strand need to be told apart:
+    /// `first_bit(probe in ticks) - 1`.
+    pub const fn lowest_cut(&self) -> u32 {
+        let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
+        first_bit(probe).saturating_sub(1)
+    }
+
+    /// Returns the number of the highest of 32 bits of the clock that a reader can supply, because the timer interrupt
+    /// records a heartbeat within each wrap of the others: `32 - first_bit(2 * (longest off + timer interval) in ticks)`.
+    /// Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
+    pub const fn highest_cut(&self) -> u32 {
+        match self.latency() {
+            Some(latency) => 32u32.saturating_sub(first_bit(2 * latency)),
+            None => 0,
+        }
+    }
+
+    /// Returns the longest distance of heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to
+    /// 64 bits). Even if one heartbeat is missing and the next one is late, a wrap passes no sooner than they come. Returns
+    /// `None` if the timer cannot record heartbeats so often.
+    pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
+        let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
+            return None;
+        };
+        let wrap = 1u128 << if bits < 64 { bits } else { 64 };
+        let distance = wrap.saturating_sub(latency) / 2;
+        if distance >= interval {
+            Some(distance as u64)
+        } else {
+            None
+        }
+    }
+
+    /// Returns how late a heartbeat can be, in ticks; `None` if there is no timer.
+    const fn latency(&self) -> Option<u128> {
+        let off = (self.hz as u128 * self.longest_off_ns as u128).div_ceil(1_000_000_000);
+        match self.interval() {
+            Some(interval) => Some(off + interval),
+            None => None,
+        }
+    }
+
+    /// Returns the distance of timer interrupts, in ticks; `None` if there is no timer.
+    const fn interval(&self) -> Option<u128> {
+        match self.timer_hz {
+            0 => None,
+            rate => Some(self.hz.div_ceil(rate) as u128),
+        }
+    }
+}
