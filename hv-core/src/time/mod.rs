@@ -6,9 +6,11 @@
 //! - [`Timekeeper`] and [`StrandClock`]: the time by the chosen source, which never goes back on a strand.
 //! - [`Watchdog`]: compares the chosen source with another one, measures its frequency, and retires a bad source.
 //! - [`FrequencyMeter`]: measures the frequency of a clock by another one, and says how certain the result is.
+//! - [`TimeOfDay`]: follows a reference for the time of day, apart from the clocks above.
 //!
-//! This module never steers a clock: a correction passes on the noise of the source that it follows, which is mostly worse
-//! than the clock's own. It replaces a bad source instead. It does not provide the time of day.
+//! Nothing here steers the clocks that measure durations: a correction passes on the noise of the source that it follows,
+//! which is mostly worse than the clock's own. A bad source is replaced instead. The time of day is a clock of its own, which
+//! no other depends on.
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -57,6 +59,7 @@
 //! assert_eq!(keeper.chosen(), 0);
 //! ```
 
+mod day;
 mod frequency;
 mod keeper;
 pub mod pc;
@@ -67,6 +70,7 @@ mod strand;
 mod watchdog;
 mod wrap;
 
+pub use day::{DayReading, Followed, TimeOfDay};
 pub use frequency::{Frequency, FrequencyMeter, Reading};
 pub use keeper::{Candidate, NoUsableClock, Timekeeper};
 pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};

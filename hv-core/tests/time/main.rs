@@ -1,6 +1,7 @@
 //! Time: a reliable clock from unreliable counters.
 
 mod change;
+mod day;
 mod frequency;
 mod keeper;
 mod pc;

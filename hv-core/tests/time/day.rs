@@ -1,0 +1,264 @@
+//! The time of day. windows_high_resolution_timer.txt: "Time of day doesn't usually need to be high resolution, and timers
+//! for profiling don't need to be free of long term drift"; "splitting into high resolution timestamp and time of day
+//! functions is better".
+
+use guest_abi::clock::Clock;
+use hv_core::time::{DayReading, Followed, TimeOfDay};
+use proptest::prelude::*;
+
+use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
+
+/// A moment of the year 2010, in nanoseconds since 1970.
+const EPOCH: u64 = 1_290_000_000 * SECOND;
+
+/// A reading of an exact reference that takes no time.
+fn exactly(clock: u64, day: u64) -> DayReading {
+    DayReading {
+        before: clock,
+        day,
+        after: clock,
+        late: 0,
+    }
+}
+
+fn times(day: &mut TimeOfDay, clocks: &[u64]) -> Vec<i64> {
+    let all = clocks
+        .iter()
+        .map(|clock| day.at(*clock).wrapping_sub(EPOCH) as i64);
+    all.collect()
+}
+
+#[test]
+fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
+    let mut day = TimeOfDay::new(exactly(100, EPOCH));
+    assert_eq!(day.at(100 + SECOND), EPOCH + SECOND);
+    // 1 ms behind: 2 s.
+    let behind = exactly(100 + SECOND, EPOCH + SECOND + MILLISECOND);
+    assert_eq!(day.follow(behind), Followed::Faster(1_000_000));
+    assert_eq!(
+        times(
+            &mut day,
+            &[
+                100 + SECOND,
+                100 + SECOND + 2000,
+                100 + 2 * SECOND,
+                100 + 3 * SECOND,
+                100 + 4 * SECOND
+            ]
+        ),
+        [
+            1_000_000_000,
+            1_000_002_001,
+            2_000_500_000,
+            3_001_000_000,
+            4_001_000_000
+        ]
+    );
+    // 2 ms ahead: 4 s.
+    let ahead = exactly(100 + 4 * SECOND, EPOCH + 3_999_000_000);
+    assert_eq!(day.follow(ahead), Followed::Slower(2_000_000));
+    assert_eq!(
+        times(
+            &mut day,
+            &[100 + 5 * SECOND, 100 + 8 * SECOND, 100 + 9 * SECOND]
+        ),
+        [5_000_500_000, 7_999_000_000, 8_999_000_000]
+    );
+    let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
+    assert_eq!(day.follow(right), Followed::Agrees);
+    // The last amounts that are made up gradually.
+    let mut day = TimeOfDay::new(exactly(0, EPOCH));
+    for (shown, followed) in [
+        (EPOCH + 128_000_000, Followed::Faster(128_000_000)),
+        (EPOCH - 128_000_000, Followed::Slower(128_000_000)),
+    ] {
+        assert_eq!(day.follow(exactly(0, shown)), followed);
+    }
+}
+
+/// "jumps in time (especially backwards) are unacceptable"; "the time can jump due to NTP correction".
+#[test]
+fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
+    let mut day = TimeOfDay::new(exactly(0, EPOCH));
+    let forward = exactly(SECOND, EPOCH + SECOND + 128_000_001);
+    assert_eq!(day.follow(forward), Followed::Stepped(128_000_001));
+    assert_eq!(
+        times(&mut day, &[SECOND, 2 * SECOND]),
+        [1_128_000_001, 2_128_000_001]
+    );
+    // The reference is set back by an hour.
+    let back = exactly(2 * SECOND, EPOCH + 2_128_000_001 - 3600 * SECOND);
+    assert_eq!(day.follow(back), Followed::Stands(3600 * SECOND));
+    assert_eq!(
+        times(
+            &mut day,
+            &[3 * SECOND, 3602 * SECOND, 3602 * SECOND + 1, 3603 * SECOND]
+        ),
+        [2_128_000_001, 2_128_000_001, 2_128_000_002, 3_128_000_001]
+    );
+}
+
+#[test]
+fn a_reading_within_the_bounds_corrects_nothing() {
+    let reading = |day, taken, late| DayReading {
+        before: SECOND - taken,
+        day,
+        after: SECOND,
+        late,
+    };
+    for (shown, taken, late, expected) in [
+        (EPOCH + SECOND, 0, 0, Followed::Agrees),
+        (EPOCH + SECOND - 1, 0, 0, Followed::Slower(1)),
+        (EPOCH + SECOND - 1, 0, 1, Followed::Agrees),
+        (EPOCH + SECOND - 1, 1, 0, Followed::Agrees),
+        (
+            EPOCH + SECOND - 10_000_000,
+            300,
+            9_999_700,
+            Followed::Agrees,
+        ),
+        (
+            EPOCH + SECOND - 10_000_001,
+            300,
+            9_999_700,
+            Followed::Slower(1),
+        ),
+        // A reference may be late, but not early.
+        (EPOCH + SECOND + 1, 300, 10_000_000, Followed::Faster(1)),
+    ] {
+        let mut day = TimeOfDay::new(exactly(0, EPOCH));
+        assert_eq!(day.follow(reading(shown, taken, late)), expected);
+    }
+}
+
+#[test]
+fn a_stale_or_impossible_reading_is_ignored() {
+    let mut day = TimeOfDay::new(exactly(SECOND, EPOCH));
+    assert_eq!(
+        day.follow(exactly(SECOND - 1, EPOCH + 7)),
+        Followed::Ignored
+    );
+    let impossible = DayReading {
+        before: 3 * SECOND,
+        ..exactly(2 * SECOND, EPOCH)
+    };
+    assert_eq!(day.follow(impossible), Followed::Ignored);
+    assert_eq!(day.at(2 * SECOND), EPOCH + SECOND);
+    // A strand whose clock is behind.
+    assert_eq!(day.at(0), EPOCH + SECOND);
+    // The end of 64 bits.
+    assert_eq!(day.follow(exactly(u64::MAX, u64::MAX)), Followed::Agrees);
+    assert_eq!(day.at(u64::MAX), u64::MAX);
+}
+
+/// The system time of the document: updated every 10 ms, "every 57th or so update comes later, every 32nd comes earlier", and
+/// read by a thread that wakes up "up to 5 ms late". The clock is 80 parts per million fast. The time of day stays within
+/// what such a reference can tell, and never goes back; the clock is not disciplined at all.
+#[test]
+fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
+    let run = |follows: bool| {
+        let world = World::default();
+        let counter = Counter::new(&world, 63, 1_165_379_275, 1);
+        counter.set_drift(80_000);
+        counter.cost.set(0);
+        let keeper = keeper([&counter]);
+        let clock = keeper.clock(strand(0));
+        let system_time = |now: u64| {
+            let update = now / (10 * MILLISECOND);
+            let at = match update {
+                n if n % 57 == 0 => n * 10 * MILLISECOND + 3 * MILLISECOND,
+                n => n * 10 * MILLISECOND,
+            };
+            // An update that comes late shows the one before until then; one in 32 comes at 8 ms.
+            let shown = match now {
+                now if now < at => update - 1,
+                now if (update + 1) % 32 == 0 && now % (10 * MILLISECOND) >= 8 * MILLISECOND => {
+                    update + 1
+                }
+                _ => update,
+            };
+            EPOCH + shown * 10 * MILLISECOND - 2 * MILLISECOND
+        };
+        let mut day = TimeOfDay::new(exactly(clock.ticks(), EPOCH));
+        let mut corrections = 0;
+        let (mut times, mut last) = (Vec::new(), 0);
+        for second in 0..2000_u64 {
+            world.pass(SECOND + second * 7919 % 5000 * MICROSECOND);
+            if follows {
+                let before = clock.ticks();
+                let shown = system_time(world.now());
+                world.pass(MICROSECOND);
+                // A step of 10 ms, and up to 3 ms late; 2 ms are subtracted so that it is never early.
+                let reading = DayReading {
+                    before,
+                    day: shown,
+                    after: clock.ticks(),
+                    late: 15 * MILLISECOND,
+                };
+                match day.follow(reading) {
+                    Followed::Agrees => {}
+                    Followed::Slower(_) => corrections += 1,
+                    followed => panic!("{followed:?}"),
+                }
+                let now = day.at(clock.ticks());
+                assert!(now >= last);
+                assert!(now.abs_diff(EPOCH + world.now()) < 16 * MILLISECOND);
+                last = now;
+            } else {
+                world.pass(MICROSECOND);
+            }
+            times.push(clock.ticks());
+        }
+        (corrections, times)
+    };
+    let (corrections, followed) = run(true);
+    let (_, alone) = run(false);
+    assert_eq!(followed, alone);
+    // 80 parts per million of 2000 s are 160 ms, so that it did need corrections.
+    assert!((10..1900).contains(&corrections), "{corrections}");
+}
+
+proptest! {
+    #[test]
+    fn it_never_goes_back(
+        acts in prop::collection::vec((0..4_u32, any::<u64>(), any::<u64>(), 0..64_u32, 0..64_u32), 1..200),
+    ) {
+        let mut day = TimeOfDay::new(exactly(0, EPOCH));
+        let (mut clock, mut last) = (0_u64, 0_u64);
+        for (act, first, second, bits, more) in acts {
+            let (first, second) = (first >> bits, second >> more);
+            match act {
+                0 => clock = clock.saturating_add(first),
+                1 => {
+                    let shown = last.saturating_add_signed((second as i64) >> bits);
+                    let reading = DayReading { late: first, ..exactly(clock, shown) };
+                    day.follow(reading);
+                }
+                // Of another strand, at an earlier time.
+                2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
+                _ => {
+                    let now = day.at(clock.saturating_sub(first));
+                    prop_assert!(now >= last, "{} after {}", now, last);
+                    last = now;
+                }
+            }
+        }
+    }
+
+    /// As long as nothing is stepped, its rate is that of the clock within 500 parts per million.
+    #[test]
+    fn its_rate_is_near_that_of_the_clock(
+        errors in prop::collection::vec((-128_000_000_i64..=128_000_000, 0..10 * SECOND), 1..50),
+    ) {
+        let mut day = TimeOfDay::new(exactly(0, EPOCH));
+        let mut clock = 0_u64;
+        for (error, pause) in errors {
+            let begun = day.at(clock);
+            day.follow(exactly(clock, begun.saturating_add_signed(error)));
+            clock += pause;
+            let passed = day.at(clock) - begun;
+            let expected = (pause / 2000).min(error.unsigned_abs());
+            prop_assert_eq!(passed as i64 - pause as i64, expected as i64 * error.signum());
+        }
+    }
+}
