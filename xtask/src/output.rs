@@ -1,4 +1,5 @@
-//! Files and directories that appear whole or not at all.
+//! Files and directories that appear whole or not at all. What is there stays unless the user says `--force`, and so does
+//! what comes there meanwhile.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -6,12 +7,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde::Serialize;
 
 use crate::interrupt;
 
-/// The temporary names of what is not complete, which an interrupt removes.
+/// What is not complete, which an interrupt removes: temporary names, and below a directory the names of its files, after its
+/// own.
 static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -20,16 +22,16 @@ fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// Removes all that is not complete, and calls `end`, which ends the process, before anything else begins or is completed.
 pub(crate) fn remove_incomplete(end: impl FnOnce()) {
-    let incomplete = incomplete();
-    for temporary in incomplete.iter() {
-        remove(temporary);
-    }
+    remove(&incomplete());
     end();
 }
 
-/// Removes a file, or a directory with all that is in it. A failure is ignored: nothing can be done about it.
-fn remove(path: &Path) {
-    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+/// Removes these files and directories, the last first. A failure is ignored: nothing can be done about it. A directory in
+/// which there is more stays.
+fn remove(paths: &[PathBuf]) {
+    for path in paths.iter().rev() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    }
 }
 
 /// What is written under a hidden name beside its own until it is complete. Dropped before that, it leaves nothing.
@@ -69,26 +71,68 @@ impl Incomplete {
     }
 
     /// Gives it its own name, by `rename`, which gets the temporary name and the path.
-    fn complete(self, rename: impl FnOnce(&Path, &Path) -> io::Result<()>) -> anyhow::Result<()> {
+    fn complete(
+        self,
+        rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         // No interrupt between the renaming and the end of its record.
         let mut incomplete = incomplete();
-        rename(&self.temporary, &self.path).with_context(|| self.cannot_be_written())?;
-        incomplete.retain(|temporary| *temporary != self.temporary);
+        rename(&self.temporary, &self.path)?;
+        incomplete.retain(|path| !path.starts_with(&self.temporary));
         Ok(())
-    }
-
-    fn cannot_be_written(&self) -> String {
-        format!("{}: cannot be written", self.path.display())
     }
 }
 
 impl Drop for Incomplete {
     fn drop(&mut self) {
         let mut incomplete = incomplete();
-        if incomplete.contains(&self.temporary) {
-            remove(&self.temporary);
-            incomplete.retain(|temporary| *temporary != self.temporary);
+        remove(
+            &incomplete
+                .extract_if(.., |path| path.starts_with(&self.temporary))
+                .collect::<Vec<_>>(),
+        );
+    }
+}
+
+/// Whether outputs replace what is there, as an option of commands.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Force {
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Force {
+    /// Begins to write the file `path`.
+    ///
+    /// # Errors
+    /// As [`OutputFile::create`].
+    pub fn create(self, path: &Path) -> anyhow::Result<OutputFile> {
+        if path.is_file() {
+            self.check(path)?;
         }
+        OutputFile::create(path, self.force)
+    }
+
+    /// Begins to write a file, if one is wanted.
+    ///
+    /// # Errors
+    /// As [`OutputFile::create`].
+    pub fn create_if_wanted(self, path: Option<&PathBuf>) -> anyhow::Result<Option<OutputFile>> {
+        path.map(|path| self.create(path)).transpose()
+    }
+
+    /// Fails unless what is at `path` may be replaced.
+    ///
+    /// # Errors
+    /// The option was not given.
+    pub fn check(self, path: &Path) -> anyhow::Result<()> {
+        ensure!(
+            self.force,
+            "{}: is there; --force replaces it",
+            path.display()
+        );
+        Ok(())
     }
 }
 
@@ -97,46 +141,63 @@ impl Drop for Incomplete {
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
+    replaces: bool,
 }
 
 impl OutputFile {
-    /// Begins to write the file `path`.
+    /// Begins to write the file `path`, which replaces a file of that name only if `replaces`.
     ///
     /// # Errors
-    /// Nothing can be written there, or `path` is there and no ordinary file (a directory, a device, a pipe).
-    pub fn create(path: impl AsRef<Path>) -> anyhow::Result<Self> {
+    /// Nothing can be written there, or `path` is there and must not be replaced, or is no ordinary file (a directory, a
+    /// device, a pipe).
+    pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
+        let shown = path.display();
         if let Ok(metadata) = fs::metadata(&path) {
             ensure!(
                 metadata.is_file(),
-                "{}: is there and is no ordinary file",
-                path.display()
+                "{shown}: is there and is no ordinary file"
             );
+            ensure!(replaces, "{shown}: is there");
             path = fs::canonicalize(&path)?;
         }
         let (incomplete, file) = Incomplete::make(path, |temporary| File::create_new(temporary))?;
-        Ok(Self { file, incomplete })
+        Ok(Self {
+            file,
+            incomplete,
+            replaces,
+        })
     }
 
-    /// Gives the file its name, in place of any that had it.
+    /// Gives the file its name.
     ///
     /// # Errors
-    /// The file cannot be renamed.
+    /// The file cannot be renamed, or another has come to its name meanwhile and must not be replaced.
     pub fn complete(self) -> anyhow::Result<()> {
-        self.incomplete.complete(|from, to| fs::rename(from, to))
+        let replaces = self.replaces;
+        self.incomplete.complete(|temporary, path| {
+            let renamed = match replaces {
+                true => fs::rename(temporary, path),
+                false => rename_to_new(temporary, path),
+            };
+            renamed.map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => stays(path),
+                _ => cannot_be_written(path, error),
+            })
+        })
     }
 
     /// Writes `value` as JSON, and gives the file its name.
     ///
     /// # Errors
-    /// The file cannot be written or renamed.
+    /// The file cannot be written, or as [`complete`](Self::complete).
     pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut output = BufWriter::new(&mut self.file);
         serde_json::to_writer_pretty(&mut output, value)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(output))
             .and_then(|()| output.flush())
-            .with_context(|| self.incomplete.cannot_be_written())?;
+            .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
         drop(output);
         self.complete()
     }
@@ -152,12 +213,35 @@ impl Write for OutputFile {
     }
 }
 
+fn cannot_be_written(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("{}: cannot be written", path.display()))
+}
+
+/// Renames a file to a name that no file has.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) => rename_to_claimed(from, to),
+    }
+}
+
+/// The same where a file cannot have two names: takes the name first, by an empty file.
+fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
+    File::create_new(to)?;
+    fs::rename(from, to)
+}
+
 /// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
-pub struct OutputDirectory(Incomplete);
+pub struct OutputDirectory {
+    incomplete: Incomplete,
+    /// What the directory had at the beginning: all that may be removed.
+    replaces: Vec<OsString>,
+}
 
 impl OutputDirectory {
-    /// Begins to write the directory `path`. If a directory is there and not empty, `check` decides whether it may be
-    /// replaced.
+    /// Begins to write the directory `path`. If a directory is there and not empty, `check` decides whether its files may
+    /// be replaced.
     ///
     /// # Errors
     /// Nothing can be written there, or what is there must not be replaced.
@@ -166,6 +250,7 @@ impl OutputDirectory {
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
+        let mut replaces = Vec::new();
         if fs::symlink_metadata(&path).is_ok() {
             ensure!(
                 path.is_dir(),
@@ -173,12 +258,19 @@ impl OutputDirectory {
                 path.display()
             );
             path = fs::canonicalize(&path)?;
-            if fs::read_dir(&path)?.next().is_some() {
+            replaces = names(&path)?;
+            if !replaces.is_empty() {
                 check(&path)?;
+            }
+            if let Some(name) = replaces.iter().find(|name| path.join(name).is_dir()) {
+                bail!("{}: is a directory, and stays", path.join(name).display());
             }
         }
         let (incomplete, ()) = Incomplete::make(path, |temporary| fs::create_dir(temporary))?;
-        Ok(Self(incomplete))
+        Ok(Self {
+            incomplete,
+            replaces,
+        })
     }
 
     /// Writes a file of the directory.
@@ -186,128 +278,78 @@ impl OutputDirectory {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-        let cannot = || format!("{}: cannot be written", self.0.path.join(name).display());
-        fs::write(self.0.temporary.join(name), bytes).with_context(cannot)
+        let file = self.incomplete.temporary.join(name);
+        incomplete().push(file.clone());
+        fs::write(file, bytes)
+            .map_err(|error| cannot_be_written(&self.incomplete.path.join(name), error))
     }
 
-    /// Gives the directory its name, in place of any that had it.
+    /// Gives the directory its name, in place of one with the files that it had at the beginning.
     ///
     /// # Errors
-    /// The directory cannot be renamed. What was there before still is.
+    /// The directory cannot be renamed, or a file has come into the other one. What was there before still is.
     pub fn complete(self) -> anyhow::Result<()> {
-        self.0.complete(|temporary, path| {
-            let replaces = fs::read_dir(path).is_ok_and(|mut files| files.next().is_some());
-            if !replaces {
-                return fs::rename(temporary, path);
+        let Self {
+            incomplete,
+            replaces,
+        } = self;
+        incomplete.complete(|temporary, path| {
+            if replaces.is_empty() {
+                // This replaces an empty directory only.
+                return fs::rename(temporary, path).map_err(|error| match come(path, &replaces) {
+                    Some(name) => stays(&path.join(name)),
+                    None => cannot_be_written(path, error),
+                });
             }
-            let mut old = temporary.as_os_str().to_owned();
-            old.push(".old");
-            let old = PathBuf::from(old);
-            fs::rename(path, &old)?;
-            if let Err(error) = fs::rename(temporary, path) {
-                fs::rename(&old, path)?;
-                return Err(error);
-            }
-            remove(&old);
-            Ok(())
+            replace(temporary, path, &replaces)
         })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn directory(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("xtask-output-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        path
+/// Renames a directory to the name of another, and removes that one's files, which must be these and no more.
+fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
+    let mut aside = new.as_os_str().to_owned();
+    aside.push(".old");
+    let aside = PathBuf::from(aside);
+    let cannot = |error| cannot_be_written(path, error);
+    fs::rename(path, &aside).map_err(cannot)?;
+    let renamed = match come(&aside, files) {
+        None => fs::rename(new, path).map_err(cannot),
+        Some(name) => Err(stays(&path.join(name))),
+    };
+    if let Err(error) = renamed {
+        fs::rename(&aside, path)
+            .with_context(|| format!("what was there is {}", aside.display()))?;
+        return Err(error);
     }
-
-    fn names(path: &Path) -> Vec<OsString> {
-        fs::read_dir(path)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect()
-    }
-
-    #[test]
-    fn is_there_only_when_complete() {
-        let place = directory("complete");
-        let path = place.join("result");
-        fs::write(&path, "old").unwrap();
-        let mut file = OutputFile::create(&path).unwrap();
-        file.write_all(b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        file.complete().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(&place), ["result"]);
-        fs::remove_dir_all(place).unwrap();
-    }
-
-    #[test]
-    fn leaves_nothing_when_dropped() {
-        let place = directory("dropped");
-        let mut file = OutputFile::create(place.join("result")).unwrap();
-        file.write_all(b"half").unwrap();
-        assert_eq!(names(&place).len(), 1);
-        drop(file);
-        assert!(names(&place).is_empty());
-        fs::remove_dir_all(place).unwrap();
-    }
-
-    #[test]
-    fn directories_are_there_only_when_complete() {
-        let place = directory("directories");
-        let path = place.join("result");
-        let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-        // New, empty, and in place of another.
-        for name in ["new", "again"] {
-            if name == "again" {
-                fs::remove_file(path.join("new")).unwrap();
-            }
-            let made = OutputDirectory::create(&path, refuse).unwrap();
-            made.write(name, b"").unwrap();
-            made.complete().unwrap();
-            assert_eq!(names(&path), [name]);
-        }
-        let refused = OutputDirectory::create(&path, refuse).err().unwrap();
-        assert_eq!(refused.to_string(), "it is needed");
-        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
-        made.write("other", b"").unwrap();
-        assert_eq!(names(&path), ["again"]);
-        made.complete().unwrap();
-        assert_eq!(
-            (names(&path), names(&place)),
-            (vec!["other".into()], vec!["result".into()])
-        );
-        // Dropped.
-        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
-        made.write("half", b"").unwrap();
-        assert_eq!(names(&place).len(), 2);
-        drop(made);
-        assert_eq!(
-            (names(&path), names(&place)),
-            (vec!["other".into()], vec!["result".into()])
-        );
-        // No directory.
-        assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
-        assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
-        fs::remove_dir_all(place).unwrap();
-    }
-
-    #[test]
-    fn refuses_what_is_no_ordinary_file() {
-        let place = directory("refused");
-        for path in [
-            place.as_path(),
-            Path::new("/dev/null"),
-            &place.join("none/result"),
-            &place.join(".."),
-        ] {
-            assert!(OutputFile::create(path).is_err(), "{}", path.display());
-        }
-        assert!(names(&place).is_empty());
-        fs::remove_dir_all(place).unwrap();
-    }
+    let mut old = vec![aside.clone()];
+    old.extend(files.iter().map(|name| aside.join(name)));
+    remove(&old);
+    ensure!(
+        !aside.exists(),
+        "{}: is left of what was there",
+        aside.display()
+    );
+    Ok(())
 }
+
+/// Returns the name of a file that a directory has beside these.
+fn come(directory: &Path, files: &[OsString]) -> Option<OsString> {
+    let mut names = names(directory).ok()?.into_iter();
+    names.find(|name| !files.contains(name))
+}
+
+fn stays(path: &Path) -> anyhow::Error {
+    anyhow!(
+        "{}: has come meanwhile, and stays; nothing was written",
+        path.display()
+    )
+}
+
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let entries = fs::read_dir(directory)?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+#[cfg(test)]
+mod tests;

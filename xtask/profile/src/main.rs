@@ -22,7 +22,7 @@ use simulator::recording::{RecordingReader, bundled};
 use symbols::Symbols;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;
-use xtask::output::OutputFile;
+use xtask::output::{Force, OutputFile};
 use xtask::say::say;
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
@@ -91,6 +91,9 @@ struct Args {
     /// Write everything to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 fn unit(text: &str) -> anyhow::Result<Unit> {
@@ -125,7 +128,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     let file = |path: &Option<PathBuf>| {
         path.as_ref()
-            .map(|path| anyhow::Ok((OutputFile::create(path)?, path.display().to_string())))
+            .map(|path| anyhow::Ok((args.force.create(path)?, path.display().to_string())))
             .transpose()
     };
     let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];

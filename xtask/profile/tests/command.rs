@@ -35,7 +35,7 @@ fn recording(references: u64) -> String {
 /// Runs `profile` without an error. Returns what it prints, and what it writes as JSON.
 fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
     let file = place.path().join("profile.json");
-    let mut all = vec!["--json", file.to_str().unwrap()];
+    let mut all = vec!["--force", "--json", file.to_str().unwrap()];
     all.extend(arguments);
     let output = run(&all).well();
     let text = fs::read_to_string(&file).unwrap();

@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = name)]
     force: Vec<Name>,
 
-    /// Write the numbers to a file, as JSON
+    /// Write the numbers to a new file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -131,7 +131,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         bail!("{} cannot be both disabled and forced", both.text());
     }
     interrupt::catch()?;
-    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let json = args.json.as_ref();
+    let file = json
+        .map(|path| OutputFile::create(path, false))
+        .transpose()?;
     let report = measure(&args)?;
     print(&report, &mut io::stdout().lock())?;
     if let Some(file) = file {

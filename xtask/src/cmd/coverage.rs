@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cargo::{self, root};
 use crate::interrupt;
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::say::say;
 use crate::table::Table;
 use crate::tools::Tool;
@@ -25,6 +25,9 @@ pub struct Args {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
@@ -41,7 +44,7 @@ const VERSION: &str = "0.9.1";
 /// A test fails, a tool is missing and cannot be installed, or the file cannot be written.
 pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
-    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let file = args.force.create_if_wanted(args.json.as_ref())?;
     let export = measure()?;
     let coverage = Coverage::new(&export, root());
     write!(io::stdout().lock(), "{}", coverage.table())?;

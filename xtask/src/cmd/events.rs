@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::report::events::Text;
 use simulator::events::ctf;
 use simulator::events::summary::Summary;
@@ -26,6 +26,9 @@ pub struct Args {
     /// Write everything to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Prints the summary.
@@ -33,7 +36,7 @@ pub struct Args {
 /// # Errors
 /// The directory is no trace of this program, or it is broken, or the file cannot be written.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let file = args.force.create_if_wanted(args.json.as_ref())?;
     let summary = Summary::new(&ctf::read(&args.directory)?);
     write!(io::stdout().lock(), "{}", Text(&summary))?;
     if let Some(file) = file {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::output::{OutputDirectory, OutputFile};
+use crate::output::{Force, OutputDirectory, OutputFile};
 use simulator::events::collect::{Keep, LayoutName};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::{Trace, chrome};
@@ -23,10 +23,6 @@ pub struct EventArgs {
     /// The byte order of the directory's files: be, le
     #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
     events_endian: Endian,
-
-    /// Replace a trace that is in the directory
-    #[arg(long, requires = "events_out")]
-    force: bool,
 
     /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
     #[arg(long, value_name = "FILE")]
@@ -84,30 +80,25 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins the files that `args` name.
+    /// Begins the files that `args` name. `force` decides what they may replace; of a directory, only a trace.
     ///
     /// # Errors
     /// A file or the directory cannot be written, or something is there that must not be replaced.
-    pub fn create(args: &EventArgs) -> anyhow::Result<Self> {
+    pub fn create(args: &EventArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {
-                let name = there.display();
                 ensure!(
                     ctf::is_ours(there),
-                    "{name}: is not empty, and holds no trace of this program"
+                    "{}: is not empty, and holds no trace of this program",
+                    there.display()
                 );
-                ensure!(args.force, "{name}: holds a trace; --force replaces it");
-                Ok(())
+                force.check(there)
             })
         };
         let directory = args.events_out.as_ref().map(directory).transpose()?;
         Ok(Self {
             directory: directory.map(|directory| (directory, args.events_endian)),
-            chrome: args
-                .events_chrome
-                .as_ref()
-                .map(OutputFile::create)
-                .transpose()?,
+            chrome: force.create_if_wanted(args.events_chrome.as_ref())?,
         })
     }
 

@@ -10,7 +10,7 @@ use platform::Machine;
 use platform::md::Md;
 use serde::Serialize;
 
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::table::Table;
 use simulator::md::{Described, Description, Guest, build, load, print, read};
 use simulator::strands;
@@ -60,6 +60,9 @@ struct Build {
     /// Where the description goes
     #[arg(short, long, value_name = "FILE.md")]
     output: PathBuf,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Say which machine, guests and rights a description describes, or what is wrong with it
@@ -88,9 +91,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             write!(io::stdout().lock(), "{}", print(&Description::read(md)))?;
             Ok(())
         }
-        Command::Build(Build { file, output }) => {
+        Command::Build(Build {
+            file,
+            output,
+            force,
+        }) => {
             let bytes = build(&file)?;
-            let mut written = OutputFile::create(&output)?;
+            let mut written = force.create(&output)?;
             let cannot = || format!("{}: cannot be written", output.display());
             written.write_all(&bytes).with_context(cannot)?;
             written.complete()

@@ -18,7 +18,7 @@ use crate::mutants::outcome::{Outcome, Tally};
 use crate::mutants::suite::SUITES;
 use crate::mutants::tree;
 use crate::mutants::workshop::Workshop;
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::table::Table;
 
 /// Change the code in one place at a time, and check that the tests notice
@@ -43,6 +43,9 @@ pub struct Args {
     /// Write the outcome of each mutant to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Installs the version that this program was written for.
@@ -77,7 +80,7 @@ struct Report<'a> {
 /// [`Mismatch`] if the tests miss too many. cargo-mutants is missing, the tests do not pass without a mutant, the list
 /// of explanations is out of date, the file cannot be written, or another run is under way.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let file = args.force.create_if_wanted(args.json.as_ref())?;
     ensure!(
         works(cargo().args(["mutants", "--version"])),
         "cargo mutants is missing; install it with: {INSTALL}"

@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use super::Mismatch;
 use super::machine::MachineArgs;
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::qemu::build::{self, Devices};
 use crate::qemu::checks;
 use crate::qemu::elf;
@@ -47,6 +47,9 @@ pub struct Args {
     /// Write the checks, the instruction counts and the console as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Runs it.
@@ -56,7 +59,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let entry = args.guest.as_deref().map(entry).transpose()?;
-    let output = args.json.map(OutputFile::create).transpose()?;
+    let output = args.force.create_if_wanted(args.json.as_ref())?;
     let toolchain = Toolchain::find()?;
     let seconds = args
         .timeout

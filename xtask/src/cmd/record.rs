@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::interrupt::{self, Interrupted};
-use crate::output::OutputFile;
+use crate::output::{Force, OutputFile};
 use crate::say::say;
 use crate::tools::{self, VALGRIND};
 use simulator::recording::lackey::Lackey;
@@ -39,6 +39,9 @@ pub struct Args {
     )]
     output: PathBuf,
 
+    #[command(flatten)]
+    force: Force,
+
     /// End the program after this many references
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -59,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         tools::find(&args.command[0]).is_some(),
         "there is no program '{program}', expected one to run"
     );
-    let output = OutputFile::create(&args.output)?;
+    let output = args.force.create(&args.output)?;
     let valgrind = VALGRIND.require()?;
     let recorded = record(&valgrind, &args, output)?;
     say(format_args!("recorded {}", recorded.summary(&args)));

@@ -22,7 +22,7 @@ use crate::cmd::Mismatch;
 use crate::cmd::events_out::{EventArgs, Outputs};
 use crate::cmd::machine::MachineArgs;
 use crate::cmd::md::describe;
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
 use crate::say::say;
@@ -98,6 +98,9 @@ pub struct Args {
     json: Option<PathBuf>,
 
     #[command(flatten)]
+    force: Force,
+
+    #[command(flatten)]
     events_out: EventArgs,
 }
 
@@ -146,11 +149,11 @@ impl Ended {
 /// Bad input, or [`Mismatch`] if a counter does not show what happened.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let (simulation, scenario) = prepare(&args)?;
-    let json = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
     for event in simulation.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
-    let outputs = Outputs::create(&args.events_out)?;
+    let outputs = Outputs::create(&args.events_out, args.force)?;
     let output = &mut io::BufWriter::new(io::stdout().lock());
     header(output, &simulation)?;
     let ended = match scenario {

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use xtask::tools::BABELTRACE;
 
-use crate::program::{Place, xtask};
+use crate::program::{Place, command, xtask};
 use crate::sim;
 
 /// Runs babeltrace2, which must succeed. Returns its standard output and error.
@@ -32,7 +35,7 @@ fn json(path: &str) -> Value {
 fn summary(place: &Place, directory: &str) -> Value {
     let path = place.path().join("summary.json");
     let path = path.to_str().unwrap();
-    xtask(&["events", directory, "--json", path]).well();
+    xtask(&["events", directory, "--json", path, "--force"]).well();
     json(path)
 }
 
@@ -314,7 +317,7 @@ fn existing_directories() {
     fs::remove_dir_all(&directory).unwrap();
     fs::create_dir(&directory).unwrap();
     run(&directory, &[]).well();
-    run(&directory, &[]).badly(&format!("{directory}: holds a trace; --force replaces it"));
+    run(&directory, &[]).badly(&format!("{directory}: is there; --force replaces it"));
     fs::write(Path::new(&directory).join("strand_001"), "left over").unwrap();
     run(&directory, &["--force"]).well();
     assert_eq!(
@@ -341,6 +344,58 @@ fn existing_directories() {
     assert_eq!(names(Path::new(&directory)).len(), 3);
 }
 
+/// Someone puts a file into the directory, or beside it under the name of another output, while the simulation runs.
+#[test]
+fn what_comes_meanwhile_stays() {
+    let place = Place::new("events-meanwhile");
+    let [directory, file, letter] =
+        ["events", "events.json", "events/letter"].map(|name| path(&place, name));
+    small(&place, &["--events-out", &directory]);
+    let trace = names(Path::new(&directory));
+    for (arguments, came) in [
+        (&["--events-out", &*directory, "--force"][..], &letter),
+        (&["--events-chrome", &file], &file),
+    ] {
+        let mut simulation = command(&["sim", "-"])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = simulation.stdin.take().unwrap();
+        input.write_all(sim::program(100).as_bytes()).unwrap();
+        let hidden = |name: &String| name.ends_with(".partial");
+        while !names(place.path()).iter().any(hidden) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        fs::write(came, "mine").unwrap();
+        drop(input);
+        let output = simulation.wait_with_output().unwrap();
+        let said = format!("error: {came}: has come meanwhile, and stays; nothing was written\n");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(fs::read(came).unwrap(), b"mine");
+        fs::remove_file(came).unwrap();
+        assert_eq!(names(place.path()), ["events", "refs.txt"]);
+        assert_eq!(names(Path::new(&directory)), trace);
+    }
+}
+
+#[test]
+fn existing_files() {
+    let place = Place::new("events-files");
+    let refs = place.file("refs.txt", sim::program(100));
+    for option in ["--json", "--events-chrome"] {
+        let file = place.file("file", "mine");
+        let run = |more: &[&str]| xtask(&[&["sim", &refs, option, &file], more].concat());
+        run(&[]).badly(&format!("{file}: is there; --force replaces it"));
+        assert_eq!(fs::read(&file).unwrap(), b"mine");
+        run(&["--force"]).well();
+        assert!(json(&file).is_object());
+    }
+}
+
 #[test]
 fn bad_arguments() {
     let place = Place::new("events-arguments");
@@ -349,7 +404,6 @@ fn bad_arguments() {
     sim("--events-endian", "pdp").badly("there is no byte order 'pdp'");
     sim("--events-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
     sim("--events-keep", "none").badly("there is no choice 'none'");
-    xtask(&["sim", "--force"]).badly("--events-out");
     xtask(&["events"]).badly("DIR");
     xtask(&["events", &directory]).badly("is no directory, expected one with a trace");
     let empty = place.path().to_str().unwrap();

@@ -31,6 +31,7 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
         &refs,
         "--scenario",
         &scenario,
+        "--force",
         "--json",
         json.to_str().unwrap(),
     ]);

@@ -13,7 +13,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::interrupt::{self, Interrupted};
-use crate::output::OutputFile;
+use crate::output::Force;
 use crate::table::Table;
 use instructions::{Counter, KINDS};
 use replay::Rates;
@@ -29,6 +29,9 @@ pub struct Args {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 /// The content of the file.
@@ -56,7 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
     );
     interrupt::catch()?;
-    let file = args.json.as_ref().map(OutputFile::create).transpose()?;
+    let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let steps = KINDS.len() + 2 + FURTHER.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);

@@ -50,7 +50,7 @@ impl Place {
         let output = self.output();
         let args =
             args(&[&["-o", output.to_str().unwrap()], options, &["--"], command].concat()).unwrap();
-        let recorded = OutputFile::create(&args.output)
+        let recorded = (args.force.create(&args.output))
             .and_then(|output| record(&self.script(), &args, output));
         recorded
             .map(|recorded| recorded.summary(&args))
@@ -240,9 +240,34 @@ fn leaves_nothing_after_a_failure() {
         assert_eq!(place.record(&[], &["ls"]).unwrap_err(), expected);
         assert_eq!(place.names(), ["valgrind"]);
         fs::write(place.output(), "what was there").unwrap();
-        place.record(&[], &["ls"]).unwrap_err();
+        assert_eq!(place.record(&["--force"], &["ls"]).unwrap_err(), expected);
         assert_eq!(fs::read(place.output()).unwrap(), b"what was there");
     }
+}
+
+#[test]
+fn replaces_no_recording_without_force() {
+    // The program itself writes a file of that name.
+    let comes = Place::new(
+        "comes",
+        &format!("{SAMPLE}; echo mine > $here/recording.gz"),
+    );
+    let error = comes.record(&[], &["ls"]).unwrap_err();
+    let stays = "recording.gz: has come meanwhile, and stays; nothing was written";
+    assert!(error.ends_with(stays), "{error}");
+    assert_eq!(fs::read(comes.output()).unwrap(), b"mine\n");
+    assert_eq!(comes.names(), ["recording.gz", "valgrind"]);
+
+    let there = Place::new("there", SAMPLE);
+    fs::write(there.output(), "what was there").unwrap();
+    let error = there.record(&[], &["ls"]).unwrap_err();
+    assert!(
+        error.ends_with("recording.gz: is there; --force replaces it"),
+        "{error}"
+    );
+    assert_eq!(fs::read(there.output()).unwrap(), b"what was there");
+    there.record(&["--force"], &["ls"]).unwrap();
+    assert_eq!(there.recorded().len(), 5);
 }
 
 #[test]
