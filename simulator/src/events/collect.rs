@@ -8,6 +8,7 @@ use hv_core::trace::{
     Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader, Ring, Trace, Tracer,
 };
 
+use super::layouts::Bits;
 use super::{Entry, Event, Stream, TracedEvent};
 
 /// Packets in a ring, and words in a packet.
@@ -129,12 +130,26 @@ macro_rules! layouts {
                 }
             }
 
+            /// Returns the bits of the headers.
+            #[must_use]
+            pub const fn bits(self) -> Bits {
+                match self {
+                    $(Self::$Layout => Bits::of::<$Layout>(),)*
+                }
+            }
+
+            /// Returns how many numbers of kinds a short header can express.
+            #[must_use]
+            pub const fn ids(self) -> u16 {
+                match self {
+                    $(Self::$Layout => $Layout::SHORT_IDS,)*
+                }
+            }
+
             /// Returns the resolution of times, in ticks.
             #[must_use]
             pub const fn resolution(self) -> u64 {
-                match self {
-                    $(Self::$Layout => 1 << $Layout::DROPPED,)*
-                }
+                1 << self.bits().cut
             }
         }
 
@@ -219,7 +234,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    Clock19 "clock19", Clock25Cut7 "clock25-cut7", Clock26Cut6 "clock26-cut6", Clock27 "clock27",
-    Clock27Cut5 "clock27-cut5", Clock27Typed "clock27-typed", Clock32 "clock32", Clock64 "clock64",
-    Clock64Aligned "clock64-aligned",
+    Clock27Typed "clock27-typed", Clock27Cut5 "clock27-cut5", Clock26Cut6 "clock26-cut6",
+    Clock25Cut7 "clock25-cut7", Clock19 "clock19", Clock27 "clock27", Clock32 "clock32",
+    Clock64 "clock64", Clock64Aligned "clock64-aligned",
 }

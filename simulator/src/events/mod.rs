@@ -4,6 +4,7 @@ pub mod calls;
 pub mod chrome;
 pub mod collect;
 pub mod ctf;
+pub mod layouts;
 pub mod summary;
 
 use guest_abi::StrandId;

@@ -154,12 +154,19 @@ fn layouts_and_what_is_kept() {
     };
     let (exact, stderr, all) = run(&[]);
     assert_eq!(stderr, "");
-    for layout in ["clock32", "clock64", "clock64-aligned"] {
+    for layout in ["clock27-typed", "clock32", "clock64", "clock64-aligned"] {
         assert_eq!(run(&["--events-layout", layout]).0, exact, "{layout}");
     }
-    let (coarse, ..) = run(&["--events-layout", "clock19"]);
-    let whole: Vec<u64> = exact.iter().map(|time| time / 512 * 512).collect();
-    assert_eq!(coarse, whole);
+    for (layout, ticks) in [
+        ("clock27-cut5", 32),
+        ("clock26-cut6", 64),
+        ("clock25-cut7", 128),
+        ("clock19", 512),
+    ] {
+        let (coarse, ..) = run(&["--events-layout", layout]);
+        let whole: Vec<u64> = exact.iter().map(|time| time / ticks * ticks).collect();
+        assert_eq!(coarse, whole, "{layout}");
+    }
 
     for keep in ["first", "last"] {
         let (left, stderr, summary) = run(&["--events-keep", keep]);
@@ -396,6 +403,44 @@ fn existing_files() {
     }
 }
 
+/// At the seed's 4 GHz, with its times corrected: the layouts with a type bit in its order, then the others.
+#[test]
+fn layouts_at_a_clock() {
+    let place = Place::new("events-layouts-table");
+    let file = path(&place, "layouts.json");
+    let output = xtask(&["events", "--layouts", "--hz", "4000000000", "--json", &file]).well();
+    let table = "\
+A clock of 4000000000 Hz, probes of 200 ns, a timer of 100 Hz, interrupts off for 20000000 ns: headers can omit
+the lowest 9 bits of the clock, and the highest 4 of 32.
+
+layout           short  full  type  id  size  clock  cut    ids  granularity  wraps after    heartbeat
+clock27-typed       32    96     1   4     0     27    0     16     0.250 ns     33.55 ms            -
+clock27-cut5        32    96     1   4     0     27    5     16     8.000 ns      1.074 s     521.9 ms
+clock26-cut6        32    96     1   5     0     26    6     32     16.00 ns      1.074 s     521.9 ms
+clock25-cut7        32    96     1   6     0     25    7     64     32.00 ns      1.074 s     521.9 ms
+clock19             32    96     1  12     0     19    9   4096     128.0 ns     67.11 ms     18.55 ms
+clock27             32   128     0   5     0     27    0     31     0.250 ns     33.55 ms            -
+clock32             64    96     1  15    16     32    0  32768     0.250 ns      1.074 s     521.9 ms
+clock64             96    96     1  15    16     64    0  32768     0.250 ns  146.1 years  73.07 years
+clock64-aligned    128   128     1  15    16     64    0  32768     0.250 ns  146.1 years  73.07 years
+";
+    assert!(output.starts_with(table), "{output}");
+    let layouts = json(&file);
+    assert_eq!(
+        (&layouts["lowest_cut"], &layouts["highest_cut"]),
+        (&9.into(), &4.into())
+    );
+    let expected = serde_json::json!({
+        "name": "clock19",
+        "bits": {"short": 32, "full": 96, "type": 1, "id": 12, "size": 0, "clock": 19, "cut": 9},
+        "ids": 4096, "granularity_s": 128e-9, "wrap_s": 0.067_108_864, "heartbeat_s": 0.018_554_432,
+    });
+    assert_eq!(layouts["layouts"][4], expected);
+    assert_eq!(layouts["layouts"][0]["heartbeat_s"], Value::Null);
+    let output = xtask(&["events", "--layouts", "--timer-hz", "0"]).well();
+    assert!(output.contains("and the highest 0 of 32"), "{output}");
+}
+
 #[test]
 fn bad_arguments() {
     let place = Place::new("events-arguments");
@@ -405,6 +450,9 @@ fn bad_arguments() {
     sim("--events-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
     sim("--events-keep", "none").badly("there is no choice 'none'");
     xtask(&["events"]).badly("DIR");
+    xtask(&["events", "--layouts", "--hz", "0"]).badly("0 is not in 1..");
+    xtask(&["events", &directory, "--layouts"]).badly("cannot be used with");
+    xtask(&["events", &directory, "--hz", "9"]).badly("cannot be used with");
     xtask(&["events", &directory]).badly("is no directory, expected one with a trace");
     let empty = place.path().to_str().unwrap();
     xtask(&["events", empty]).badly("metadata: cannot be read");
