@@ -1,6 +1,5 @@
 //! The guests of a simulation: their strands and rights.
 
-use std::io;
 use std::path::Path;
 
 use guest_abi::StrandId;
@@ -8,6 +7,7 @@ use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
 use serde::Deserialize;
 
+use crate::input::{self, InputError};
 use crate::md;
 use crate::strands::{self, StrandListError};
 
@@ -106,14 +106,9 @@ pub fn from_file(path: &Path) -> Result<Vec<Guest>, FileError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read.
-    #[error("{file}: cannot be read")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
+    /// The file cannot be read, or is no text.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The content is wrong.
     #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
@@ -135,11 +130,10 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
-        let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(content) => Ok(Self { name, content }),
-            Err(source) => Err(FileError::Unreadable { file: name, source }),
-        }
+        Ok(Self {
+            name: path.display().to_string(),
+            content: input::read_text(path)?,
+        })
     }
 
     pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, FileError> {

@@ -3,6 +3,7 @@
 
 pub mod events;
 pub mod guests;
+pub mod input;
 pub mod machine;
 pub mod md;
 pub mod memory;

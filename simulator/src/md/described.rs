@@ -1,8 +1,6 @@
 //! The machine and the guests that a binary description describes.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use perfctr_service::{GuestConfig, description};
@@ -10,28 +8,15 @@ use platform::Machine;
 use platform::md::{Md, MdError};
 
 use super::{SourceError, Unfit, parse};
-
-/// The longest description that is read, in bytes.
-const LONGEST: u64 = 16 << 20;
+use crate::input::{self, InputError, LONGEST_TEXT};
 
 /// Why a file holds no description.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read.
-    #[error("{file}: cannot be read")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is longer than any description.
-    #[error("{0}: longer than {LONGEST} bytes, no machine description")]
-    TooLong(String),
-    /// The source is no text in UTF-8.
-    #[error("{0}: is not UTF-8")]
-    NotUtf8(String),
+    /// The file cannot be read, or is no text though it is a source.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The source is wrong in one of its lines.
     #[error("{file}:{error}")]
     Source {
@@ -157,27 +142,17 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
 /// The file cannot be read, or is no source. The message has the number of the line.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     let file = path.display().to_string();
-    let Ok(text) = String::from_utf8(read(path)?) else {
-        return Err(FileError::NotUtf8(file));
-    };
-    match parse(&text).map(|description| description.build()) {
+    match parse(&input::read_text(path)?).map(|description| description.build()) {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) => Err(FileError::Unfit { file, error }),
         Err(error) => Err(FileError::Source { file, error }),
     }
 }
 
-/// Returns the bytes of a file.
+/// Returns the bytes of a binary description.
 ///
 /// # Errors
 /// The file cannot be read, or is longer than any description.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    let all = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
-    match all {
-        Err(source) => Err(FileError::Unreadable { file, source }),
-        Ok(length) if length as u64 > LONGEST => Err(FileError::TooLong(file)),
-        Ok(_) => Ok(bytes),
-    }
+    Ok(input::read(path, LONGEST_TEXT)?)
 }

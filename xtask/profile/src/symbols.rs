@@ -1,11 +1,11 @@
 //! The names of a program's functions, from its ELF file.
 
 use std::borrow::Cow;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, ensure};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
+use simulator::input::{self, LONGEST_PROGRAM};
 use simulator::profile::rows::Functions;
 use simulator::recording::BUNDLED_PROGRAM;
 
@@ -42,7 +42,7 @@ impl Symbols {
     /// The file cannot be read, is no ELF file, or names no function.
     pub(crate) fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display();
-        let bytes = fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
+        let bytes = input::read(path, LONGEST_PROGRAM)?;
         let mut symbols = Self::from_elf(&bytes, loaded_at).with_context(|| name.to_string())?;
         let debugging = addr2line::Loader::new(path);
         symbols.debugging =

@@ -1,6 +1,5 @@
 //! `qemu`: the images under `tests/images` on QEMU's niagara machine.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::qemu::elf;
 use crate::qemu::machine::{self, Boot, ENTRY, End, MACHINE, MEMORY, word};
 use crate::qemu::report::Report;
 use crate::qemu::toolchain::Toolchain;
+use simulator::input::{self, LONGEST_PROGRAM};
 
 /// Boot the service and a guest on an emulated SPARC V9 machine
 ///
@@ -106,7 +106,7 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
 /// The entry of a guest that this machine can load.
 fn entry(path: &Path) -> anyhow::Result<u64> {
     let name = || path.display().to_string();
-    let file = fs::read(path).with_context(name)?;
+    let file = input::read(path, LONGEST_PROGRAM)?;
     let elf = elf::parse(&file).with_context(name)?;
     elf::entry(&elf, &MEMORY).with_context(name)
 }

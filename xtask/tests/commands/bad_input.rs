@@ -1,5 +1,6 @@
 //! Bad input: one clear line on standard error, and exit status 2.
 
+use std::fs::File;
 use std::process::Command;
 
 use xtask::qemu::elf;
@@ -143,7 +144,7 @@ fn guests() {
     }
     let directory = place.path().to_str().unwrap();
     xtask(&["qemu", "--guest", directory]).badly("Is a directory");
-    xtask(&["qemu", "--guest", "none.elf"]).badly("none.elf: No such file");
+    xtask(&["qemu", "--guest", "none.elf"]).badly("none.elf: cannot be read: No such file");
     xtask(&["qemu", "--timeout", "0"]).badly("--timeout");
 }
 
@@ -261,4 +262,38 @@ fn standard_error_that_cannot_be_written() {
         &refs,
     ]);
     assert_eq!(end(shell, b"").status, 0);
+}
+
+/// Files without an end, and of any length.
+#[test]
+fn what_is_too_long() {
+    let place = Place::new("too-long");
+    for (name, length) in [("trace/metadata", 17 << 20), ("guest.elf", (1 << 30) + 1)] {
+        // It has holes only.
+        let path = place.file(name, "");
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_len(length).unwrap();
+    }
+    for (arguments, says) in [
+        (
+            "sim --guests /dev/zero",
+            "/dev/zero: longer than 16777216 bytes",
+        ),
+        (
+            "sim --scenario /dev/zero",
+            "/dev/zero: longer than 16777216 bytes",
+        ),
+        (
+            "sim --md /dev/zero",
+            "/dev/zero: longer than 16777216 bytes",
+        ),
+        ("call /dev/zero", "/dev/zero: longer than 16777216 bytes"),
+        ("events trace", "trace/metadata: longer than 16777216 bytes"),
+        (
+            "qemu --guest guest.elf",
+            "guest.elf: longer than 1073741824 bytes",
+        ),
+    ] {
+        place.run(arguments).badly(says);
+    }
 }

@@ -14,6 +14,8 @@ use std::path::Path;
 
 use guest_abi::StrandId;
 
+use crate::input;
+
 pub use bytes::Endian;
 pub use reader::{ReadError, read};
 pub use writer::write;
@@ -38,5 +40,5 @@ fn file_name(strand: StrandId) -> String {
 /// Returns whether the metadata of a directory says that this program wrote the trace.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
-    std::fs::read_to_string(directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
+    input::read_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
 }

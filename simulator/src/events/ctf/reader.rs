@@ -8,6 +8,7 @@ use hv_core::trace::put;
 
 use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
+use crate::input::{self, InputError, LONGEST_PROGRAM};
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +18,13 @@ pub enum ReadError {
     #[error("{0}: is no directory, expected one with a trace")]
     NoDirectory(String),
     /// A file cannot be read.
-    #[error("{file}: cannot be read")]
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The directory cannot be read.
+    #[error("{directory}: cannot be read")]
     Unreadable {
-        /// The file, or the directory.
-        file: String,
+        /// The directory.
+        directory: String,
         /// Why.
         source: io::Error,
     },
@@ -40,10 +44,6 @@ pub enum ReadError {
 /// The directory is no trace of this program, or it is broken. The message has the file and the packet.
 pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let name = |path: &Path| path.display().to_string();
-    let unreadable = |path: &Path, source| ReadError::Unreadable {
-        file: name(path),
-        source,
-    };
     let wrong = |path: &Path, problem| ReadError::Wrong {
         file: name(path),
         problem,
@@ -52,15 +52,19 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         return Err(ReadError::NoDirectory(name(directory)));
     }
     let path = directory.join(METADATA);
-    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+    let text = input::read_text(&path)?;
     let (mut trace, endian) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
     let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    for file in files.map_err(|error| unreadable(directory, error))? {
+    let unreadable = |source| ReadError::Unreadable {
+        directory: name(directory),
+        source,
+    };
+    for file in files.map_err(unreadable)? {
         let path = file.path();
         if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
             continue;
         }
-        let bytes = fs::read(&path).map_err(|error| unreadable(&path, error))?;
+        let bytes = input::read(&path, LONGEST_PROGRAM)?;
         let Some(stream) = stream(&bytes, endian).map_err(|problem| wrong(&path, problem))? else {
             continue;
         };

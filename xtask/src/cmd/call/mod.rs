@@ -6,17 +6,16 @@ mod names;
 mod script;
 mod session;
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use perfctr_service::GuestConfig;
 use platform::models::Devices;
 
 use crate::cmd::machine::MachineArgs;
 use script::{Call, Script};
 use session::Session;
+use simulator::input::{self, LONGEST_TEXT};
 
 /// Make hypercalls to a simulated machine, one on each line, and print %o0 to %o5 after each
 ///
@@ -78,9 +77,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     };
     match args.file.filter(|file| file != Path::new("-")) {
         Some(file) => {
+            let bytes = input::read(&file, LONGEST_TEXT)?;
             let name = file.display().to_string();
-            let stream = File::open(&file).with_context(|| format!("{name}: cannot be read"))?;
-            whole(Script::new(name, stream, &guests), output)
+            whole(Script::new(name, &*bytes, &guests), output)
         }
         None => {
             let script = Script::new("standard input".into(), io::stdin().lock(), &guests);

@@ -1,0 +1,97 @@
+//! Files that a user names. All but recordings, which are read block by block, are read whole: with a bound, so that a
+//! device, a pipe without an end or a file that was named by mistake does not fill the memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The longest text that is read, and the longest machine description, in bytes.
+pub const LONGEST_TEXT: u64 = 16 << 20;
+
+/// The longest program that is read, and the longest stream of events, in bytes.
+pub const LONGEST_PROGRAM: u64 = 1 << 30;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The file cannot be read.
+    #[error("{file}: cannot be read")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is too long for what it should be.
+    #[error("{file}: longer than {longest} bytes")]
+    TooLong {
+        /// The file.
+        file: String,
+        /// The most bytes that it may have.
+        longest: u64,
+    },
+    /// The file should be text, and is not.
+    #[error("{0}: is not UTF-8")]
+    NotUtf8(String),
+}
+
+/// Returns the bytes of a file.
+///
+/// # Errors
+/// The file cannot be read, or has more than `longest` bytes.
+pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
+    let file = path.display().to_string();
+    let mut bytes = Vec::new();
+    let all = File::open(path).and_then(|file| {
+        let known = file.metadata()?.len();
+        match known > longest {
+            true => Ok(known),
+            false => Ok(file.take(longest + 1).read_to_end(&mut bytes)? as u64),
+        }
+    });
+    match all {
+        Err(source) => Err(InputError::Unreadable { file, source }),
+        Ok(length) if length > longest => Err(InputError::TooLong { file, longest }),
+        Ok(_) => Ok(bytes),
+    }
+}
+
+/// Returns the text in a file.
+///
+/// # Errors
+/// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, InputError> {
+    let bytes = read(path, LONGEST_TEXT)?;
+    String::from_utf8(bytes).map_err(|_| InputError::NotUtf8(path.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, process};
+
+    use super::*;
+
+    #[test]
+    fn a_file_may_have_as_many_bytes_as_the_bound_and_no_more() {
+        let path = env::temp_dir().join(format!("simulator-input-{}", process::id()));
+        fs::write(&path, "four").unwrap();
+        assert_eq!(read(&path, 4).unwrap(), b"four");
+        let error = read(&path, 3).unwrap_err();
+        let shown = path.display();
+        assert_eq!(error.to_string(), format!("{shown}: longer than 3 bytes"));
+        fs::write(&path, b"\xff").unwrap();
+        let error = read_text(&path).unwrap_err();
+        assert_eq!(error.to_string(), format!("{shown}: is not UTF-8"));
+        fs::remove_file(&path).unwrap();
+        let error = read(&path, 4).unwrap_err();
+        assert_eq!(error.to_string(), format!("{shown}: cannot be read"));
+    }
+
+    /// A device has no length.
+    #[test]
+    fn a_file_without_an_end_is_read_up_to_the_bound() {
+        let error = read(Path::new("/dev/zero"), 1000).unwrap_err();
+        assert_eq!(error.to_string(), "/dev/zero: longer than 1000 bytes");
+    }
+}
