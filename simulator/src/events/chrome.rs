@@ -1,9 +1,10 @@
 //! The trace-event format of Chrome, which Perfetto opens.
 //!
-//! A guest is a process, its strands are threads, and a call is a slice. Slices of a strand do not overlap: where times are
-//! not exact to the tick, a slice begins when the one before it ends. Other events are instants. Each value that a guest read from
-//! a PIC is a point of a counter track.
+//! A guest is a process, its strands are threads, and a call is a slice. The numbers of both begin with 1, because viewers
+//! give 0 a meaning of its own. Slices of a strand do not overlap: where times are not exact to the tick, a slice begins when
+//! the one before it ends. Other events are instants. Each value that a guest read from a PIC is a point of a counter track.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
@@ -55,34 +56,38 @@ impl<W: Write> Chrome<'_, W> {
         Ok(serde_json::to_writer(&mut self.output, element)?)
     }
 
+    /// Writes the names of all processes and threads that have events.
     fn names(&mut self) -> io::Result<()> {
         let trace = self.trace;
-        let guests = trace.guests.iter().map(String::as_str);
-        let processes = (0..)
-            .zip(guests)
-            .chain([(MACHINE, "machine"), (COUNTERS, "counters")]);
-        for (pid, name) in processes {
+        let mut threads = BTreeSet::new();
+        for stream in &trace.streams {
+            let tid = thread(stream);
+            threads.extend(stream.events().map(|event| (process(event), tid)));
+            threads.extend(stream.gaps().map(|_| (MACHINE, tid)));
+        }
+        let mut processes: BTreeSet<u64> = threads.iter().map(|(pid, _)| *pid).collect();
+        processes.extend([MACHINE, COUNTERS]);
+        for pid in processes {
+            let name = match pid {
+                MACHINE => "machine".to_owned(),
+                COUNTERS => "counters".to_owned(),
+                guest => trace.guest((guest - 1) as u8),
+            };
             self.line(
                 &json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
             )?;
         }
-        for stream in &trace.streams {
-            let tid = stream.strand.number();
-            let args = json!({"name": format!("strand {}", stream.strand)});
-            let mut guests: Vec<u64> = stream.events().map(process).collect();
-            guests.sort_unstable();
-            guests.dedup();
-            for pid in guests {
-                self.line(
-                    &json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}),
-                )?;
-            }
+        for (pid, tid) in threads {
+            let args = json!({"name": format!("strand {}", tid - 1)});
+            self.line(
+                &json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}),
+            )?;
         }
         Ok(())
     }
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
-        let tid = stream.strand.number();
+        let tid = thread(stream);
         // The end of the last slice, and of everything so far.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
@@ -102,7 +107,7 @@ impl<W: Write> Chrome<'_, W> {
                 Some(call) => {
                     let started = event.time.saturating_sub(call.duration.into());
                     let start = self.nanoseconds(started).clamp(ended.min(now), now);
-                    self.call(&call, (pid, tid.into()), (start, now))?;
+                    self.call(&call, (pid, tid), (start, now))?;
                     ended = now;
                 }
                 None => self.line(&json!({
@@ -173,11 +178,16 @@ fn counts(id: u64, value: u64) -> Option<Value> {
     }
 }
 
-/// Returns the process of an event: that of its guest, if it has one.
+/// Returns the number of the process of an event: that of its guest, if it has one.
 fn process(event: &TracedEvent) -> u64 {
     fields(event)
         .find(|(field, _)| field.name == "guest")
-        .map_or(MACHINE, |(_, guest)| guest)
+        .map_or(MACHINE, |(_, guest)| guest + 1)
+}
+
+/// Returns the number of the thread of a strand's events, from 1 as that of a process.
+fn thread(stream: &Stream) -> u64 {
+    stream.strand.index() as u64 + 1
 }
 
 fn class_name(event: &TracedEvent) -> &'static str {

@@ -253,13 +253,43 @@ fn chrome() {
                 .iter()
                 .any(|event| event["name"] == "hub_conflict")
         );
-        let names = of_kind("M");
-        let guest = |event: &&&Value| event["name"] == "process_name" && event["pid"] == 0;
-        assert_eq!(
-            names.iter().find(guest).unwrap()["args"]["name"],
-            "measuring"
-        );
+        let names = names_in_chrome(events);
+        assert_eq!(names[&(1, None)], "measuring");
+        assert_eq!(names[&(1, Some(1))], "strand 0");
     }
+}
+
+/// Returns the names of processes, and of their threads. The numbers of both begin with 1, and all that have events have
+/// names.
+fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
+    let mut names = HashMap::new();
+    for event in events {
+        let pid = event["pid"].as_u64().unwrap();
+        let thread = event["tid"].as_u64();
+        assert!(pid >= 1 && thread != Some(0), "{event}");
+        if event["ph"] == "M" {
+            let name = event["args"]["name"].as_str().unwrap();
+            assert_eq!(thread.is_some(), event["name"] == "thread_name");
+            assert_eq!(names.insert((pid, thread), name), None);
+        } else {
+            assert!(names.contains_key(&(pid, None)), "{event}");
+            assert!(names.contains_key(&(pid, thread)), "{event}");
+        }
+    }
+    names
+}
+
+#[test]
+fn chrome_has_names_for_what_was_lost() {
+    let place = Place::new("events-chrome-lost");
+    let file = path(&place, "events.json");
+    small(&place, &["--events-chrome", &file, "--events-keep", "last"]);
+    let trace = json(&file);
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["name"] == "lost"));
+    let names = names_in_chrome(events);
+    assert_eq!(names[&(1000, None)], "machine");
+    assert_eq!(names[&(1000, Some(1))], "strand 0");
 }
 
 #[test]
