@@ -4,12 +4,17 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
 /// Events that may or may not be modelled.
 pub trait Modelled: Copy {
+    /// Returns why the memory system never brings about this event; `None` if it models the event.
+    fn absence(self) -> Option<&'static str>;
+
     /// Returns `true` if the memory system models this event. Other events are never counted.
-    fn is_modelled(self) -> bool;
+    fn is_modelled(self) -> bool {
+        self.absence().is_none()
+    }
 }
 
 impl Modelled for SparcEvent {
-    fn is_modelled(self) -> bool {
+    fn absence(self) -> Option<&'static str> {
         match self {
             Self::Loads
             | Self::Stores
@@ -22,14 +27,14 @@ impl Modelled for SparcEvent {
             | Self::L2LoadMisses
             | Self::CrossbarLoads
             | Self::CrossbarFetches
-            | Self::CrossbarStores => true,
-            // No pipeline: a recording does not tell branches and arithmetic apart.
-            Self::IdleStrands
-            | Self::BranchesCompleted
+            | Self::CrossbarStores => None,
+            Self::IdleStrands => Some("a strand never idles while it executes a recording"),
+            Self::BranchesCompleted
             | Self::BranchesTaken
             | Self::FguArithmetic
-            | Self::SoftwareCounts => false,
-            // No TLBs.
+            | Self::SoftwareCounts => {
+                Some("a recording does not tell such instructions from others")
+            }
             Self::ItlbWalkL2References
             | Self::DtlbWalkL2References
             | Self::ItlbWalkL2Misses
@@ -37,8 +42,7 @@ impl Modelled for SparcEvent {
             | Self::MmuLoads
             | Self::ItlbMisses
             | Self::DtlbMisses
-            | Self::TlbMisses => false,
-            // No stream processing units.
+            | Self::TlbMisses => Some("addresses are not translated, so there are no TLBs"),
             Self::StreamLoads
             | Self::StreamStores
             | Self::DesOperations
@@ -52,13 +56,13 @@ impl Modelled for SparcEvent {
             | Self::Rc4BusyCycles
             | Self::HashBusyCycles
             | Self::ModularBusyCycles
-            | Self::MpaChecksums => false,
+            | Self::MpaChecksums => Some("there are no stream processing units"),
         }
     }
 }
 
 impl Modelled for DramEvent {
-    fn is_modelled(self) -> bool {
+    fn absence(self) -> Option<&'static str> {
         match self {
             Self::Reads
             | Self::Writes
@@ -66,13 +70,13 @@ impl Modelled for DramEvent {
             | Self::ReadQueueLatency
             | Self::WriteQueueLatency
             | Self::ReadWriteQueueLatency
-            | Self::WriteBackBufferHits => true,
+            | Self::WriteBackBufferHits => None,
         }
     }
 }
 
 impl Modelled for LpuEvent {
-    fn is_modelled(self) -> bool {
+    fn absence(self) -> Option<&'static str> {
         match self {
             // Counting nothing is modelled faithfully.
             Self::None
@@ -100,15 +104,15 @@ impl Modelled for LpuEvent {
             | Self::CacheMiss
             | Self::CacheHit
             | Self::RepliesSent
-            | Self::RepliesReceived => true,
-            // No input and output, and no block stores, which read to discard.
+            | Self::RepliesReceived => None,
             Self::NonCacheableX
             | Self::NonCacheableY
             | Self::NonCacheableZ
             | Self::ReadToDiscardEgress
             | Self::IoWriteMerge
-            | Self::IoRead => false,
-            // Requests do not overlap: none waits for a transaction id or meets a write-back.
+            | Self::IoRead => Some(
+                "a recording has no input and output, and no block stores, which read to discard",
+            ),
             Self::TidWriteBack
             | Self::TidInvalidate
             | Self::TidReadToDiscard
@@ -116,27 +120,27 @@ impl Modelled for LpuEvent {
             | Self::TidReadToShare
             | Self::HitWriteBack
             | Self::NoWriteBack
-            | Self::NoReadOrInvalidate => false,
-            // Links are without fault.
-            Self::CrcErrors | Self::LinkRetrain => false,
+            | Self::NoReadOrInvalidate => Some(
+                "requests do not overlap: none waits for a transaction id or meets a write-back",
+            ),
+            Self::CrcErrors | Self::LinkRetrain => Some("links are without fault"),
         }
     }
 }
 
 impl Modelled for GpdEvent {
-    fn is_modelled(self) -> bool {
+    fn absence(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Clock => true,
+            Self::None | Self::Clock => None,
         }
     }
 }
 
 impl Modelled for AsuEvent {
-    fn is_modelled(self) -> bool {
+    fn absence(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Clock | Self::PacketsIn | Self::PacketsOut => true,
-            // Requests do not overlap.
-            Self::CamHit | Self::Wakeup => false,
+            Self::None | Self::Clock | Self::PacketsIn | Self::PacketsOut => None,
+            Self::CamHit | Self::Wakeup => Some("requests do not overlap"),
         }
     }
 }

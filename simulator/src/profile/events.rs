@@ -5,6 +5,7 @@ use guest_abi::layout::SparcSelect;
 use guest_abi::sampling::{Pace, Period, Request};
 use platform::models::r10000::R10000Event;
 
+use super::Unit;
 use super::error::EventError;
 use super::r10000;
 use crate::memory::Modelled;
@@ -52,6 +53,39 @@ impl Rate {
                 None => pace,
             }),
         }
+    }
+}
+
+/// An event of a unit, for a list of all.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The name or names that [`sparc`] or [`r10000`] takes.
+    pub name: String,
+    /// Whether a recording can cause the event.
+    pub occurs: bool,
+    /// If not, why; else what is counted, or what limits its use. May be empty.
+    pub about: &'static str,
+}
+
+/// Returns all events of a unit.
+#[must_use]
+pub fn all(unit: Unit) -> Vec<Listed> {
+    let sparc = |event: &SparcEvent| Listed {
+        name: event.name().to_owned(),
+        occurs: event.is_modelled(),
+        about: event.absence().unwrap_or(event.description()),
+    };
+    let r10000 = |event: &R10000Event| {
+        let absence = r10000::absence(*event);
+        Listed {
+            name: format!("{} {event}", *event as u8),
+            occurs: absence.is_none(),
+            about: absence.or(r10000::limit(*event)).unwrap_or_default(),
+        }
+    };
+    match unit {
+        Unit::Sparc => SparcEvent::ALL.iter().map(sparc).collect(),
+        Unit::R10000 => R10000Event::ALL.iter().map(r10000).collect(),
     }
 }
 
@@ -132,7 +166,7 @@ pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
         selected.push(Selected {
             event,
             name: event.name(),
-            modelled: r10000::is_modelled(event),
+            modelled: r10000::absence(event).is_none(),
             usual: r10000_period(event),
         });
     }

@@ -36,9 +36,11 @@ use xtask::say::say;
     bin_name = "cargo xtask profile",
     after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld,\n\
                   or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or\n\
-                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates.\n\n\
+                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates.\n\
+                  A recording cannot cause all of them: --list says which.\n\n\
                   Examples:\n  cargo xtask profile\n  \
                   cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
+                  cargo xtask profile --unit r10000 --list\n  \
                   cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
                   cargo xtask profile --symbols ./program --randomise --json profile.json program.lackey.gz"
 )]
@@ -55,6 +57,10 @@ struct Args {
         default_value = "instructions"
     )]
     event: Vec<String>,
+
+    /// List the events of the unit instead, and say which of them a recording cannot cause, and why
+    #[arg(long)]
+    list: bool,
 
     /// How many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
@@ -117,6 +123,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
+    if args.list {
+        write!(io::stdout().lock(), "{}", text::list(args.unit))?;
+        return Ok(());
+    }
     let rate = Rate {
         period: args.count,
         seed: args.randomise.then_some(args.seed),

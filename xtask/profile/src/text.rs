@@ -2,10 +2,22 @@
 
 use std::io::{self, Write};
 
+use simulator::profile::Unit;
+use simulator::profile::events;
 use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Row;
 
 use xtask::table::Table;
+
+/// Returns all events of a unit, and why a recording cannot cause some of them.
+pub(crate) fn list(unit: Unit) -> Table {
+    let mut table = Table::new("event|occurs|about");
+    for event in events::all(unit) {
+        let occurs = if event.occurs { "yes" } else { "no" };
+        table.row([&*event.name, occurs, event.about]);
+    }
+    table
+}
 
 /// Prints a report in the form of `perf report`.
 ///

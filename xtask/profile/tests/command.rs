@@ -276,6 +276,48 @@ fn what_is_not_modelled_says_so() {
     }
 }
 
+/// The seed of the R10000 tells issue from graduation, decoded from mispredicted branches, and the two kinds of TLB misses: a
+/// recording causes none of these differences, and the list says why.
+#[test]
+fn the_list_says_what_a_recording_cannot_cause() {
+    let place = Place::new("profile-list");
+    for (unit, events, occur, lines) in [
+        (
+            "r10000",
+            32,
+            15,
+            &[
+                " 2 issued_loads yes as often as graduated: nothing is executed that does not graduate",
+                "24 mispredicted_branches no a recording does not tell branches from other instructions",
+                "23 tlb_misses no addresses are not translated, so there is no TLB",
+                "12 external_interventions no there is no other processor",
+                "25 primary_data_cache_misses yes",
+            ][..],
+        ),
+        (
+            "sparc",
+            39,
+            12,
+            &[
+                "Br_taken no a recording does not tell such instructions from others",
+                "DTLB_miss no addresses are not translated, so there are no TLBs",
+                "AES_op no there are no stream processing units",
+                "DC_miss yes Misses of the data cache, by loads.",
+            ],
+        ),
+    ] {
+        let list = place.run(&format!("--list --unit {unit}")).well();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let list: Vec<String> = list.lines().map(words).collect();
+        assert_eq!((&*list[0], list.len()), ("event occurs about", 1 + events));
+        let yes = |line: &&String| line.contains(" yes");
+        assert_eq!(list.iter().filter(yes).count(), occur, "{unit}");
+        for line in lines {
+            assert!(list.contains(&words(line)), "{line}: {list:?}");
+        }
+    }
+}
+
 #[test]
 fn the_help_has_examples() {
     for flag in ["-h", "--help"] {

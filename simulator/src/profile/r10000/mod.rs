@@ -30,10 +30,21 @@ const SECONDARY_CYCLES: u64 = 10;
 /// Cycles that a miss of the secondary cache takes in addition.
 const MEMORY_CYCLES: u64 = 60;
 
-/// Returns whether the processor models an event.
+/// Returns why an event never happens in this processor; `None` if the processor models it.
 #[must_use]
-pub fn is_modelled(event: R10000Event) -> bool {
-    Happened::default().of(event).is_some()
+pub fn absence(event: R10000Event) -> Option<&'static str> {
+    Happened::default().of(event).err()
+}
+
+/// Returns what limits the use of an event that the processor models, if anything does.
+#[must_use]
+pub fn limit(event: R10000Event) -> Option<&'static str> {
+    use R10000Event as Event;
+    matches!(
+        event,
+        Event::Issued | Event::LoadsIssued | Event::StoresIssued
+    )
+    .then_some("as often as graduated: nothing is executed that does not graduate")
 }
 
 /// The events of an instruction: the truth that samples are compared with.
@@ -48,10 +59,10 @@ struct Happened {
 }
 
 impl Happened {
-    /// Returns how often an event happened; `None` if it is not modelled.
-    fn of(&self, event: R10000Event) -> Option<u64> {
+    /// Returns how often an event happened, or why it is not modelled.
+    fn of(&self, event: R10000Event) -> Result<u64, &'static str> {
         use R10000Event as Event;
-        Some(match event {
+        Ok(match event {
             Event::Cycles0 | Event::Cycles1 => self.cycles,
             Event::Issued | Event::Graduated0 | Event::Graduated1 => self.instructions,
             Event::LoadsIssued | Event::LoadsGraduated => self.loads,
@@ -62,7 +73,29 @@ impl Happened {
             Event::L2DataMisses => self.traffic.secondary_data_misses,
             Event::L1QuadwordsWritten => self.traffic.data_quadwords,
             Event::L2QuadwordsWritten => self.traffic.secondary_quadwords,
-            _ => return None,
+            Event::ConditionalsIssued
+            | Event::ConditionalsFailed
+            | Event::ConditionalsGraduated
+            | Event::FloatingPointGraduated => {
+                return Err("a recording does not tell such instructions from others");
+            }
+            Event::BranchesDecoded | Event::BranchesMispredicted => {
+                return Err("a recording does not tell branches from other instructions");
+            }
+            Event::TlbRefills => return Err("addresses are not translated, so there is no TLB"),
+            Event::VirtualCoherency => return Err("addresses are not translated"),
+            Event::Interventions
+            | Event::Invalidations
+            | Event::InterventionHits
+            | Event::InvalidationHits
+            | Event::StoresToShared => return Err("there is no other processor"),
+            Event::StoresToClean => {
+                return Err("the caches do not tell the first store to a block");
+            }
+            Event::L2InstructionWayMispredicted | Event::L2DataWayMispredicted => {
+                return Err("the secondary cache finds both ways at once");
+            }
+            Event::L2EccErrors => return Err("memory is without fault"),
         })
     }
 }
