@@ -166,13 +166,15 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
         let system_time = |now: u64| {
             let update = now / (10 * MILLISECOND);
             let at = match update {
-                n if n % 57 == 0 => n * 10 * MILLISECOND + 3 * MILLISECOND,
+                n if n.is_multiple_of(57) => n * 10 * MILLISECOND + 3 * MILLISECOND,
                 n => n * 10 * MILLISECOND,
             };
             // An update that comes late shows the one before until then; one in 32 comes at 8 ms.
             let shown = match now {
                 now if now < at => update - 1,
-                now if (update + 1) % 32 == 0 && now % (10 * MILLISECOND) >= 8 * MILLISECOND => {
+                now if (update + 1).is_multiple_of(32)
+                    && now % (10 * MILLISECOND) >= 8 * MILLISECOND =>
+                {
                     update + 1
                 }
                 _ => update,
