@@ -1,6 +1,8 @@
 //! `clocks`: measures the clocks of this machine, and tells which of them can be trusted.
 
-use std::io::{self, Write};
+mod report;
+
+use std::io;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -8,12 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
-use hv_core::time::{
-    Candidate, Environment, Finding, Limits, Operator, Timekeeper, Verdict, Watchdog,
-};
+use hv_core::time::{Candidate, Environment, Limits, Operator, Timekeeper, Verdict, Watchdog};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 
+use self::report::{Drift, Report, Row, Watched};
 use super::Mismatch;
 use crate::clocks::fit::Line;
 use crate::clocks::machine::Processors;
@@ -21,7 +21,6 @@ use crate::clocks::measure::{self, Rounds};
 use crate::clocks::{HostClock, Name};
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
-use crate::table::Table;
 use simulator::nearest::unknown;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
@@ -74,51 +73,6 @@ fn name(text: &str) -> anyhow::Result<Name> {
 const ROUNDS: u32 = 300;
 const ROUNDS_PER_CHECK: u32 = 20;
 
-/// The content of the file.
-#[derive(Serialize)]
-struct Report {
-    architecture: &'static str,
-    processors: usize,
-    kernel_clock: Option<String>,
-    clocks: Vec<Row>,
-    drift: Vec<Drift>,
-    chosen: Option<&'static str>,
-    watchdog: Option<Watched>,
-}
-
-/// A clock, as the table and the file show it.
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    present: bool,
-    hz: Option<u64>,
-    /// In nanoseconds, as `read` and `jitter` are.
-    resolution: Option<f64>,
-    read: Option<f64>,
-    jitter: Option<f64>,
-    rating: Option<u16>,
-    usable: bool,
-    verdict: String,
-}
-
-/// How much faster one clock is than another.
-#[derive(Serialize)]
-struct Drift {
-    clock: &'static str,
-    than: &'static str,
-    parts_per_million: f64,
-    error: f64,
-}
-
-/// What the watchdog found.
-#[derive(Serialize, Default)]
-struct Watched {
-    checks: u32,
-    agreed: u32,
-    skipped: u32,
-    demoted: Vec<String>,
-}
-
 type Keeper = Timekeeper<HostClock, { Name::ALL.len() }>;
 
 /// Measures and prints.
@@ -136,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         .map(|path| OutputFile::create(path, false))
         .transpose()?;
     let report = measure(&args)?;
-    print(&report, &mut io::stdout().lock())?;
+    report.print(&mut io::stdout().lock())?;
     if let Some(file) = file {
         file.complete_json(&report)?;
     }
@@ -286,98 +240,10 @@ fn row(name: Name, clock: Option<&HostClock>, verdict: Verdict) -> Row {
     }
 }
 
-impl Watched {
-    fn note(&mut self, finding: Finding) {
-        self.checks += 1;
-        match finding {
-            // These compare nothing.
-            Finding::Begun | Finding::NoReference => self.checks -= 1,
-            Finding::Agrees => self.agreed += 1,
-            Finding::Skipped(_) => self.skipped += 1,
-            Finding::Demoted { source, fault, .. } | Finding::BadReference { source, fault } => {
-                self.demoted
-                    .push(format!("{}: {fault}", Name::ALL[source].text()));
-            }
-        }
-    }
-}
-
 /// Begins a step of the work, unless there was an interrupt.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);
     progress.inc(1);
-    Ok(())
-}
-
-fn print(report: &Report, output: &mut impl Write) -> anyhow::Result<()> {
-    let kernel = report.kernel_clock.as_deref().unwrap_or("unknown");
-    let Report {
-        architecture,
-        processors,
-        ..
-    } = report;
-    writeln!(
-        output,
-        "{architecture}, processors: {processors}, the kernel's own clock: {kernel}\n"
-    )?;
-
-    let mut table = Table::new("clock|>Hz|>step ns|>read ns|>jitter ns|>rating|verdict");
-    let number =
-        |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
-    let whole = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
-    for row in &report.clocks {
-        table.row([
-            row.name.to_owned(),
-            whole(row.hz),
-            number(row.resolution),
-            number(row.read),
-            number(row.jitter),
-            whole(row.rating.map(u64::from)),
-            row.verdict.clone(),
-        ]);
-    }
-    writeln!(output, "{table}")?;
-
-    let present = || report.clocks.iter().filter(|row| row.present);
-    let names: String = present().map(|row| format!("|>{}", row.name)).collect();
-    let mut table = Table::new(&format!("faster by ppm than{names}"));
-    for row in present() {
-        let cell = |than: &str| {
-            let mut all = report.drift.iter();
-            let drift = all.find(|drift| drift.clock == row.name && drift.than == than);
-            drift.map_or("-".to_owned(), |drift| {
-                let digits = if drift.error < 1.0 { 3 } else { 0 };
-                format!(
-                    "{:.digits$} ±{:.digits$}",
-                    drift.parts_per_million, drift.error
-                )
-            })
-        };
-        let cells = present().map(|than| cell(than.name));
-        table.row([row.name.to_owned()].into_iter().chain(cells));
-    }
-    if !table.is_empty() {
-        writeln!(output, "{table}")?;
-    }
-
-    if let Some(chosen) = report.chosen {
-        writeln!(output, "chosen: {chosen}")?;
-    }
-    if let Some(Watched {
-        checks,
-        agreed,
-        skipped,
-        demoted,
-    }) = &report.watchdog
-    {
-        writeln!(
-            output,
-            "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped"
-        )?;
-        for demoted in demoted {
-            writeln!(output, "demoted: {demoted}")?;
-        }
-    }
     Ok(())
 }
