@@ -3,6 +3,7 @@
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
+use hv_core::time::pc;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
 use super::machine::Processors;
@@ -42,10 +43,10 @@ impl Name {
 
     const fn rating(self) -> u16 {
         match self {
-            Self::Tsc => 300,
+            Self::Tsc => pc::tsc(0).rating,
             Self::MonotonicRaw => 250,
             Self::Monotonic => 200,
-            Self::MonotonicCoarse => 50,
+            Self::MonotonicCoarse => pc::tick_counter(1).rating,
         }
     }
 
@@ -81,39 +82,45 @@ impl HostClock {
     /// Returns a clock, if the host has it. The cycle counter gets its frequency by [`with_hz`](Self::with_hz).
     #[must_use]
     pub fn find(name: Name, processors: &Processors) -> Option<Self> {
-        let description = Description {
-            name: name.text(),
-            width: Width::WORD,
-            hz: 1_000_000_000,
-            step: 1,
-            rating: name.rating(),
-            scope: Scope::Machine,
-            hazards: Hazards::default(),
-        };
         if name == Name::Tsc {
             cycles()?;
             return processors.has("tsc").then_some(Self {
                 how: How::Cycles,
                 description: Description {
-                    hz: 0,
+                    name: name.text(),
                     scope: processors.scope(),
-                    hazards: Hazards {
-                        stops_when_idle: !processors.has("nonstop_tsc"),
-                        rate_varies: !processors.has("constant_tsc"),
-                        ..Hazards::default()
-                    },
-                    ..description
+                    hazards: processors.tsc_hazards(),
+                    ..pc::tsc(0)
                 },
             });
         }
-        let id = name.id()?;
+        let hazards = match name {
+            // The last resort is a variable that an interrupt updates.
+            Name::MonotonicCoarse => Hazards::default(),
+            _ => processors.kernel_hazards(),
+        };
+        Self::of_system(name.id()?, name.text(), name.rating(), hazards)
+    }
+
+    /// Returns the system's time of day, in nanoseconds since 1970.
+    #[must_use]
+    pub fn time_of_day() -> Option<Self> {
+        Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
+    }
+
+    fn of_system(id: ClockId, name: &'static str, rating: u16, hazards: Hazards) -> Option<Self> {
         let step = nanoseconds(clock_getres(id).ok()?)?;
         clock_gettime(id).ok()?;
         Some(Self {
             how: How::System(id),
             description: Description {
+                name,
+                width: Width::WORD,
+                hz: 1_000_000_000,
                 step,
-                ..description
+                rating,
+                scope: Scope::Machine,
+                hazards,
             },
         })
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use guest_abi::clock::Scope;
+use guest_abi::clock::{Hazards, Scope};
 
 /// The processors, as Linux describes them. On other systems nothing is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,32 @@ impl Processors {
         self.flags.iter().any(|has| has == flag)
     }
 
+    /// Returns what can make the cycle counter wrong.
+    #[must_use]
+    pub fn tsc_hazards(&self) -> Hazards {
+        Hazards {
+            stops_when_idle: !self.has("nonstop_tsc"),
+            rate_varies: !self.has("constant_tsc"),
+            ..Hazards::default()
+        }
+    }
+
+    /// Returns what can make the system's clocks wrong: they are made from the counter that the kernel uses. If that is not
+    /// known, it may be the cycle counter.
+    #[must_use]
+    pub fn kernel_hazards(&self) -> Hazards {
+        let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
+        match current {
+            Some("hpet" | "acpi_pm" | "pit" | "jiffies" | "refined-jiffies") => Hazards::default(),
+            _ if !self.has("tsc") => Hazards::default(),
+            Some("tsc") => self.tsc_hazards(),
+            _ => Hazards {
+                may_be_cpu_clock: true,
+                ..Hazards::default()
+            },
+        }
+    }
+
     /// Returns whether the cycle counters of the processors agree. The kernel compares them, and drops `tsc` from its list if
     /// they do not.
     #[must_use]
@@ -107,6 +133,38 @@ mod tests {
         for kernel in [None, Some(("hpet acpi_pm\n", "hpet\n")), Some(("", ""))] {
             let scope = Processors::new(TWO, kernel).scope();
             assert_eq!(scope, Scope::StrandUnsynchronised, "{kernel:?}");
+        }
+    }
+
+    #[test]
+    fn the_systems_clocks_have_the_faults_of_their_counter() {
+        let good = Hazards::default();
+        let tsc = Hazards {
+            stops_when_idle: true,
+            rate_varies: true,
+            ..good
+        };
+        let hidden = Hazards {
+            may_be_cpu_clock: true,
+            ..good
+        };
+        for (current, hazards) in [
+            (Some("tsc"), tsc),
+            (Some("hpet"), good),
+            (Some("acpi_pm"), good),
+            (Some("kvm-clock"), hidden),
+            (None, hidden),
+        ] {
+            let kernel = current.map(|current| ("tsc hpet acpi_pm kvm-clock", current));
+            let found = Processors::new(TWO, kernel).kernel_hazards();
+            assert_eq!(found, hazards, "{current:?}");
+        }
+        let steady = TWO.replace("fpu", "fpu constant_tsc nonstop_tsc");
+        let processors = Processors::new(&steady, Some(("tsc", "tsc")));
+        assert_eq!(processors.kernel_hazards(), good);
+        // Without a cycle counter, nothing can be one in disguise.
+        for kernel in [None, Some(("arch_sys_counter", "arch_sys_counter"))] {
+            assert_eq!(Processors::new("", kernel).kernel_hazards(), good);
         }
     }
 

@@ -5,34 +5,60 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use guest_abi::clock::ClockSource;
+use hv_core::time::{Frequency, FrequencyMeter, Reading};
+
 use super::HostClock;
 use super::fit::Line;
 
 /// The time that measuring the frequency of the cycle counter takes.
 pub const CALIBRATION: Duration = Duration::from_millis(250);
 
-/// Reads two clocks at nearly the same time: the first between two reads of the second, the closest pair of many tries.
-fn together(first: &HostClock, second: &HostClock) -> (u64, u64) {
-    let read = || {
-        let before = second.now();
-        let now = first.now();
-        let width = second.now().saturating_sub(before);
-        (width, (now, before + width / 2))
-    };
-    let all = (0..32).map(|_| read());
-    all.min_by_key(|(width, _)| *width)
-        .map_or((0, 0), |(_, pair)| pair)
+/// Measures the frequency of a clock by another one, whose frequency is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    of: HostClock,
+    by: HostClock,
+    meter: FrequencyMeter,
 }
 
-/// Returns the frequency of a clock in Hz, measured by another clock that counts nanoseconds.
+impl Comparison {
+    /// Returns a comparison without readings.
+    #[must_use]
+    pub fn new(of: HostClock, by: HostClock) -> Self {
+        let meter = FrequencyMeter::new(&of.describe(), &by.describe());
+        Self { of, by, meter }
+    }
+
+    /// Reads both clocks: the closest of several tries.
+    pub fn read(&mut self) {
+        let readings = (0..32).map(|_| Reading {
+            before: self.by.now(),
+            count: self.of.now(),
+            after: self.by.now(),
+        });
+        let closest = readings.min_by_key(|reading| reading.after.saturating_sub(reading.before));
+        closest
+            .into_iter()
+            .for_each(|reading| self.meter.add(reading));
+    }
+
+    /// Returns the name of the other clock, and the frequency that it has measured.
+    #[must_use]
+    pub fn frequency(&self) -> Option<(&'static str, Frequency)> {
+        Some((self.by.describe().name, self.meter.frequency()?))
+    }
+}
+
+/// Returns the frequency of a clock in Hz, measured by another clock; 0 if it cannot be measured.
 #[must_use]
-pub fn frequency(of: &HostClock, by: &HostClock) -> u64 {
-    let (from, begun) = together(of, by);
+pub fn frequency(of: HostClock, by: HostClock) -> u64 {
+    let mut comparison = Comparison::new(of, by);
+    comparison.read();
     thread::sleep(CALIBRATION);
-    let (to, ended) = together(of, by);
-    let ticks = u128::from(to.saturating_sub(from)) * 1_000_000_000;
-    let hz = ticks / u128::from(ended.saturating_sub(begun)).max(1);
-    u64::try_from(hz).unwrap_or(0)
+    comparison.read();
+    let millihertz = comparison.frequency().map(|(_, found)| found.millihertz());
+    millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
 /// Returns the largest step back, in ticks, that threads on different processors see.
@@ -110,7 +136,6 @@ impl Rounds {
     /// Returns no rounds of these clocks.
     #[must_use]
     pub fn new(clocks: Vec<HostClock>) -> Self {
-        use guest_abi::clock::ClockSource;
         let rates = clocks.iter().map(|clock| 1e9 / clock.describe().hz as f64);
         Self {
             nanoseconds_per_tick: rates.collect(),

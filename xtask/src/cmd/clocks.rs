@@ -1,5 +1,6 @@
 //! `clocks`: measures the clocks of this machine, and tells which of them can be trusted.
 
+mod day;
 mod report;
 
 use std::io;
@@ -13,11 +14,12 @@ use guest_abi::clock::{ClockSource, Description};
 use hv_core::time::{Candidate, Environment, Limits, Operator, Timekeeper, Verdict, Watchdog};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::report::{Drift, Report, Row, Watched};
+use self::day::Following;
+use self::report::{Drift, Measured, Report, Row, Watched};
 use super::Mismatch;
 use crate::clocks::fit::Line;
 use crate::clocks::machine::Processors;
-use crate::clocks::measure::{self, Rounds};
+use crate::clocks::measure::{self, Comparison, Rounds};
 use crate::clocks::{HostClock, Name};
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
@@ -25,9 +27,10 @@ use simulator::nearest::unknown;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
-/// Prints the resolution of each clock, the time that a read takes, its jitter and its drift from the others; whether it is
-/// safe on this machine, or why not; which clock is chosen, and what a watchdog finds about it during the measurement. The
-/// exit status is 1 if no clock can be used.
+/// Prints the measured frequency of each clock, and how certain it is, if the best other clock is right; its resolution, the
+/// time that a read takes, its jitter and its drift from the others; whether it is safe on this machine, or why not; which
+/// clock is chosen, what a watchdog finds about it during the measurement, and how a time of day that is made from it
+/// follows the system's. The exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
@@ -144,13 +147,20 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
     let mut rounds = Rounds::new(clocks.into_iter().flatten().collect());
     let mut watchdog = Watchdog::new(Limits::default());
     let mut watched = keeper.as_ref().map(|_| Watched::default());
+    let mut day = keeper.as_ref().and_then(|keeper| {
+        let of = clocks[keeper.chosen()]?.describe();
+        Following::new(keeper.clock(strand), nanoseconds(of.step, of) as u64)
+    });
+    let mut comparisons = Name::ALL.map(|name| compare(name, &clocks));
     for round in 0..ROUNDS {
         step(&progress, "comparing")?;
         rounds.read();
+        comparisons.iter_mut().flatten().for_each(Comparison::read);
         if let (Some(keeper), Some(watched)) = (&keeper, &mut watched)
             && round % ROUNDS_PER_CHECK == 0
         {
             watched.note(watchdog.check(keeper, strand));
+            day.iter_mut().for_each(Following::follow);
         }
         // Uneven pauses, of 0.5 to 1.5 periods, do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
@@ -160,6 +170,14 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
     }
     progress.finish_and_clear();
 
+    for (row, comparison) in rows.iter_mut().zip(&comparisons) {
+        let frequency = comparison.as_ref().and_then(Comparison::frequency);
+        row.measured = frequency.map(Measured::new);
+    }
+    if let (Some(watched), Some(found)) = (&mut watched, watchdog.frequency()) {
+        let by = Name::ALL[found.reference].text();
+        watched.frequency = Some(Measured::new((by, found.frequency)));
+    }
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
         // The jitter is measured against the best of the other clocks.
@@ -189,6 +207,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         kernel_clock: processors.kernel.map(|kernel| kernel.current),
         clocks: rows,
         drift,
+        time_of_day: day.map(Following::end),
         chosen: keeper.map(|keeper| Name::ALL[keeper.chosen()].text()),
         watchdog: watched,
     })
@@ -203,7 +222,7 @@ fn find(
     let [cycles, others @ ..] = &mut clocks;
     step(progress, "frequency of tsc")?;
     if let (Some(clock), Some(by)) = (cycles.as_mut(), others.iter().flatten().next()) {
-        *clock = clock.with_hz(measure::frequency(clock, by));
+        *clock = clock.with_hz(measure::frequency(*clock, *by));
     }
     step(progress, "tsc on all processors")?;
     if let Some(clock) = cycles
@@ -214,14 +233,25 @@ fn find(
     Ok(clocks)
 }
 
+/// Returns the comparison of a clock with the best other clock whose frequency is not measured itself.
+fn compare(name: Name, clocks: &[Option<HostClock>; Name::ALL.len()]) -> Option<Comparison> {
+    let others = Name::ALL.into_iter();
+    let mut others = others.filter(|other| ![name, Name::Tsc].contains(other));
+    let by = others.find_map(|other| clocks[other as usize])?;
+    Some(Comparison::new(clocks[name as usize]?, by))
+}
+
 fn present(clocks: &[Option<HostClock>; Name::ALL.len()]) -> impl Iterator<Item = Name> {
     let all = Name::ALL.into_iter();
     all.filter(|name| clocks[*name as usize].is_some())
 }
 
+fn nanoseconds(ticks: u64, of: Description) -> f64 {
+    ticks as f64 * 1e9 / of.hz as f64
+}
+
 fn row(name: Name, clock: Option<&HostClock>, verdict: Verdict) -> Row {
     let description = clock.map(ClockSource::describe);
-    let nanoseconds = |ticks: u64, of: Description| ticks as f64 * 1e9 / of.hz as f64;
     let resolution = clock.and_then(measure::resolution).zip(description);
     Row {
         name: name.text(),
@@ -229,6 +259,7 @@ fn row(name: Name, clock: Option<&HostClock>, verdict: Verdict) -> Row {
         hz: description.map(|description| description.hz),
         resolution: resolution.map(|(ticks, of)| nanoseconds(ticks, of)),
         read: clock.map(measure::cost),
+        measured: None,
         jitter: None,
         rating: description.map(|description| description.rating),
         usable: verdict.is_usable(),

@@ -30,6 +30,13 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
+/// Returns the number of clocks with a nominal frequency, other than this one.
+fn others(report: &Value, name: &str) -> usize {
+    let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
+    all.filter(|other| clock(report, other)["present"] == true)
+        .count()
+}
+
 #[test]
 fn all_are_measured_and_the_best_is_chosen() {
     let (ended, report) = clocks("clocks-all", &[]);
@@ -43,6 +50,15 @@ fn all_are_measured_and_the_best_is_chosen() {
         let present = clock["present"] == true;
         for number in ["hz", "read", "rating"] {
             assert_eq!(clock[number].is_number(), present, "{name} {number}");
+        }
+        // Every clock but the cycle counter has a nominal frequency, and can measure the others.
+        let measured = &clock["measured"];
+        assert_eq!(measured.is_object(), present && others(&report, name) > 0);
+        if let Some(hz) = measured["hz"].as_f64() {
+            let [nominal, error] =
+                [&clock["hz"], &measured["uncertainty"]].map(|number| number.as_f64().unwrap());
+            assert!(error > 0.0 && (hz - nominal).abs() < error + nominal / 1000.0);
+            assert!(measured["by"] != name && measured["by"] != "tsc");
         }
         if !present {
             assert_eq!(clock["verdict"], "not used: not there");
@@ -63,6 +79,13 @@ fn all_are_measured_and_the_best_is_chosen() {
         .iter()
         .filter(|name| clock(&report, name)["present"] == true)
         .count();
+    let day = &report["time_of_day"];
+    let count = |what: &str| day[what].as_u64().unwrap();
+    assert_eq!(
+        count("readings"),
+        count("agreed") + count("slewed") + count("stepped")
+    );
+    assert!(stdout.contains("\ntime of day: "), "{stdout}");
     let drift = report["drift"].as_array().unwrap();
     assert_eq!(drift.len(), present * (present - 1));
 }
@@ -95,5 +118,7 @@ fn none_is_left() {
     let (ended, report) = clocks("clocks-none", &disabled);
     assert_eq!(ended.status, 1);
     assert_eq!(ended.stderr, "error: no clock can be used\n");
-    assert!(report["chosen"].is_null() && report["watchdog"].is_null());
+    for none in ["chosen", "watchdog", "time_of_day"] {
+        assert!(report[none].is_null(), "{none}");
+    }
 }

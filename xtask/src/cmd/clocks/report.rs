@@ -1,10 +1,12 @@
 //! What `clocks` measured and found, as tables and as JSON.
 
+use std::fmt;
 use std::io::Write;
 
-use hv_core::time::Finding;
+use hv_core::time::{Finding, Frequency};
 use serde::Serialize;
 
+use super::day::Day;
 use crate::clocks::Name;
 use crate::table::Table;
 
@@ -18,6 +20,7 @@ pub(super) struct Report {
     pub(super) drift: Vec<Drift>,
     pub(super) chosen: Option<&'static str>,
     pub(super) watchdog: Option<Watched>,
+    pub(super) time_of_day: Option<Day>,
 }
 
 /// A clock, as the table and the file show it.
@@ -26,6 +29,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) present: bool,
     pub(super) hz: Option<u64>,
+    pub(super) measured: Option<Measured>,
     /// In nanoseconds, as `read` and `jitter` are.
     pub(super) resolution: Option<f64>,
     pub(super) read: Option<f64>,
@@ -33,6 +37,32 @@ pub(super) struct Row {
     pub(super) rating: Option<u16>,
     pub(super) usable: bool,
     pub(super) verdict: String,
+}
+
+/// A measured frequency, in Hz.
+#[derive(Serialize)]
+pub(super) struct Measured {
+    hz: f64,
+    uncertainty: f64,
+    /// The clock that measured it, and is assumed to be right.
+    by: &'static str,
+}
+
+impl Measured {
+    pub(super) fn new((by, frequency): (&'static str, Frequency)) -> Self {
+        Self {
+            hz: frequency.millihertz() as f64 / 1000.0,
+            uncertainty: frequency.uncertainty() as f64 / 1000.0,
+            by,
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = usize::from(self.uncertainty < 10.0);
+        write!(f, "{:.digits$} ±{:.digits$}", self.hz, self.uncertainty)
+    }
 }
 
 /// How much faster one clock is than another.
@@ -51,6 +81,8 @@ pub(super) struct Watched {
     pub(super) agreed: u32,
     pub(super) skipped: u32,
     pub(super) demoted: Vec<String>,
+    /// The frequency of the chosen clock.
+    pub(super) frequency: Option<Measured>,
 }
 
 impl Report {
@@ -67,7 +99,8 @@ impl Report {
             "{architecture}, processors: {processors}, the kernel's own clock: {kernel}\n"
         )?;
 
-        let mut table = Table::new("clock|>Hz|>step ns|>read ns|>jitter ns|>rating|verdict");
+        let mut table =
+            Table::new("clock|>Hz|>measured Hz|>step ns|>read ns|>jitter ns|>rating|verdict");
         let number =
             |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
         let whole =
@@ -76,6 +109,9 @@ impl Report {
             table.row([
                 row.name.to_owned(),
                 whole(row.hz),
+                row.measured
+                    .as_ref()
+                    .map_or("-".to_owned(), ToString::to_string),
                 number(row.resolution),
                 number(row.read),
                 number(row.jitter),
@@ -115,15 +151,33 @@ impl Report {
             agreed,
             skipped,
             demoted,
+            frequency,
         }) = &self.watchdog
         {
             writeln!(
                 output,
                 "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped"
             )?;
+            if let (Some(frequency), Some(chosen)) = (frequency, self.chosen) {
+                writeln!(output, "{chosen} by {}: {frequency} Hz", frequency.by)?;
+            }
             for demoted in demoted {
                 writeln!(output, "demoted: {demoted}")?;
             }
+        }
+        if let Some(Day {
+            readings,
+            agreed,
+            slewed,
+            stepped,
+            ahead,
+        }) = &self.time_of_day
+        {
+            writeln!(
+                output,
+                "time of day: {readings} readings, {agreed} agreed, {slewed} slewed, {stepped} stepped; {ahead} ns ahead of the \
+                 system's"
+            )?;
         }
         Ok(())
     }
