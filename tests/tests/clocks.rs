@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource, Description};
 use hv_core::time::{
-    Candidate, Environment, Fault, Finding, Limits, Reason, Timekeeper, Verdict, Watchdog,
+    Candidate, DayReading, Environment, Fault, Finding, Limits, Reason, TimeOfDay, Timekeeper,
+    Verdict, Watchdog,
 };
 use platform::AccessError;
 use platform::models::{PtimerEngine, TickCounters};
@@ -193,6 +194,76 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         hardware.pass(SECOND);
         assert!((clock.ticks() - after).abs_diff(SECOND) < 4000);
     }
+}
+
+#[test]
+fn the_watchdog_measures_stick_by_the_timer() {
+    let hardware = Hardware::new();
+    for number in 0..256 {
+        hardware
+            .ticks
+            .stick_counter(strand(number))
+            .set_drift(90_000, 0);
+    }
+    let candidates = hardware.candidates(Alignment::Aligned);
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let mut watchdog = Watchdog::new(Limits::default());
+    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
+    // On one strand after the other, for ten minutes.
+    for number in 1..=600 {
+        hardware.pass(SECOND);
+        let strand = strand(number % 256);
+        assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
+        let found = watchdog.frequency().unwrap();
+        assert_eq!((found.source, found.reference), (0, 2));
+        // 1 GHz and 90 parts per million, in millihertz.
+        let bounds = found.frequency.least..=found.frequency.most;
+        assert!(bounds.contains(&1_000_090_000_000), "{bounds:?}");
+        if number > 60 {
+            // Two readings, each within 1.6 us, at least a minute apart.
+            assert!(found.frequency.uncertainty() < 60_000);
+        }
+    }
+}
+
+/// A clock of whole seconds, as the service processor of a machine has it, is as good a reference as any for a time of day.
+#[test]
+fn the_time_of_day_follows_a_clock_of_whole_seconds() {
+    const EPOCH: u64 = 1_290_000_000;
+    let hardware = Hardware::new();
+    for number in 0..256 {
+        hardware
+            .ticks
+            .stick_counter(strand(number))
+            .set_drift(90_000, 0);
+    }
+    hardware.pass(SECOND / 3);
+    let candidates = hardware.candidates(Alignment::Aligned);
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let clock = keeper.clock(strand(0));
+    let read = || DayReading {
+        before: clock.ticks(),
+        day: (EPOCH + hardware.ticks.now() / SECOND) * SECOND,
+        after: clock.ticks(),
+        late: SECOND,
+    };
+    let mut day = TimeOfDay::new(read());
+    let mut last = 0;
+    // Ten days, of which the drift is 77 s.
+    for number in 0..86_400 {
+        hardware.pass(10 * SECOND + number * 1_234_567 % SECOND);
+        day.follow(read());
+        let shown = day.at(clock.ticks());
+        assert!(shown >= last);
+        last = shown;
+        let truth = EPOCH * SECOND + hardware.ticks.now();
+        // The drift between two readings is 1 ms, and the reading takes no time.
+        assert!(shown.abs_diff(truth) <= SECOND + 1_100_000, "{number}");
+    }
+    // The clock has its drift still: the time of day does not discipline it.
+    let passed = hardware.ticks.now() - SECOND / 3;
+    let expected = passed + passed / 1_000_000 * 90;
+    assert!(clock.ticks().abs_diff(expected) < 10_000);
 }
 
 #[test]

@@ -9,6 +9,16 @@
 //! - [`Ptimer`]: reads and sets the time.
 //! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
 //!
+//! # Where descriptions of the device differ
+//! Other drivers, lists of registers and measurements contradict the oldest description (nvidia_ptimer) in these points, and
+//! this module follows them:
+//! - ALARM_0 is at 0x9420. (0x9410, its offset there, is that of TIME_1.)
+//! - The 64 bits of TIME_1 and TIME_0 are not all a counter: bits 4:0 and 63:61 read 0.
+//! - DENOMINATOR may be equal to NUMERATOR; only above it the device hangs.
+//! - In CLOCK_SOURCE, the field that is called DENOMINATOR multiplies, and NUMERATOR divides, as its formula says.
+//! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
+//! - NV40 itself has no CLOCK_SOURCE and no crystal: it counts as the families before it.
+//!
 //! The driver accesses the device through the trait [`PtimerRegisters`], and not through [`Bus`](crate::Bus): the
 //! registers have 32 bits, and the implementation of the trait knows where the register block is.
 
