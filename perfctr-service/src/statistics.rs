@@ -135,7 +135,9 @@ pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 impl Counts {
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        let count = &self.0[operation as usize][class as usize][outcome.index()];
+        // Compilers do not always see that the index is below the number of outcomes.
+        let outcome = outcome.index() % OUTCOMES;
+        let count = &self.0[operation as usize][class as usize][outcome];
         count.store(
             count.load(Ordering::Relaxed).wrapping_add(1),
             Ordering::Relaxed,

@@ -242,7 +242,7 @@ static void faults(struct machine machine)
 {
     /* A register and the status of its get and set, in this order. */
     static const uint64_t statuses[][2] = {
-        {5, 13}, {5, 13}, {4, 13}, {2, 0}, {3, 0}, {54, 0}, {75, 13}, {75, 13}, {89, 13}, {54, 0}, {71, 0},
+        {5, 10}, {5, 10}, {4, 10}, {2, 0}, {3, 0}, {54, 0}, {75, 10}, {75, 10}, {89, 10}, {54, 0}, {71, 0},
     };
     uint64_t value;
     unsigned i;
