@@ -35,8 +35,11 @@
 /* CORE_TRAP: negotiates a version of an API group. */
 #define SUN4V_API_SET_VERSION 0
 
-/* CORE_TRAP: writes a character to the console. */
+/* CORE_TRAP: writes a character (0 to 255) to the console, or sends a break. */
 #define SUN4V_CONS_PUTCHAR 1
+
+/* The argument of CONS_PUTCHAR for a break. */
+#define SUN4V_CONS_BREAK 0xffffffffffffffffull
 
 /* CORE_TRAP: stops the guest. */
 #define SUN4V_EXIT 2
@@ -797,6 +800,9 @@ uint64_t sun4v_api_get_version(const struct sun4v_transport *transport, uint64_t
 
 /* CORE: writes one character to the guest's console. */
 uint64_t sun4v_cons_putchar(const struct sun4v_transport *transport, uint8_t character);
+
+/* CORE: sends a break to the guest's console. */
+uint64_t sun4v_cons_break(const struct sun4v_transport *transport);
 
 /* CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated. */
 uint64_t sun4v_exit(const struct sun4v_transport *transport, uint64_t code);

@@ -3,7 +3,8 @@
 
 use core::mem::offset_of;
 
-/// The two software traps by which a guest calls the hypervisor.
+/// The two software traps by which a guest calls the hypervisor. Those between them, 0x81 to 0xfe, answer EBADTRAP unless the
+/// hypervisor has a service there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
@@ -37,11 +38,15 @@ pub const VFALLS_SET_PERFREG: u64 = 0x107;
 #[doc(alias = "HV_CORE_SET_VER")]
 pub const API_SET_VERSION: u64 = 0;
 
-/// CORE: writes the character in %o0 to the guest's console; status in %o0 (sun4v specification, "core services").
+/// CORE: writes the character in %o0 (0 to 255) to the guest's console, or sends a [break](CONS_BREAK); status in %o0 (sun4v
+/// specification, "core services").
 #[doc(alias = "HV_CORE_PUTCHAR")]
 #[doc(alias = "API_PUTCHAR")]
 #[doc(alias = "cons_putchar")]
 pub const CONS_PUTCHAR: u64 = 1;
+
+/// The argument of [`CONS_PUTCHAR`] for a break: -1, in 64 bits.
+pub const CONS_BREAK: u64 = u64::MAX;
 
 /// CORE: stops the guest, with the code in %o0. Does not return (sun4v specification, "core services").
 #[doc(alias = "HV_CORE_EXIT")]

@@ -1,29 +1,12 @@
-//! The two traps (sun4v specification, "hypercall conventions").
+//! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 
+use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Negotiated, negotiate};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{Caller, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
-
-/// The hypervisor image around the services: consoles, and hypercalls of its own.
-pub trait Embedder {
-    /// Writes a byte to the console of the caller's guest. EWOULDBLOCK if it cannot be taken now.
-    fn console(&self, caller: Caller, byte: u8) -> Result<(), HvError>;
-
-    /// A FAST call that no service claims.
-    fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
-        let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
-    }
-
-    /// A CORE call beyond the four of the specification.
-    fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
-        let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
-    }
-}
 
 /// How the strand goes on after a CORE call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,13 +226,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 let wanted = Version::new(registers.o1, registers.o2);
                 self.set_version(registers.o0, wanted).map(Reply::Value)
             }
-            CONS_PUTCHAR => match u8::try_from(registers.o0) {
-                Ok(byte) => hypervisor
-                    .embedder
-                    .console(self.caller, byte)
-                    .map(|()| Reply::Done),
-                Err(_) => Err(HvError::Invalid),
-            },
+            CONS_PUTCHAR => ConsoleOutput::of(registers.o0)
+                .ok_or(HvError::Invalid)
+                .and_then(|output| hypervisor.embedder.console(self.caller, output))
+                .map(|()| Reply::Done),
             EXIT => return After::Exit(registers.o0),
             API_GET_VERSION => hypervisor
                 .version(guest, ApiGroup(registers.o0))
@@ -258,6 +238,14 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         };
         answer(result, registers);
         After::Resume
+    }
+
+    /// Serves a software trap between the other two: `number` is 0x81 to 0xfe. EBADTRAP, unless the
+    /// [embedder](Embedder::software_trap) claims it.
+    pub fn software_trap(&self, number: u8, registers: &mut Registers) {
+        let embedder = &self.hypervisor.embedder;
+        let result = embedder.software_trap(self.caller, number, registers);
+        answer(result, registers);
     }
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod caller;
+mod embedder;
 mod hypervisor;
 mod negotiation;
 mod service;
@@ -11,6 +12,7 @@ pub mod time;
 pub mod trace;
 
 pub use caller::{Caller, GuestId};
-pub use hypervisor::{After, Embedder, Hypervisor, Strand};
+pub use embedder::{ConsoleOutput, Embedder};
+pub use hypervisor::{After, Hypervisor, Strand};
 pub use negotiation::{Negotiated, NegotiatedVersion};
 pub use service::{Context, NegotiatedGroups, Reply, Service, Services};

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{
-    After, Caller, Context, Embedder, GuestId, Hypervisor, Negotiated, NegotiatedVersion, Reply,
-    Service, Services, Strand,
+    After, Caller, ConsoleOutput, Context, Embedder, GuestId, Hypervisor, Negotiated,
+    NegotiatedVersion, Reply, Service, Services, Strand,
 };
 
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in version 1.1. It keeps what the
@@ -66,12 +66,19 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with FAST function 0x400, which returns two values, and CORE function 9.
-struct Image;
+/// An image with FAST function 0x400, which returns two values, CORE function 9, and software trap 0x83, which returns %o1 + 1.
+/// Its console keeps what it takes: everything but the byte 0x41.
+#[derive(Default)]
+struct Image(RefCell<Vec<ConsoleOutput>>);
 
 impl Embedder for Image {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
-        Err(HvError::WouldBlock)
+    fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        assert_eq!(caller, CALLER);
+        if output == ConsoleOutput::Byte(0x41) {
+            return Err(HvError::WouldBlock);
+        }
+        self.0.borrow_mut().push(output);
+        Ok(())
     }
 
     fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
@@ -86,6 +93,28 @@ impl Embedder for Image {
             9 => Ok(Reply::Done),
             _ => Err(HvError::BadTrap),
         }
+    }
+
+    fn software_trap(
+        &self,
+        caller: Caller,
+        number: u8,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        assert_eq!(caller, CALLER);
+        match number {
+            0x83 => Ok(Reply::Value(registers.o1 + 1)),
+            _ => Err(HvError::BadTrap),
+        }
+    }
+}
+
+/// An image that has nothing but a console.
+struct Bare;
+
+impl Embedder for Bare {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
+        Ok(())
     }
 }
 
@@ -117,7 +146,7 @@ fn services_and_the_image_serve_side_by_side() {
         Adder::<0x300, 100>::default(),
         Adder::<0x301, 200>::default(),
     );
-    let hypervisor = Hypervisor::new(services, Image);
+    let hypervisor = Hypervisor::new(services, Image::default());
     let strand = hypervisor.strand(CALLER);
     // Nothing is negotiated yet. The image's own functions need no version.
     assert_eq!(fast(&strand, 0x300), [7, 11, 12, 13, 14, 0x300]);
@@ -147,13 +176,64 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(*second.versions.borrow(), [2, 1, 0]);
     assert_eq!(*first.refused.borrow(), [10, 10]);
     assert_eq!(*second.refused.borrow(), [10, 10]);
-    // The console cannot take a byte now: EWOULDBLOCK.
-    assert_eq!(core(&strand, 1, [0x41, 11, 12]), [9, 11, 12, 13, 14, 1]);
+}
+
+/// `cons_putchar` takes 0 to 255, and -1 for a break; all 64 bits of anything else are EINVAL. A console that cannot take a byte
+/// now answers EWOULDBLOCK.
+#[test]
+fn bytes_and_breaks() {
+    let hypervisor = Hypervisor::new((), Image::default());
+    let strand = hypervisor.strand(CALLER);
+    for (argument, status) in [
+        (0, 0),
+        (0x41, 9),
+        (0x42, 0),
+        (0xff, 0),
+        (0x100, 6),
+        (0xffff_ffff, 6),
+        (1 << 32 | 0x42, 6),
+        (1 << 63, 6),
+        (0xffff_ffff_ffff_fffe, 6),
+        (0xffff_ffff_ffff_ffff, 0),
+    ] {
+        let expected = [status, 11, 12, 13, 14, 1];
+        assert_eq!(
+            core(&strand, 1, [argument, 11, 12]),
+            expected,
+            "{argument:#x}"
+        );
+    }
+    let taken = [
+        ConsoleOutput::Byte(0),
+        ConsoleOutput::Byte(0x42),
+        ConsoleOutput::Byte(0xff),
+        ConsoleOutput::Break,
+    ];
+    assert_eq!(*hypervisor.embedder().0.borrow(), taken);
+}
+
+/// Software traps between the two of the specification answer EBADTRAP, but for those that the image claims.
+#[test]
+fn software_traps_between_fast_and_core() {
+    fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 6] {
+        let hypervisor = Hypervisor::new((), embedder);
+        let mut registers = Registers::call(0x106, [10, 11, 12, 13, 14]);
+        let strand = hypervisor.strand(CALLER);
+        strand.software_trap(number, &mut registers);
+        registers.to_array()
+    }
+    for number in 0x81..=0xfe {
+        let refused = [7, 11, 12, 13, 14, 0x106];
+        let served = [0, 12, 12, 13, 14, 0x106];
+        let claimed = if number == 0x83 { served } else { refused };
+        assert_eq!(trap(Bare, number), refused, "{number:#x}");
+        assert_eq!(trap(Image::default(), number), claimed, "{number:#x}");
+    }
 }
 
 #[test]
 fn an_image_without_services() {
-    let hypervisor = Hypervisor::new((), Image);
+    let hypervisor = Hypervisor::new((), Image::default());
     let strand = hypervisor.strand(CALLER);
     assert_eq!(fast(&strand, 0x106), [7, 11, 12, 13, 14, 0x106]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2, 13, 14, 0x400]);

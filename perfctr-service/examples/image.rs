@@ -7,7 +7,7 @@ use core::ops::ControlFlow::{self, Break, Continue};
 use core::panic::PanicInfo;
 
 use guest_abi::{HvError, Registers, StrandId, Trap};
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, Model};
@@ -24,7 +24,7 @@ static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 struct Consoles;
 
 impl Embedder for Consoles {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use perfctr_service::UnitState;
 use crate::board::Board;
 use crate::machine::{MachineUnderTest, grant, guest_id};
 use crate::oracle::{
-    Access, Answer, Cell, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
+    Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
 
 /// The reference model, the machine under test, and the number of calls that were compared.
@@ -96,11 +96,9 @@ impl<'a> Comparison<'a> {
             assert_eq!(accesses, expected.accesses, "{told}");
         }
         if trap == Trap::Core {
-            let console: Vec<u8> = (self.machine.take_console().iter())
-                .map(|(_, byte)| *byte)
-                .collect();
-            let expected: Vec<u8> = expected.console.into_iter().collect();
-            assert_eq!(console, expected, "{told}");
+            let sent = self.machine.take_console().into_iter();
+            let console: Vec<Console> = sent.map(|(_, sent)| sent).collect();
+            assert_eq!(console, Vec::from_iter(expected.console), "{told}");
         }
         self.cases += 1;
         expected

@@ -5,19 +5,23 @@ use std::sync::Mutex;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{Off, Trace};
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
 use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight, Unit};
 
 use crate::board::Board;
 use crate::oracle::{self, Trap};
 
-/// A console that keeps the bytes that the guests write, each with the number of the guest.
+/// A console that keeps what the guests send, each item with the number of the guest.
 #[derive(Debug, Default)]
-pub struct Console(Mutex<Vec<(usize, u8)>>);
+pub struct Console(Mutex<Vec<(usize, oracle::Console)>>);
 
 impl Embedder for Console {
-    fn console(&self, caller: Caller, byte: u8) -> Result<(), HvError> {
-        self.0.lock().unwrap().push((caller.guest.index(), byte));
+    fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        let sent = match output {
+            ConsoleOutput::Byte(byte) => oracle::Console::Byte(byte),
+            ConsoleOutput::Break => oracle::Console::Break,
+        };
+        self.0.lock().unwrap().push((caller.guest.index(), sent));
         Ok(())
     }
 }
@@ -138,6 +142,10 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
                 strand.fast_trap(&mut registers);
                 false
             }
+            Trap::Other(number) => {
+                strand.software_trap(number, &mut registers);
+                false
+            }
             Trap::Core => strand.core_trap(&mut registers) != After::Resume,
         };
         (registers.to_array(), exited)
@@ -243,7 +251,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     }
 
     /// Returns what the guests have written since the last call: the number of the guest, and the byte.
-    pub fn take_console(&self) -> Vec<(usize, u8)> {
+    pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }
 }

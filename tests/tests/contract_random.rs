@@ -86,14 +86,18 @@ fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
             Trap::Core
         }
         22 => {
-            registers[0] = random.below(300) as u64;
+            // Bytes, a break, and what is neither.
+            registers[0] = (random.below(300) as u64)
+                .checked_sub(1)
+                .unwrap_or(u64::MAX);
             registers[5] = 1 + random.below(2) as u64;
             Trap::Core
         }
         _ => {
             let function = random.below(0x110) as u64;
             registers[5] = random.one_of(&[function, 1 << 32 | function, random.0]);
-            random.one_of(&[Trap::Fast, Trap::Core])
+            let other = Trap::Other(0x81 + random.below(0x7e) as u8);
+            random.one_of(&[Trap::Fast, Trap::Core, other])
         }
     };
     (trap, registers)

@@ -142,6 +142,13 @@ pub unsafe extern "C" fn sun4v_cons_putchar(
     status(Core::new(unsafe { Route::new(transport) }).putchar(character))
 }
 
+/// CORE: sends a break to the guest's console.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sun4v_cons_break(transport: *const sun4v_transport) -> u64 {
+    // SAFETY: promised by the caller.
+    status(Core::new(unsafe { Route::new(transport) }).send_break())
+}
+
 /// CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_exit(transport: *const sun4v_transport, code: u64) -> u64 {

@@ -5,7 +5,7 @@ use core::fmt;
 use super::Hypercall;
 use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
-use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, Trap};
+use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, Trap};
 
 /// The calls that need no negotiation. Also a [`fmt::Write`] to the guest's console.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,15 @@ impl<H: Hypercall> Core<H> {
     /// The hypervisor's status: EWOULDBLOCK if the console takes no character at this moment.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0])?;
+        Ok(())
+    }
+
+    /// Sends a break to the guest's console.
+    ///
+    /// # Errors
+    /// As [`putchar`](Self::putchar).
+    pub fn send_break(&self) -> Result<(), HvError> {
+        self.call(CONS_PUTCHAR, [CONS_BREAK, 0, 0, 0, 0])?;
         Ok(())
     }
 

@@ -45,10 +45,14 @@ static void core(void)
     SAME(sun4v_cons_putchar(&transport, 0xc3), 0);
     SAME(script.regs[0], 0xc3);
     SAME(script.regs[5], 1);
+    SAME(sun4v_cons_break(&transport), 0);
+    SAME(script.regs[0], UINT64_MAX);
+    SAME(SUN4V_CONS_BREAK, UINT64_MAX);
+    SAME(script.regs[5], 1);
     SAME(sun4v_exit(&transport, 3), 0);
     SAME(script.regs[5], 2);
     SAME(sun4v_perf_negotiate(&transport, 0, 0, &version), SUN4V_EINVAL);
-    SAME(script.made, 3);
+    SAME(script.made, 4);
 }
 
 static void negotiation(void)

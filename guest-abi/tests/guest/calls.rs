@@ -58,6 +58,7 @@ fn console_and_exit() {
     let mut calls = Core::new(Script::new([
         core([0x41, 0, 0, 0, 0, 1], [0; 6]),
         core([0xff, 0, 0, 0, 0, 1], [9, 0xff, 0, 0, 0, 1]),
+        core([0xffff_ffff_ffff_ffff, 0, 0, 0, 0, 1], [0; 6]),
         core([0x68, 0, 0, 0, 0, 1], [0; 6]),
         core([0x69, 0, 0, 0, 0, 1], [0; 6]),
         core([0x6a, 0, 0, 0, 0, 1], [9, 0, 0, 0, 0, 1]),
@@ -65,6 +66,7 @@ fn console_and_exit() {
     ]));
     assert_eq!(calls.putchar(b'A'), Ok(()));
     assert_eq!(calls.putchar(0xff), Err(HvError::WouldBlock));
+    assert_eq!(calls.send_break(), Ok(()));
     assert!(calls.write_str("hi").is_ok());
     assert!(calls.write_str("jk").is_err());
     assert_eq!(calls.exit(3), Ok(()));

@@ -4,7 +4,7 @@ use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
     Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Tracer,
 };
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Reply};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
 use crate::threads::CountedReads;
 
@@ -12,7 +12,7 @@ use crate::threads::CountedReads;
 struct Image;
 
 impl Embedder for Image {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use core::ops::ControlFlow;
 use core::panic::PanicInfo;
 use core::ptr;
 
-use guest_abi::{Registers, Trap};
+use guest_abi::{HvError, Registers, Trap};
 
-use super::StrandBlock;
+use super::{StrandBlock, layout};
 
 /// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
 pub trait TrapHandler: Sized + 'static {
@@ -25,6 +25,12 @@ pub trait TrapHandler: Sized + 'static {
     ///
     /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
+
+    /// Serves a software trap that the image [claims](crate::sun4v_image), 0x81 to 0xfe, as [`trap`](Self::trap) does.
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        let _ = number;
+        registers.o0 = HvError::BadTrap.number();
+    }
 
     /// Reports that the strand does not return to its guest, and stops. The function has the strand's whole stack and all
     /// register windows, whatever the strand executed before. It can be called before [`start`](Self::start) has returned.
@@ -73,22 +79,6 @@ impl FatalTrap {
     }
 }
 
-/// How a hypercall comes to the slow path: the veneer leaves the number in %g5.
-///
-/// A leaf function returns `Fast` in %o0 if it did nothing, and the fault handler returns `Faulted` in its place. No status
-/// of a hypercall is as large.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Entry {
-    /// Trap 0xff.
-    Core = 1,
-    /// Trap 0x80.
-    Fast = 64,
-    /// Trap 0x80, for which a leaf function made a device access that faulted.
-    Faulted = 65,
-}
-
 /// Called from reset. Returns the address at which the guest begins.
 ///
 /// # Safety
@@ -101,23 +91,24 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock
     guest
 }
 
-/// Called for each hypercall on the slow path.
+/// Called for each hypercall on the slow path, with what the veneer left in %g5: see [`layout`].
 ///
 /// # Safety
 /// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.
 #[doc(hidden)]
-pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entry: Entry) {
+pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entry: u64) {
     // SAFETY: `start_entry` has stored a reference that is valid for ever.
     let handler = unsafe { &*block.handler.get() };
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     let trap = match entry {
-        Entry::Core => Trap::Core,
-        Entry::Fast => Trap::Fast,
-        Entry::Faulted => {
+        layout::CORE => Trap::Core,
+        layout::FAST => Trap::Fast,
+        layout::FAULTED => {
             handler.context().faulted(registers);
             Trap::Fast
         }
+        other => return handler.software_trap(other as u8, registers),
     };
     if let ControlFlow::Break(code) = handler.trap(trap, registers) {
         // SAFETY: nothing on the stack is used again. The code is all that is needed of this trap.

@@ -3,11 +3,13 @@
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is its
 /// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
 ///
-/// Each hypercall takes the slow path. An image with the performance counter service calls
+/// Each hypercall takes the slow path. Software traps 0x81 to 0xfe answer EBADTRAP, but for those that the image claims: they come
+/// to [`software_trap`](crate::sparc64::TrapHandler::software_trap). An image with the performance counter service calls
 /// `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
 ///
 /// ```ignore
 /// platform::sun4v_image!(Handler);
+/// platform::sun4v_image!(Handler, claims: [0x83, 0x84]);
 /// ```
 ///
 /// # What the image needs
@@ -36,37 +38,39 @@
 /// was at reset.
 ///
 /// # A service's fast path
-/// The second form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
+/// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
 /// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
 /// `entry`.
 ///
 /// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
 /// in one of two ways: by `done`, with all registers but the results as they were; or by a jump to `sun4v_general`, with the guest's
-/// %o registers as they were and the number of an `Entry` in %g5.
+/// %o registers as they were and the number of the trap in %g5.
 ///
 /// A veneer may call leaf functions: Rust functions in the section `.text.leaf` that use neither stack nor register
 /// window, because both are the guest's. Such a function calls nothing, has no inline assembly, no bounds check and no
 /// panic, and needs few registers. Rust cannot express this, so check the linked image: the section has no `save` and no `call`.
-/// Compiled code does not use %g6 and %g7. If a device access of a leaf function faults, the veneer finds the number of
-/// `Entry::Faulted` in %o0, as if the function had returned it.
+/// Compiled code does not use %g6 and %g7. If a device access of a leaf function faults, the veneer finds `layout::FAULTED` in
+/// %o0, as if the function had returned it, and passes it on in %g5.
 #[macro_export]
 macro_rules! sun4v_image {
-    ($handler:ty) => {
+    ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
         $crate::sun4v_image! {
             $handler,
+            claims: [$($($claimed),*)?],
             entry: { "ba,pt %xcc, sun4v_general", "mov {FAST}, %g5" },
             operands: { FAST = const $crate::sparc64::layout::FAST },
         }
     };
     (
         $handler:ty,
+        claims: [$($claimed:literal),* $(,)?],
         entry: { $($entry:literal),* $(,)? },
         operands: { $($operands:tt)* } $(,)?
     ) => {
         static SUN4V_BLOCK: $crate::sparc64::StrandBlock<$handler> =
             $crate::sparc64::StrandBlock::new();
         $crate::sun4v_boot!($handler, SUN4V_BLOCK);
-        $crate::sun4v_table!({ $($entry),* }, { $($operands)* });
+        $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);
         $crate::sun4v_fault!($handler);
     };

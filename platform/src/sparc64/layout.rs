@@ -3,13 +3,22 @@
 
 use core::mem::offset_of;
 
-use super::entry::Entry;
+use guest_abi::{HvError, Trap};
 
 type StrandBlock = super::StrandBlock<()>;
 
-pub const CORE: u64 = Entry::Core as u64;
-pub const FAST: u64 = Entry::Fast as u64;
-pub const FAULTED: u64 = Entry::Faulted as u64;
+// A veneer leaves in %g5 how a call comes to the slow path: the number of its trap, or FAULTED. A leaf function returns FAST in
+// %o0 if it did nothing, and the fault handler returns FAULTED in its place. No status of a hypercall is as large.
+
+/// Trap 0xff.
+pub const CORE: u64 = Trap::Core.number() as u64;
+/// Trap 0x80.
+pub const FAST: u64 = Trap::Fast.number() as u64;
+/// Trap 0x80, for which a leaf function made a device access that faulted.
+pub const FAULTED: u64 = 0x100;
+
+/// The status of a software trap that nobody claims.
+pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
 pub const CONTEXT: usize = offset_of!(StrandBlock, context);
 pub const STACK: usize = offset_of!(StrandBlock, stack);

@@ -23,7 +23,10 @@
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
 //! pointer says.
 //!
-//! On both paths %o1 to %o5, %o7, %y and the window registers come back as they were, but for the values that the call
+//! Other software traps, 0x81 to 0xfe, answer EBADTRAP in the trap table, by two instructions. Those that the image claims take
+//! the slow path to [`TrapHandler::software_trap`].
+//!
+//! On all paths %o1 to %o5, %o7, %y and the window registers come back as they were, but for the values that the call
 //! returns.
 //!
 //! # Globals
@@ -49,7 +52,7 @@ mod table;
 
 pub use block::StrandBlock;
 pub use entry::{
-    End, Entry, FastPath, FatalTrap, TrapHandler, fatal_entry, panicked, start_entry, trap_entry,
+    End, FastPath, FatalTrap, TrapHandler, fatal_entry, panicked, start_entry, trap_entry,
 };
 pub use mmio::Mmio;
 pub use strand::StrandRegs;

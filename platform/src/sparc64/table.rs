@@ -1,13 +1,17 @@
 //! The trap table: 512 entries of eight instructions.
 //!
-//! In %g6 the veneers find the strand's block, which compiled code leaves there. In %g5 the slow path is told which
-//! [`Entry`](super::Entry) it is.
+//! In %g6 the veneers find the strand's block, which compiled code leaves there. In %g5 the slow path finds the number of the
+//! trap: see [`layout`](super::layout).
 
-/// The entries of both hypercall traps, and those of all other traps.
+/// The entries of both hypercall traps, of the software traps between them, and of all other traps.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_table {
-    ({ $($entry:literal),* }, { $($operands:tt)* }) => {
+    ([$($claimed:literal),*], { $($entry:literal),* }, { $($operands:tt)* }) => {
+        $(const _: () = assert!(
+            $claimed > 0x80 && $claimed < 0xff,
+            "an image can claim software traps 0x81 to 0xfe"
+        );)*
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
@@ -58,9 +62,27 @@ macro_rules! sun4v_table {
             "
             .align 32
 
-            .rept 0x1ff - 0x181
-            ba,a,pt %xcc, sun4v_unexpected
+            .set .Lsun4v_number, 0x81             ! 0x181 to 0x1fe
+            .rept 0xff - 0x81
+            ",
+            $(concat!(
+                ".if .Lsun4v_number == ", $claimed, "
+            wrpr %g0, {PSTATE}, %pstate
+            wrpr %g0, {MAXGL}, %gl
+            mov {SCRATCHPAD}, %g1
+            ldxa [%g1] {ASI}, %g6
+            ba,pt %xcc, sun4v_general
+             mov ", $claimed, ", %g5
+            .else"
+            ),)*
+            "
+            mov {EBADTRAP}, %o0
+            done
+            ",
+            $(concat!(".endif ! ", $claimed),)*
+            "
             .align 32
+            .set .Lsun4v_number, .Lsun4v_number + 1
             .endr
 
             wrpr %g0, {PSTATE}, %pstate         ! 0x1ff CORE_TRAP
@@ -76,6 +98,7 @@ macro_rules! sun4v_table {
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
             CORE = const $crate::sparc64::layout::CORE,
+            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             $($operands)*
         );
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::{HvError, Hypercall, Registers, StrandId, Trap};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor, Strand};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
@@ -32,7 +32,7 @@ pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
 pub struct NoConsole;
 
 impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Err(HvError::WouldBlock)
     }
 }

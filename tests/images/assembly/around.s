@@ -1,5 +1,5 @@
 ! A pattern in every register, and all of them behind the trap.
-! around_fast, around_core: %o0 has the address of %o0 to %o5 for the trap, %o1 that of the 54 words that are found.
+! around_fast, around_core, and so on: %o0 has the address of %o0 to %o5 for the trap, %o1 that of the 54 words that are found.
 
         .register %g2, #scratch
         .register %g3, #scratch
@@ -126,3 +126,8 @@
         .section .text
         around around_fast, 0x80
         around around_core, 0xff
+        around around_0x81, 0x81
+        around around_0x83, 0x83
+        around around_0x84, 0x84
+        around around_0xfd, 0xfd
+        around around_0xfe, 0xfe

@@ -150,7 +150,11 @@ fn call(
             (Trap::Core, [group, major, minor, FILL, FILL, function])
         }
         _ => {
-            let trap = input.one_of(&[Trap::Fast, Trap::Core])?;
+            let trap = match input.byte()? {
+                number @ 0x81..=0xfe => Trap::Other(number),
+                number if number % 2 == 0 => Trap::Fast,
+                _ => Trap::Core,
+            };
             let function = match input.below(4)? {
                 0 => input.byte()?.into(),
                 1 => 0x106,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Clock, HvError, Registers, StrandId};
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::trace::Get;
 use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
@@ -68,7 +68,7 @@ impl StrandRegisters for Board {
 struct NoConsole;
 
 impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 }

@@ -19,8 +19,19 @@ pub const PERF_CONFIG: u64 = 3 << PERF_CONFIG_SHIFT;
 pub enum Trap {
     /// FAST_TRAP, 0x80.
     Fast,
+    /// A software trap between the two, 0x81 to 0xfe.
+    Other(u8),
     /// CORE_TRAP, 0xff.
     Core,
+}
+
+/// What a guest sends to its console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Console {
+    /// A byte.
+    Byte(u8),
+    /// A break.
+    Break,
 }
 
 /// The result of a call.
@@ -30,8 +41,8 @@ pub struct Outcome {
     pub regs: [u64; 6],
     /// The guest has called exit, which does not return, so `regs` are as passed.
     pub exited: bool,
-    /// The byte that the guest wrote to its console.
-    pub console: Option<u8>,
+    /// What the guest sent to its console.
+    pub console: Option<Console>,
     /// The accesses that the call made, in order.
     pub accesses: Vec<Access>,
 }
@@ -68,11 +79,14 @@ impl World {
                 Ok(minor) => (out.regs[0], out.regs[1]) = (EOK, minor),
                 Err(status) => out.regs[0] = status,
             },
-            (Trap::Core, 1) if arg0 <= 255 => {
-                out.console = Some(arg0 as u8);
-                out.regs[0] = EOK;
+            (Trap::Core, 1) => {
+                out.console = match arg0 {
+                    0..=255 => Some(Console::Byte(arg0 as u8)),
+                    0xffff_ffff_ffff_ffff => Some(Console::Break),
+                    _ => None,
+                };
+                out.regs[0] = if out.console.is_some() { EOK } else { EINVAL };
             }
-            (Trap::Core, 1) => out.regs[0] = EINVAL,
             (Trap::Core, 2) => out.exited = true,
             (Trap::Core, 3) => match versions.get(arg0) {
                 Ok((major, minor)) => {

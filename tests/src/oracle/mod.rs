@@ -17,7 +17,7 @@ pub mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use call::{Outcome, Trap};
+pub use call::{Console, Outcome, Trap};
 pub use device::{Access, Action, Answer, Cell, Fault, HubCondition, Target, Unit};
 pub use policy::{Grant, StrandGrant};
 pub use transfer::{Owed, Transfer};

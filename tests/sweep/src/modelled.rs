@@ -1,7 +1,7 @@
 //! The service on models of the devices, in the hypervisor image and on the host.
 
 use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Node, Registers, StrandId, Trap};
-use hv_core::{Caller, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
 use perfctr_service::{ConfigError, PerfCounterService, Unit};
 use platform::StrandRegisters;
 use platform::models::{Devices, FaultyUnit};
@@ -201,7 +201,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
 pub struct NoConsole;
 
 impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 }

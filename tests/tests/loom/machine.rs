@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{Caller, Context, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, ConsoleOutput, Context, Embedder, GuestId, Hypervisor};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
 use perfctr_service::{
@@ -193,7 +193,7 @@ impl StrandRegisters for Board {
 struct NoConsole;
 
 impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Err(HvError::WouldBlock)
     }
 }

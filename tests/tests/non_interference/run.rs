@@ -6,14 +6,14 @@ use perfctr_service::statistics::Statistics;
 use tests::board::Board;
 use tests::comparison::{all_units, board, node_of, unit};
 use tests::machine::{MachineUnderTest, guest_id, strand};
-use tests::oracle::{Cell, Fault, HubCondition, Unit, World};
+use tests::oracle::{Cell, Console, Fault, HubCondition, Unit, World};
 use tests::random::Random;
 
 use crate::script::{Script, Step, random_call};
 use crate::{A, B};
 
 /// The result of a call of A: %o0 to %o5, `true` if A has exited, and its console output.
-pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, u8)>);
+pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);
 
 /// The state of A at the end: its statistics, PCRs and PICs, its rights, and the devices that it may use.
 #[derive(Debug, PartialEq)]

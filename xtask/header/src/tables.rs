@@ -8,7 +8,8 @@ use guest_abi::layout::{
 };
 use guest_abi::status::EOK;
 use guest_abi::trap::{
-    API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
+    API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG,
+    VFALLS_SET_PERFREG,
 };
 use guest_abi::{
     ApiGroup, Counter, Hub, HubRole, HubUnit, HvError, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Trap,
@@ -92,8 +93,10 @@ fn numbers(text: &mut Text) {
 
     let set = "CORE_TRAP: negotiates a version of an API group.";
     text.define("API_SET_VERSION", API_SET_VERSION, set);
-    let putchar = "CORE_TRAP: writes a character to the console.";
+    let putchar = "CORE_TRAP: writes a character (0 to 255) to the console, or sends a break.";
     text.define("CONS_PUTCHAR", CONS_PUTCHAR, putchar);
+    let send_break = "The argument of CONS_PUTCHAR for a break.";
+    text.define_bits("CONS_BREAK", CONS_BREAK, send_break);
     text.define("EXIT", EXIT, "CORE_TRAP: stops the guest.");
     let get = "CORE_TRAP: returns the negotiated version of an API group.";
     text.define("API_GET_VERSION", API_GET_VERSION, get);

@@ -160,7 +160,7 @@ fn bench_measures_no_debug_build() {
 #[test]
 fn lines() {
     let place = Place::new("lines");
-    let call = "STRAND fast|core FUNCTION [ARG0 .. ARG4]";
+    let call = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
     let number = "a number of 64 bits, decimal or 0x hexadecimal";
     let strand = "a strand of a guest";
     let long = format!("{} fast 1", "9".repeat(100));
@@ -172,7 +172,7 @@ fn lines() {
         (b"0 core # 1", "0 core", call),
         (b"0 core 1 2 3 4 5 6 7", "0 core 1 2 3 4 5 6 7", call),
         (b"0, core, 1", "0,", number),
-        (b"0 hyperfast 0x83", "hyperfast", "fast or core"),
+        (b"0 hyperfast 0x83", "hyperfast", "fast, core or trap"),
         (b"0 fast get", "get", number),
         (b"0 fast 0x106 -2", "-2", number),
         (b"0 fast 0x106 1.5", "1.5", number),
@@ -189,8 +189,8 @@ fn lines() {
             number,
         ),
         (b"0 fast 0 0 0 0 0 x", "x", number),
-        (b"0 \xff 1", "\u{fffd}", "fast or core"),
-        (b"0 \x1b[1m 1", "\\u{1b}[1m", "fast or core"),
+        (b"0 \xff 1", "\u{fffd}", "fast, core or trap"),
+        (b"0 \x1b[1m 1", "\\u{1b}[1m", "fast, core or trap"),
         (long.as_bytes(), &long_found, number),
         (
             endless.as_bytes(),

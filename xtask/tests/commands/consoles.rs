@@ -4,17 +4,17 @@ use crate::program::{Place, with_input};
 
 #[test]
 fn a_console_is_standard_error() {
-    let calls =
-        "0 core 1 0x41 1 2 3 4\n255 core 1 10\n0 core 1 0x9f\n0 core 1 0\n0 core 1 256 1 2\n";
+    let calls = "0 core 1 0x41 1 2 3 4\n255 core 1 10\n0 core 1 0x9f\n0 core 1 0\n0 core 1 256 1 2\n\
+         0 core 1 0xffffffffffffffff\n";
     let place = Place::new("console");
     let mut command = crate::program::command(&["call", &place.file("calls", calls)]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(output.stderr, b"A\n\x9f\0");
+    assert_eq!(output.stderr, b"A\n\x9f\0(break)");
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "0x0 0x1 0x2 0x3 0x4 0x1\n0x0 0x0 0x0 0x0 0x0 0x1\n0x0 0x0 0x0 0x0 0x0 0x1\n0x0 0x0 0x0 0x0 0x0 0x1\n\
-         0x6 0x1 0x2 0x0 0x0 0x1\n"
+         0x6 0x1 0x2 0x0 0x0 0x1\n0x0 0x0 0x0 0x0 0x0 0x1\n"
     );
 }
 

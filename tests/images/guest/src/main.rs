@@ -47,9 +47,11 @@ extern "C" fn guest_main() -> ! {
         0 => {
             calls::run(&mut report, machine);
             preserved::run(&mut report, machine, false);
+            preserved::software_traps(&mut report);
         }
         1 => {
             preserved::run(&mut report, machine, true);
+            preserved::software_traps(&mut report);
             counts::run(&mut report, machine);
         }
         2 => faults::run(&mut report, machine),

@@ -1,5 +1,7 @@
 //! What a call must leave alone, and must not leave behind.
 
+use core::arch::asm;
+
 use guest_abi::Trap;
 
 use crate::calls::{call, negotiate};
@@ -84,26 +86,75 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
 
 pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, before, behind) in ways {
-        let mut found = Around::default();
-        // SAFETY: the probe keeps what the ABI asks it to keep.
-        unsafe {
-            match trap {
-                Trap::Fast => probes::around_fast(before, &mut found),
-                Trap::Core => probes::around_core(before, &mut found),
-            }
-        }
-        let [o0, o1, o2, o3, o4, o5] = *behind;
-        let expected = Around {
-            // The stack pointer as its distance to the frame pointer.
-            o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
-            l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
-            i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
-            g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
-            before: found.before,
-            after: found.before,
+        let probe = match trap {
+            Trap::Fast => probes::around_fast,
+            Trap::Core => probes::around_core,
         };
-        check.same((trap, before), found, expected);
+        around(check, probe, before, behind);
     }
+}
+
+/// A probe that traps with these in %o0 to %o5, and stores what it finds behind the trap.
+type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
+
+fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
+    let mut found = Around::default();
+    // SAFETY: the probe keeps what the ABI asks it to keep.
+    unsafe { probe(before, &mut found) };
+    let [o0, o1, o2, o3, o4, o5] = *behind;
+    let expected = Around {
+        // The stack pointer as its distance to the frame pointer.
+        o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
+        l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
+        i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
+        g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
+        before: found.before,
+        after: found.before,
+    };
+    check.same(before, found, expected);
+}
+
+/// Software traps between the two of hypercalls. The hypervisor claims 0x84 and 0xfe, and returns the number of the trap and the
+/// sum of %o0 to %o5.
+pub fn software_traps(report: &mut Report) {
+    const BEFORE: [u64; 6] = [1, 2, 3, 4, 5, GET];
+    const REFUSED: [u64; 6] = [EBADTRAP, 2, 3, 4, 5, GET];
+    let mut check = report.check("software traps between the hypercalls'");
+    for (probe, behind) in [
+        (probes::around_0x81 as Probe, REFUSED),
+        (probes::around_0x83, REFUSED),
+        (probes::around_0x84, [EOK, 0x84, 15 + GET, 4, 5, GET]),
+        (probes::around_0xfd, REFUSED),
+        (probes::around_0xfe, [EOK, 0xfe, 15 + GET, 4, 5, GET]),
+    ] {
+        around(&mut check, probe, &BEFORE, &behind);
+    }
+    for number in 0x81..0xff {
+        let status: u64;
+        // SAFETY: the hypervisor changes no memory of this guest, and no register but %o0 to %o5.
+        unsafe {
+            asm!(
+                "ta %xcc, {number}",
+                number = in(reg) number,
+                inout("o0") 1_u64 => status,
+                inout("o1") 2_u64 => _,
+                inout("o2") 3_u64 => _,
+                inout("o3") 4_u64 => _,
+                inout("o4") 5_u64 => _,
+                inout("o5") GET => _,
+                options(nostack),
+            );
+        }
+        let claimed = number == 0x84 || number == 0xfe;
+        check.same(number, status, if claimed { EOK } else { EBADTRAP });
+    }
+    // SAFETY: all free windows are the probe's to change.
+    let found = unsafe { probes::left_0x84(1, 2, GET) };
+    let nothing = Left {
+        windows: 0,
+        globals: 0,
+    };
+    check.same("left", found, nothing);
 }
 
 fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {

@@ -8,7 +8,7 @@ global_asm!(include_str!("../../assembly/handlers.s"), options(raw));
 global_asm!(include_str!("../../assembly/left.s"), options(raw));
 global_asm!(include_str!("../../assembly/level.s"), options(raw));
 
-/// What [`around_fast`] and [`around_core`] find behind the trap.
+/// What [`around_fast`] and the others find behind the trap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
@@ -55,9 +55,15 @@ unsafe extern "C" {
     /// Traps with these in %o0 to %o5, and a pattern in every other register.
     pub fn around_fast(o: &[u64; 6], around: &mut Around);
     pub fn around_core(o: &[u64; 6], around: &mut Around);
+    pub fn around_0x81(o: &[u64; 6], around: &mut Around);
+    pub fn around_0x83(o: &[u64; 6], around: &mut Around);
+    pub fn around_0x84(o: &[u64; 6], around: &mut Around);
+    pub fn around_0xfd(o: &[u64; 6], around: &mut Around);
+    pub fn around_0xfe(o: &[u64; 6], around: &mut Around);
     /// Traps with these in %o0, %o1 and %o5, and six free windows.
     pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
+    pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
     /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;

@@ -5,8 +5,8 @@
 
 use core::fmt::{self, Write};
 
-use guest_abi::HvError;
-use hv_core::{Caller, Embedder};
+use guest_abi::{HvError, Registers};
+use hv_core::{Caller, ConsoleOutput, Embedder, Reply};
 
 /// Codes of the hypervisor itself, which are larger than any code of a guest (32 bits).
 pub const NOT_STARTED: u64 = 1 << 32;
@@ -51,14 +51,25 @@ impl Write for Console {
     }
 }
 
-/// The console of the guest.
+/// The console of the guest, and the software traps that the image claims.
 pub struct Escaped;
 
 impl Embedder for Escaped {
-    fn console(&self, _: Caller, byte: u8) -> Result<(), HvError> {
-        if byte == DLE {
-            Console.byte(DLE)?;
+    fn console(&self, _: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        match output {
+            ConsoleOutput::Byte(DLE) => {
+                Console.byte(DLE)?;
+                Console.byte(DLE)
+            }
+            ConsoleOutput::Byte(byte) => Console.byte(byte),
+            // The program that runs the machine sees bytes only.
+            ConsoleOutput::Break => Ok(()),
         }
-        Console.byte(byte)
+    }
+
+    /// Returns the number and the sum of %o0 to %o5.
+    fn software_trap(&self, _: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
+        let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
+        Ok(Reply::Values(number.into(), sum))
     }
 }

@@ -39,7 +39,7 @@ static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 struct Handler(Strand<'static, (Service,), Escaped, Recorder>);
 
 #[cfg(not(feature = "control"))]
-perfctr_service::sun4v_image!(Handler);
+perfctr_service::sun4v_image!(Handler, claims: [0x84, 0xfe]);
 
 impl TrapHandler for Handler {
     type Context = PerfCounterContext<'static, Environment>;
@@ -90,6 +90,10 @@ impl TrapHandler for Handler {
             }
         }
         Continue(())
+    }
+
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        self.0.software_trap(number, registers);
     }
 
     fn ended(end: End) -> ! {

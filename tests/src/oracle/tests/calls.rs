@@ -18,6 +18,11 @@ fn unknown_functions_are_bad_traps_and_change_nothing() {
         assert_eq!(out.regs, [7, 0x1111, 0x2222, 0x3333, 0x4444, function]);
         assert!(!out.exited);
     }
+    for trap in 0x81..=0xfe {
+        let out = call(&mut world, 0, Trap::Other(trap), 0x106, [2, 0x1111]);
+        assert_eq!(out.regs, [7, 0x1111, 0x2222, 0x3333, 0x4444, 0x106]);
+        assert!(out.accesses.is_empty());
+    }
     assert_eq!(world, before);
 }
 
@@ -38,14 +43,16 @@ fn core_calls_return_in_their_documented_registers_only() {
 }
 
 #[test]
-fn the_console_takes_bytes_and_exit_does_not_return() {
+fn the_console_takes_bytes_and_breaks_and_exit_does_not_return() {
     let mut world = batoka([0], Grant::NONE);
     for (char, status, console) in [
-        (0, 0, Some(0)),
-        (0x41, 0, Some(0x41)),
-        (255, 0, Some(255)),
+        (0, 0, Some(Console::Byte(0))),
+        (0x41, 0, Some(Console::Byte(0x41))),
+        (255, 0, Some(Console::Byte(255))),
         (256, 6, None),
-        (u64::MAX, 6, None),
+        (0xffff_ffff, 6, None),
+        (u64::MAX - 1, 6, None),
+        (u64::MAX, 0, Some(Console::Break)),
     ] {
         let out = world.call(0, Trap::Core, [char, 1, 2, 3, 4, 1]);
         assert_eq!(out.regs, [status, 1, 2, 3, 4, 1]);

@@ -1,16 +1,25 @@
 //! The syntax of one line of a script.
 
-use guest_abi::Trap;
+use guest_abi::Registers;
 
 /// A call as a line states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) strand: u64,
     pub(super) trap: Trap,
-    /// %o5.
-    pub(super) function: u64,
-    /// %o0 to %o4.
-    pub(super) arguments: [u64; 5],
+    /// Before the call.
+    pub(super) registers: Registers,
+}
+
+/// A software trap by which a guest comes to the hypervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trap {
+    /// 0x80.
+    Fast,
+    /// One of 0x81 to 0xfe.
+    Other(u8),
+    /// 0xff.
+    Core,
 }
 
 /// What is wrong with a line.
@@ -29,7 +38,7 @@ impl Malformed {
     }
 }
 
-const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4]";
+const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
 /// Returns the call in a line, or `None` if the line has only white space and a comment.
 pub(super) fn parse(text: &str) -> Result<Option<Line>, Malformed> {
@@ -40,24 +49,37 @@ pub(super) fn parse(text: &str) -> Result<Option<Line>, Malformed> {
     let mut words = text.split_whitespace();
     let mut word = || words.next().ok_or_else(|| Malformed::new(text, FORM));
     let strand = number(word()?)?;
-    let trap = match word()? {
-        "fast" => Trap::Fast,
-        "core" => Trap::Core,
-        other => return Err(Malformed::new(other, "fast or core")),
+    let (trap, function) = match word()? {
+        "fast" => (Trap::Fast, Some(number(word()?)?)),
+        "core" => (Trap::Core, Some(number(word()?)?)),
+        "trap" => (Trap::Other(trap_number(word()?)?), None),
+        other => return Err(Malformed::new(other, "fast, core or trap")),
     };
-    let function = number(word()?)?;
-    let mut arguments = [0; 5];
-    for (argument, word) in arguments.iter_mut().zip(&mut words) {
-        *argument = number(word)?;
+    let mut registers = [0; 6];
+    let arguments = if function.is_some() { 5 } else { 6 };
+    for (register, word) in registers[..arguments].iter_mut().zip(&mut words) {
+        *register = number(word)?;
     }
-    match words.next() {
-        Some(_) => Err(Malformed::new(text, FORM)),
-        None => Ok(Some(Line {
-            strand,
-            trap,
-            function,
-            arguments,
-        })),
+    if words.next().is_some() {
+        return Err(Malformed::new(text, FORM));
+    }
+    let mut registers = Registers::from(registers);
+    registers.o5 = function.unwrap_or(registers.o5);
+    Ok(Some(Line {
+        strand,
+        trap,
+        registers,
+    }))
+}
+
+/// Parses the number of a software trap that is neither fast nor core.
+fn trap_number(word: &str) -> Result<u8, Malformed> {
+    match number(word)? {
+        number @ 0x81..=0xfe => Ok(number as u8),
+        _ => Err(Malformed::new(
+            word,
+            "0x81 to 0xfe (0x80 is fast, 0xff core)",
+        )),
     }
 }
 
@@ -81,14 +103,25 @@ mod tests {
         let line = Line {
             strand: 70,
             trap: Trap::Fast,
-            function: 0x107,
-            arguments: [6, u64::MAX, 0, 0, 0],
+            registers: [6, u64::MAX, 0, 0, 0, 0x107].into(),
         };
         for text in [
             "70 fast 0x107 6 0xffffffffffffffff",
             "  0x46\tfast  263 0X6 18446744073709551615 0 0 0 # set\r\n",
             "70 fast 0x107 6 0xFFFFFFFFFFFFFFFF#",
         ] {
+            assert_eq!(parse(text), Ok(Some(line)), "{text}");
+        }
+        for (text, number, registers) in [
+            ("3 trap 0x83", 0x83, [0; 6]),
+            ("3 trap 129 1 2", 0x81, [1, 2, 0, 0, 0, 0]),
+            ("3 trap 0xfe 1 2 3 4 5 6 # six", 0xfe, [1, 2, 3, 4, 5, 6]),
+        ] {
+            let line = Line {
+                strand: 3,
+                trap: Trap::Other(number),
+                registers: registers.into(),
+            };
             assert_eq!(parse(text), Ok(Some(line)), "{text}");
         }
         for text in ["", " \t\r\n", "#", " # 0 fast"] {
@@ -99,13 +132,25 @@ mod tests {
     #[test]
     fn bad_lines_are_refused() {
         let number = "a number of 64 bits, decimal or 0x hexadecimal";
+        let between = "0x81 to 0xfe (0x80 is fast, 0xff core)";
         for (text, found, expected) in [
             ("0", "0", FORM),
             ("0 fast", "0 fast", FORM),
             ("0 fast # 1", "0 fast", FORM),
             ("0 core 0 1 2 3 4 5 6", "0 core 0 1 2 3 4 5 6", FORM),
-            ("0 slow 1", "slow", "fast or core"),
-            ("0 FAST 1", "FAST", "fast or core"),
+            ("0 slow 1", "slow", "fast, core or trap"),
+            ("0 FAST 1", "FAST", "fast, core or trap"),
+            ("0 trap", "0 trap", FORM),
+            (
+                "0 trap 0x83 1 2 3 4 5 6 7",
+                "0 trap 0x83 1 2 3 4 5 6 7",
+                FORM,
+            ),
+            ("0 trap 0x80", "0x80", between),
+            ("0 trap 0xff", "0xff", between),
+            ("0 trap 0", "0", between),
+            ("0 trap 0x181", "0x181", between),
+            ("0 trap x", "x", number),
             ("zero fast 1", "zero", number),
             ("-1 fast 1", "-1", number),
             ("0 fast +1", "+1", number),

@@ -20,7 +20,8 @@ use simulator::input::{self, LONGEST_TEXT};
 /// Make hypercalls to a simulated machine, one on each line, and print %o0 to %o5 after each
 ///
 /// A line is STRAND fast|core FUNCTION [ARG0 .. ARG4]: the calling strand, the trap, and %o5 and %o0 to %o4 before the
-/// call, decimal or 0x hexadecimal. Missing arguments are 0. A # begins a comment. Strand n is on node n/64.
+/// call, decimal or 0x hexadecimal. STRAND trap NUMBER [ARG0 .. ARG5] is another software trap (0x81 to 0xfe) with %o0 to
+/// %o5. Missing arguments are 0. A # begins a comment. Strand n is on node n/64.
 ///
 /// Each call prints a line with %o0 to %o5 after it, in hexadecimal; on a terminal also the names of the call and of its
 /// status. What guests write to their consoles (core 1) goes to standard error. A guest that exits (core 2) cannot
@@ -36,7 +37,8 @@ use simulator::input::{self, LONGEST_TEXT};
                   0 fast 0x107 2 0x12    # sets NODE0_MCU0_PCR\n  \
                   70 fast 0x106 2        # strand 70 gets it\n  \
                   0 core 1 65            # writes A to the guest's console\n  \
-                  0 core 2 0             # stops the guest"
+                  0 core 2 0             # stops the guest\n  \
+                  0 trap 0x83 1 2        # a software trap that no service has"
 )]
 pub struct Args {
     #[command(flatten)]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use guest_abi::trap::{
     API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
 };
-use guest_abi::{HvError, PerfReg, Registers, Trap};
+use guest_abi::{HvError, PerfReg, Registers};
 
+use super::line::Trap;
 use super::script::Call;
 
 /// Returns the names of a call and of its status.
@@ -21,6 +22,7 @@ pub(super) fn describe(call: &Call, after: &Registers) -> String {
         (Trap::Fast, VFALLS_SET_PERFREG) => with_register("VFALLS_SET_PERFREG", o0).into(),
         (Trap::Core, other) => format!("CORE {other:#x}").into(),
         (Trap::Fast, other) => format!("FAST {other:#x}").into(),
+        (Trap::Other(number), _) => format!("TRAP {number:#x}").into(),
     };
     match HvError::check(after.o0) {
         Ok(()) => format!("{name}: EOK"),
@@ -85,6 +87,7 @@ mod tests {
                 "FAST 0x100000106: EBADTRAP",
             ),
             (Trap::Fast, 0, 2, 99, "FAST 0x0: status 99"),
+            (Trap::Other(0x83), 0x106, 2, 7, "TRAP 0x83: EBADTRAP"),
         ] {
             assert_eq!(text(trap, function, o0, status), expected);
         }

@@ -4,11 +4,11 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use anyhow::{Context, anyhow};
 use guest_abi::trap::EXIT;
-use guest_abi::{Registers, StrandId, Trap};
+use guest_abi::{Registers, StrandId};
 use hv_core::{Caller, GuestId};
 use perfctr_service::GuestConfig;
 
-use super::line::{self, Malformed};
+use super::line::{self, Malformed, Trap};
 
 /// The most bytes that a line may have.
 const LONGEST: usize = 1 << 16;
@@ -92,13 +92,13 @@ impl<R: Read> Script<R> {
             guest: self.guests[guest].id,
             strand,
         };
-        if (line.trap, line.function) == (Trap::Core, EXIT) {
+        if (line.trap, line.registers.o5) == (Trap::Core, EXIT) {
             self.guests[guest].stopped = Some(self.number);
         }
         Ok(Some(Call {
             caller,
             trap: line.trap,
-            registers: Registers::call(line.function, line.arguments),
+            registers: line.registers,
         }))
     }
 

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use guest_abi::{HvError, Registers, StrandId, Trap};
-use hv_core::{After, Caller, Embedder, GuestId, Hypervisor, Strand};
+use guest_abi::{HvError, Registers, StrandId};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
 
+use super::line::Trap;
 use super::script::Call;
 
 type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
@@ -17,9 +18,13 @@ type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 pub(super) struct Console;
 
 impl Embedder for Console {
-    fn console(&self, _: Caller, byte: u8) -> Result<(), HvError> {
+    fn console(&self, _: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        let bytes = match output {
+            ConsoleOutput::Byte(byte) => &[byte][..],
+            ConsoleOutput::Break => b"(break)",
+        };
         // An error is ignored: a console accepts everything, whether or not somebody reads it.
-        let _ = io::stderr().write_all(&[byte]);
+        let _ = io::stderr().write_all(bytes);
         Ok(())
     }
 }
@@ -69,6 +74,7 @@ impl<'a> Session<'a> {
                 Trap::Core => match strand.core_trap(&mut registers) {
                     After::Resume | After::Exit(_) => {}
                 },
+                Trap::Other(number) => strand.software_trap(number, &mut registers),
             }
         }
         registers
