@@ -2,7 +2,10 @@
 //! sections 2 and 3.1), computed at compile time.
 
 use guest_abi::{Kind, Node, PerfReg};
+use platform::address::{L2_BANKS, l2_control};
 use platform::{PhysicalAddress, address};
+
+use crate::units::Unit;
 
 /// A register: its address, and the bits that a guest can write.
 #[derive(Clone, Copy, Debug)]
@@ -54,4 +57,14 @@ const fn address_from(caller: usize, id: usize) -> Option<PhysicalAddress> {
 /// The table that strands of this node use.
 pub(crate) fn rows(node: Node) -> &'static Rows {
     &ROWS[node.index()]
+}
+
+/// Returns the unit that a strand of this node accesses at an address.
+pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
+    let mut banks = (0..L2_BANKS).filter_map(l2_control);
+    if banks.any(|bank| bank == address) {
+        return Some(Unit::L2(node));
+    }
+    let index = rows(node).iter().position(|row| row.address == address)?;
+    Unit::of(PerfReg::new(index as u64)?, node)
 }

@@ -32,11 +32,24 @@ impl core::error::Error for AccessError {}
 ///
 /// `strand` is the strand that executes the access: a local address means a device of its node. Hardware ignores the
 /// argument; a simulation needs it.
+///
+/// # Order
+/// The caller orders accesses of different strands by atomics in memory: before a strand lets another access a device, it
+/// releases a word, and the other strand acquires it. The implementation makes this order hold at the devices, on every
+/// machine:
+///
+/// - An access is made after every load of memory that precedes it on the strand.
+/// - [`read`](Self::read), [`write`](Self::write) and [`read_or_trap`](Self::read_or_trap) return when the access is complete:
+///   the device has taken it and has answered, and no store or atomic that follows on the strand becomes visible before.
+/// - [`write_or_trap`](Self::write_or_trap) may return earlier. Then [`complete_writes`](Self::complete_writes) waits until these
+///   writes are complete, and the caller calls it before it lets another strand access the device.
+///
+/// Where stores to devices are not ordered with accesses to memory, this takes a barrier: `membar #Sync` on SPARC V9.
 pub trait Bus {
     /// Reads a register. An access that returns an error has no effect.
     fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError>;
 
-    /// Writes a register. An access that returns an error has no effect.
+    /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
     fn write(
         &self,
         strand: StrandId,
@@ -45,7 +58,8 @@ pub trait Bus {
     ) -> Result<(), AccessError>;
 
     /// Returns whether [`read_or_trap`](Self::read_or_trap) and [`write_or_trap`](Self::write_or_trap) are a single access
-    /// instruction each, without a call, as functions without a stack need them. Never for a reference to a bus.
+    /// instruction each, without a call, as functions without a stack need them, and `membar #Sync` does what
+    /// [`complete_writes`](Self::complete_writes) does. Never for a reference to a bus.
     fn is_direct() -> bool
     where
         Self: Sized,
@@ -60,7 +74,10 @@ pub trait Bus {
         self.read(strand, address)
     }
 
-    /// Writes a register as [`write`](Self::write) does, with the exception of [`read_or_trap`](Self::read_or_trap).
+    /// Writes a register as [`write`](Self::write) does, with the exception of [`read_or_trap`](Self::read_or_trap), and may
+    /// return before the write is complete. A write that faults after that traps at the latest in
+    /// [`complete_writes`](Self::complete_writes); the handler of that trap tells the service the address
+    /// (`PerfCounterService::faulted_late` for the performance counters).
     #[inline(always)]
     fn write_or_trap(
         &self,
@@ -70,6 +87,11 @@ pub trait Bus {
     ) -> Result<(), AccessError> {
         self.write(strand, address, value)
     }
+
+    /// Waits until every write that the strand has made by [`write_or_trap`](Self::write_or_trap) is complete. An implementation
+    /// with a `write_or_trap` of its own has a `complete_writes` of its own.
+    #[inline(always)]
+    fn complete_writes(&self, _strand: StrandId) {}
 }
 
 /// The registers of the strand that executes the call, and cross-calls to other strands.
@@ -95,6 +117,10 @@ pub trait StrandRegisters {
     /// (`PerfCounterService::cross_called` for the performance counters). A cross-call that arrives while the strand
     /// handles an earlier one is delivered afterwards. A cross-call to a dead strand stays pending until the strand
     /// restarts.
+    ///
+    /// What the sending strand has written to memory before is visible to the target when it takes the cross-call. Where an
+    /// interrupt is sent by a store to a device, which can overtake a store to memory, this takes a barrier before it:
+    /// `membar #Sync` on SPARC V9.
     fn cross_call(&self, strand: StrandId);
 }
 
@@ -129,6 +155,11 @@ impl<T: Bus + ?Sized> Bus for &T {
         value: u64,
     ) -> Result<(), AccessError> {
         (**self).write_or_trap(strand, address, value)
+    }
+
+    #[inline(always)]
+    fn complete_writes(&self, strand: StrandId) {
+        (**self).complete_writes(strand);
     }
 }
 

@@ -24,6 +24,16 @@ pub use hint::spin_loop;
 #[cfg(any(test, feature = "steps"))]
 pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
+/// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], free on SPARC V9.
+///
+/// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of it. The access is volatile, and
+/// the value decides whether it is made, so no compiler moves it to before the load. LLVM 22 would add a `membar`.
+pub const BEFORE_DEVICE: Ordering = if cfg!(target_arch = "sparc64") {
+    Ordering::Relaxed
+} else {
+    Ordering::Acquire
+};
+
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 

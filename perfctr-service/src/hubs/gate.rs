@@ -27,7 +27,7 @@
 //! other, but no turn was decided: in r and b, "asks" are those that got the lock.
 
 use guest_abi::StrandId;
-use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, Ordering, OwnedLock};
+use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, BEFORE_DEVICE, Ordering, OwnedLock};
 
 /// How often a strand tries to get the lock before it is refused. The model checker gives it one try, which may succeed or
 /// fail.
@@ -98,7 +98,7 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
-                .compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed);
+                .compare_exchange(0, taken, BEFORE_DEVICE, Ordering::Relaxed);
         // The state is never negative, so this says `state == 0`. Written so, LLVM would test the success flag of the
         // exchange instead, which takes three more instructions on SPARC.
         state as i32 <= 0

@@ -1,7 +1,7 @@
 //! What the service knows of a guest.
 
 use guest_abi::{Kind, PerfReg, Version};
-use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, Ordering};
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
 
@@ -72,7 +72,7 @@ impl Guest {
     /// this word, and so before the access of a caller that has found it here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(Ordering::Acquire))
+        AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {

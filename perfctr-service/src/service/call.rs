@@ -160,16 +160,26 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         operation: Operation,
         access: impl FnOnce(usize) -> Result<V, AccessError>,
     ) -> Option<Result<V, AccessError>> {
-        let (hub, arbiter) = self.hub(id)?;
-        if !self.guest.access().hub(hub) || !arbiter.take_free(self.token) {
-            return None;
-        }
+        let arbiter = self.take_hub_fast(id)?;
         let result = access(id as usize);
         if result.is_ok() {
-            arbiter.give_back_free(self.token);
-            self.counts.add(operation, Class::Hub, Outcome::Ok);
+            self.give_back_hub_fast(arbiter, operation);
         }
         Some(result)
+    }
+
+    /// The beginning of [`hub_fast`](Self::hub_fast): takes the hub.
+    #[inline(always)]
+    pub(super) fn take_hub_fast(&self, id: u64) -> Option<&HubArbiter> {
+        let (hub, arbiter) = self.hub(id)?;
+        (self.guest.access().hub(hub) && arbiter.take_free(self.token)).then_some(arbiter)
+    }
+
+    /// The end of [`hub_fast`](Self::hub_fast), when the access is complete: gives the hub back, and counts the call.
+    #[inline(always)]
+    pub(super) fn give_back_hub_fast(&self, arbiter: &HubArbiter, operation: Operation) {
+        arbiter.give_back_free(self.token);
+        self.counts.add(operation, Class::Hub, Outcome::Ok);
     }
 
     /// The fast path of register 0: if the guest may use it, counts the access, which the caller makes.

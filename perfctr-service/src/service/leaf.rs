@@ -8,6 +8,7 @@ use hv_core::NegotiatedVersion;
 use platform::{AccessError, Bus};
 
 use crate::environment::Environment;
+use crate::hubs::HubArbiter;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::Row;
@@ -36,28 +37,39 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves a get on the fast path, for a register of a hub.
     #[inline(always)]
     pub fn leaf_get_hub(&self, id: u64) -> Option<u64> {
-        self.hub_or_release(id, Operation::Get, |index| self.read_or_trap(index))
+        // If the access fails without a trap, the call is served next as if it had not been tried.
+        let result = self.hub_fast(id, Operation::Get, |index| self.read_or_trap(index))?;
+        if result.is_err() {
+            self.leaf_faulted(id);
+        }
+        result.ok()
     }
 
     /// Serves a set on the fast path, for a register of a hub.
     #[inline(always)]
     pub fn leaf_set_hub(&self, id: u64, value: u64) -> Option<()> {
-        self.hub_or_release(id, Operation::Set, |index| self.write_or_trap(index, value))
+        let arbiter = self.leaf_begin_set_hub(id, value)?;
+        self.service.bus().complete_writes(self.strand);
+        self.leaf_end_set_hub(arbiter);
+        Some(())
     }
 
-    /// Releases the hub if the access fails without a trap: the call is served next as if it had not been tried.
+    /// The first half of [`leaf_set_hub`](Self::leaf_set_hub): takes the hub and writes. When the write is complete,
+    /// [`leaf_end_set_hub`](Self::leaf_end_set_hub) gives the hub back: earlier, the next strand's access could overtake it.
     #[inline(always)]
-    fn hub_or_release<V>(
-        &self,
-        id: u64,
-        operation: Operation,
-        access: impl FnOnce(usize) -> Result<V, AccessError>,
-    ) -> Option<V> {
-        let result = self.hub_fast(id, operation, access)?;
-        if result.is_err() {
-            self.leaf_faulted(id);
+    pub(crate) fn leaf_begin_set_hub(&self, id: u64, value: u64) -> Option<&HubArbiter> {
+        let arbiter = self.take_hub_fast(id)?;
+        let written = self.write_or_trap(id as usize, value);
+        if written.is_err() {
+            arbiter.give_back_free(self.token);
         }
-        result.ok()
+        written.ok().map(|()| arbiter)
+    }
+
+    /// The second half of [`leaf_set_hub`](Self::leaf_set_hub).
+    #[inline(always)]
+    pub(crate) fn leaf_end_set_hub(&self, arbiter: &HubArbiter) {
+        self.give_back_hub_fast(arbiter, Operation::Set);
     }
 
     #[inline(always)]

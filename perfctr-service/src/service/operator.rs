@@ -5,7 +5,7 @@ use core::fmt;
 use guest_abi::layout::SparcPcr;
 use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
-use platform::{AccessError, StrandRegisters};
+use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::rights::grants::Grants;
@@ -126,6 +126,8 @@ impl<E: Environment> PerfCounterService<E> {
                 let pcr = self.registers().pcr(strand);
                 self.registers().set_pcr(strand, pcr & !SparcPcr::HT);
             }
+            // Otherwise a store that this strand made in a call could reach its device after the scrubbing.
+            self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);
         self.note_progress(strand);

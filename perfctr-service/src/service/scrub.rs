@@ -1,7 +1,7 @@
 //! Units that are scrubbed for their next user, and units that go out of service.
 
 use guest_abi::{Hub, Node, StrandId};
-use platform::{AccessError, Bus, StrandRegisters};
+use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter};
@@ -101,6 +101,18 @@ impl<E: Environment> PerfCounterService<E> {
     pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
+    }
+
+    /// A write that this strand made has faulted late: its call has returned already. Takes the unit at the address that was
+    /// written out of service. Returns the unit; `None` if no performance register is at this address for the strand.
+    ///
+    /// For the image's trap handler, on the strand that made the write, between two of its calls: see [`Bus::write_or_trap`].
+    pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
+        let unit = table::unit_at(strand.node(), address)?;
+        if self.faulted(strand, unit) {
+            log::error!("{unit} faulted late and is out of service");
+        }
+        Some(unit)
     }
 
     /// A unit is out of service for everyone from now on. Returns `true` if it was in service before.

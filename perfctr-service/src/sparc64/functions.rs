@@ -4,6 +4,7 @@
 //! that returns them needs no code for it. Both hold on the linked image only, where they are checked.
 
 use core::hint::assert_unchecked;
+use core::ptr;
 
 use guest_abi::Registers;
 use platform::Bus;
@@ -11,6 +12,7 @@ use platform::sparc64::FastPath;
 
 use crate::PerfCounterContext;
 use crate::environment::Environment;
+use crate::hubs::HubArbiter;
 use crate::statistics::Operation::{self, Get, Set};
 
 /// Numbers for the veneers.
@@ -40,12 +42,14 @@ pub struct Return {
     o3: u64,
 }
 
-/// What the leaf function `set_hub` returns, in %o0 and %o1.
+/// What the leaf functions `set_hub` and `release_hub` return, in %o0 to %o3.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Verdict {
+pub struct Stored {
     verdict: u64,
     value: u64,
+    hub: *const (),
+    o3: u64,
 }
 
 /// The functions that the veneers call. Where the verdict is not [`DONE`], the veneer gives %o1 back as it was.
@@ -65,9 +69,22 @@ pub trait Leaf: Sized {
     /// VFALLS_GET_PERFREG of a register number from 18 on, however large.
     extern "C" fn get_hub(id: u64, _: u64, o2: u64, o3: u64, context: &Self) -> Return;
 
-    /// VFALLS_SET_PERFREG of a register number from 18 on, however large. Returns `value` as it was given. The function needs
-    /// more registers than others, so the veneer keeps %o2 and %o3 for it.
-    extern "C" fn set_hub(id: u64, value: u64, _: u64, _: u64, context: &Self) -> Verdict;
+    /// The first half of VFALLS_SET_PERFREG of a register number from 18 on, however large. Returns `value` as it was given, and
+    /// in %o2, which the veneer keeps, the hub that [`release_hub`](Self::release_hub) is to release if the call was served.
+    extern "C" fn set_hub(id: u64, value: u64, _: u64, o3: u64, context: &Self) -> Stored;
+
+    /// The second half, when the store is complete. (Compiled code with the barrier in it would have a register window.) Returns
+    /// what it is given.
+    ///
+    /// # Safety
+    /// `hub` is what [`set_hub`](Self::set_hub) returned with the verdict [`DONE`] for the same context, once.
+    unsafe extern "C" fn release_hub(
+        verdict: u64,
+        value: u64,
+        hub: *const (),
+        o3: u64,
+        context: &Self,
+    ) -> Stored;
 
     /// Decides whether the strand may read register 0. If it may, the veneer reads %pcr. Returns `value` as it was given. `id` is 0.
     extern "C" fn get_pcr(id: u64, value: u64, o2: u64, o3: u64, context: &Self) -> Return;
@@ -105,11 +122,34 @@ impl<E: Environment> Leaf for PerfCounterContext<'_, E> {
     }
 
     #[unsafe(link_section = ".text.leaf")]
-    extern "C" fn set_hub(id: u64, value: u64, _: u64, _: u64, context: &Self) -> Verdict {
-        let done = context.direct(|| context.leaf_set_hub(id, value));
-        Verdict {
-            verdict: context.verdict(done, Set, id),
+    extern "C" fn set_hub(id: u64, value: u64, _: u64, o3: u64, context: &Self) -> Stored {
+        let (verdict, hub) = match context.direct(|| context.leaf_begin_set_hub(id, value)) {
+            Some(arbiter) => (DONE, ptr::from_ref(arbiter).cast()),
+            None => (context.refusal(Set, id), ptr::null()),
+        };
+        Stored {
+            verdict,
             value,
+            hub,
+            o3,
+        }
+    }
+
+    #[unsafe(link_section = ".text.leaf")]
+    unsafe extern "C" fn release_hub(
+        verdict: u64,
+        value: u64,
+        hub: *const (),
+        o3: u64,
+        context: &Self,
+    ) -> Stored {
+        // SAFETY: the caller promises that `set_hub` has returned this reference to an arbiter, which the context holds too.
+        context.leaf_end_set_hub(unsafe { &*hub.cast::<HubArbiter>() });
+        Stored {
+            verdict,
+            value,
+            hub,
+            o3,
         }
     }
 

@@ -94,16 +94,20 @@ macro_rules! sun4v_veneers {
             done
     sun4v_set_hub:
             stx %o2, [%g6 + {O2}]
-            stx %o3, [%g6 + {O3}]
             call {set_hub}
              ldx [%g6 + {CONTEXT}], %o4
+            brnz,pn %o0, sun4v_set_hub_refused
+             ldx [%g6 + {CONTEXT}], %o4
+            call {release_hub}
+             membar 0x40                        ! #Sync: the store is complete before the hub is released
             ldx [%g6 + {O2}], %o2
-            ldx [%g6 + {O3}], %o3
-            brnz,pn %o0, sun4v_set_refused
-             mov %g7, %o7
+            mov %g7, %o7
             ldx [%g6 + {O4}], %o4
             mov {SET}, %o5
             done
+    sun4v_set_hub_refused:
+            ldx [%g6 + {O2}], %o2
+            mov %g7, %o7
     sun4v_set_refused:
             ldx [%g6 + {O1}], %o1
             ldx [%g6 + {O4}], %o4
@@ -166,12 +170,12 @@ macro_rules! sun4v_veneers {
             O0 = const $crate::sparc64::layout::O0,
             O1 = const $crate::sparc64::layout::O0 + 8,
             O2 = const $crate::sparc64::layout::O0 + 16,
-            O3 = const $crate::sparc64::layout::O0 + 24,
             O4 = const $crate::sparc64::layout::O0 + 32,
             get = sym <$context as $crate::sparc64::Leaf>::get,
             set = sym <$context as $crate::sparc64::Leaf>::set,
             get_hub = sym <$context as $crate::sparc64::Leaf>::get_hub,
             set_hub = sym <$context as $crate::sparc64::Leaf>::set_hub,
+            release_hub = sym <$context as $crate::sparc64::Leaf>::release_hub,
             get_pcr = sym <$context as $crate::sparc64::Leaf>::get_pcr,
             set_pcr = sym <$context as $crate::sparc64::Leaf>::set_pcr,
         );

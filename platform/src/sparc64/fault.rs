@@ -18,6 +18,9 @@ macro_rules! sun4v_fault {
             set sun4v_store, %g2
             cmp %g1, %g2
             be,pn %xcc, 1f
+             add %g2, 4, %g2                    ! its membar, where a late fault traps
+            cmp %g1, %g2
+            be,pn %xcc, 1f
              nop
             set __leaf_start, %g2
             cmp %g1, %g2

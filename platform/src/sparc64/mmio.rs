@@ -1,6 +1,8 @@
 //! Device registers by physical address.
 #![allow(unsafe_code)]
 
+use core::arch::asm;
+
 use guest_abi::StrandId;
 
 use crate::{AccessError, Bus, PhysicalAddress};
@@ -8,9 +10,13 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (those with
 /// bit 39 set are not cached).
 ///
-/// `read` and `write` wait until the access is done, and return [`AccessError::Fault`] if it trapped. `read_or_trap` and
-/// `write_or_trap` are a single instruction. If it traps in a leaf function, the call takes the slow path as if no leaf
-/// function had been called; elsewhere the trap is fatal.
+/// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. `read_or_trap`,
+/// `write_or_trap` and `complete_writes` are a single instruction. If it traps in a leaf function, the call takes the slow path as
+/// if no leaf function had been called; elsewhere the trap is fatal.
+///
+/// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
+/// when it returns. It goes on before a store has reached a device: `write` and `complete_writes` contain the `membar #Sync`
+/// that waits for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());
 
@@ -77,5 +83,11 @@ impl Bus for Mmio {
         // SAFETY: as above.
         unsafe { (address.0 as *mut u64).write_volatile(value) };
         Ok(())
+    }
+
+    #[inline(always)]
+    fn complete_writes(&self, _: StrandId) {
+        // SAFETY: a barrier changes no register and no memory. It is the compiler's barrier too.
+        unsafe { asm!("membar #Sync", options(nostack, preserves_flags)) };
     }
 }

@@ -28,8 +28,17 @@ const UNWANTED: [&str; 6] = [
     "__rust_alloc",
 ];
 
-/// Leaf functions that must not write %o2 and %o3: nothing restores these registers after them, even if a device access traps.
-const KEEPERS: [&str; 5] = ["get", "set", "get_hub", "get_pcr", "set_pcr"];
+/// Leaf functions, and the registers of %o2 and %o3 (10 and 11) that they must not write: nothing restores these after the call,
+/// even if a device access traps.
+const KEEPERS: [(&str, &[u32]); 7] = [
+    ("get", &[10, 11]),
+    ("set", &[10, 11]),
+    ("get_hub", &[10, 11]),
+    ("set_hub", &[11]),
+    ("release_hub", &[11]),
+    ("get_pcr", &[10, 11]),
+    ("set_pcr", &[10, 11]),
+];
 
 /// Checks an image. Returns all checks with their results.
 ///
@@ -52,8 +61,7 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
             .filter(|(address, _)| (start..end).contains(address))
     };
     let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
-    let mut keepers = Vec::new();
-    for name in KEEPERS {
+    let function = |name: &str| {
         // In a mangled path: the trait, the length of the name, and the name.
         let part = format!("4Leaf{}{name}", name.len());
         let function = symbols.iter().find(|(name, _)| name.contains(&part));
@@ -62,9 +70,15 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
             .with_context(|| format!("the image has no leaf function {name}"))?;
         let next = symbols.iter().map(|(_, address)| *address);
         let to = next.filter(|other| *other > from).min().unwrap_or(end);
-        keepers.push(from..to);
-    }
-    let kept = |address: &u64| keepers.iter().any(|keeper| keeper.contains(address));
+        anyhow::Ok(from..to)
+    };
+    let keepers = KEEPERS.map(|(name, registers)| anyhow::Ok((function(name)?, registers)));
+    let keepers = keepers.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let lost = |address: &u64, code: u32| {
+        let of = keepers.iter().find(|(keeper, _)| keeper.contains(address));
+        of.is_some_and(|(_, kept)| target(code).is_some_and(|target| kept.contains(&target)))
+    };
+    let release = function("release_hub")?.start;
     let unwanted = symbols
         .iter()
         .find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
@@ -91,8 +105,11 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         ),
         (
             "leaf path keeps %o2 and %o3",
-            at(leaf()
-                .find(|(address, code)| kept(address) && matches!(target(*code), Some(10 | 11)))),
+            at(leaf().find(|(address, code)| lost(address, *code))),
+        ),
+        (
+            "leaf path releases a hub after the store",
+            (!waits(&instructions, release)).then(|| "there is no membar #Sync".into()),
         ),
     ])
 }
@@ -135,6 +152,18 @@ const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
+/// Returns whether a function is called, and every call has `membar #Sync` in its delay slot, which is executed before the
+/// function.
+fn waits(instructions: &[(u64, u32)], function: u64) -> bool {
+    let calls = instructions.windows(2).filter(|pair| {
+        let (address, code) = pair[0];
+        let distance = (code << 2) as i32;
+        op(code) == 1 && address.wrapping_add_signed(distance.into()) == function
+    });
+    let mut slots = calls.map(|pair| pair[1].1).peekable();
+    slots.peek().is_some() && slots.all(|slot| slot == 0x8143_e040)
+}
+
 /// Returns whether this uses floating point registers or conditions: operations, loads, stores and branches.
 const fn is_float(code: u32) -> bool {
     match op(code) {
@@ -174,6 +203,23 @@ mod tests {
         assert!(is_float(0x85a0_0841) && is_float(0xc100_2000) && is_float(0x1180_0002));
         // ldx [%o4 + 8], %o1; cas [%o5], %g0, %g2; prefetch
         assert!(!is_float(0xd25b_2008) && !is_float(0xc5e3_5000) && !is_float(0xc36a_2000));
+    }
+
+    #[test]
+    fn a_store_is_waited_for() {
+        // call to 0x1000, from before and from behind; membar #Sync; membar #StoreStore
+        let (before, behind, sync, other) = (0x4000_0004, 0x7fff_fffc, 0x8143_e040, 0x8143_e008);
+        let waits = |codes: [u32; 4]| {
+            let addresses = [0xff0, 0xff4, 0x1010, 0x1014];
+            let instructions: Vec<_> = addresses.into_iter().zip(codes).collect();
+            super::waits(&instructions, 0x1000)
+        };
+        assert!(waits([before, sync, behind, sync]));
+        assert!(waits([other, sync, behind, sync]));
+        assert!(!waits([before, sync, behind, other]));
+        assert!(!waits([before, other, other, other]));
+        assert!(!waits([sync, before, sync, sync]), "another function");
+        assert!(!waits([sync, sync, sync, sync]), "no call");
     }
 
     #[test]

@@ -92,6 +92,11 @@ mod faults {
         ) -> Result<(), AccessError> {
             self.0.write_or_trap(strand, bent(address), value)
         }
+
+        #[inline(always)]
+        fn complete_writes(&self, strand: StrandId) {
+            self.0.complete_writes(strand);
+        }
     }
 }
 

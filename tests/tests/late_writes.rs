@@ -1,0 +1,199 @@
+//! Devices that have a write of the fast path only when the strand has waited for it, as on SPARC V9: no other strand accesses the
+//! device before.
+
+use std::sync::{Mutex, OnceLock};
+
+use guest_abi::{Hub, Mcu, Node, Registers, StrandId};
+use hv_core::{Caller, GuestId, Hypervisor};
+use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService, Unit};
+use platform::models::Devices;
+use platform::{AccessError, Bus, Machine, Model, PhysicalAddress};
+use sweep::modelled::NoConsole;
+use tests::leak;
+use tests::machine::strand;
+
+/// NODE0_MCU0_PCR.
+const DRAM: u64 = 2;
+
+/// ZAM0_LPU_A_PCR.
+const HUB: u64 = 18;
+
+const EOK: u64 = 0;
+const EWOULDBLOCK: u64 = 9;
+const ENOACCESS: u64 = 10;
+
+/// The bus of devices to which writes by `write_or_trap` are on their way.
+struct Posted {
+    devices: Devices,
+    on_their_way: Mutex<Vec<(StrandId, PhysicalAddress, u64)>>,
+    /// Called before a strand's writes arrive.
+    waited_for: OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>,
+}
+
+impl Posted {
+    /// The writes of a strand arrive.
+    fn arrive(&self, strand: StrandId) {
+        let mut on_their_way = self.on_their_way.lock().unwrap();
+        on_their_way.retain(|(of, address, value)| {
+            if *of == strand {
+                self.devices.write(strand, *address, *value).unwrap();
+            }
+            *of != strand
+        });
+    }
+}
+
+impl Bus for Posted {
+    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        self.devices.read(strand, address)
+    }
+
+    fn write(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        self.devices.write(strand, address, value)
+    }
+
+    fn write_or_trap(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+        value: u64,
+    ) -> Result<(), AccessError> {
+        self.on_their_way
+            .lock()
+            .unwrap()
+            .push((strand, address, value));
+        Ok(())
+    }
+
+    fn complete_writes(&self, strand: StrandId) {
+        if let Some(waited_for) = self.waited_for.get() {
+            waited_for(strand);
+        }
+        self.arrive(strand);
+    }
+}
+
+type Service = PerfCounterService<(&'static Posted, &'static Devices)>;
+type System = Hypervisor<(Service,), NoConsole>;
+
+/// Returns a Batoka with one node. Guest 0 is on strands 0 and 1 and has `global`; guest 1 is on strand 2 and has nothing. Both
+/// have negotiated version 1.1.
+fn system() -> (&'static Posted, &'static System) {
+    let machine = Machine::new(Model::Batoka, 1).unwrap();
+    let posted = leak(Posted {
+        devices: Devices::new(machine),
+        on_their_way: Mutex::default(),
+        waited_for: OnceLock::new(),
+    });
+    let guest = |strands: &[u16], grant: &str| GuestConfig {
+        strands: strands.iter().map(|number| strand(*number)).collect(),
+        grant: grant.parse().unwrap(),
+        compatible: false,
+    };
+    let guests = [guest(&[0, 1], "global"), guest(&[2], "none")];
+    let service = PerfCounterService::new(machine, (&*posted, &posted.devices), &guests).unwrap();
+    let system = leak(Hypervisor::new((service,), NoConsole));
+    for number in [0, 2] {
+        let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);
+        let _ = system.strand(caller(number)).core_trap(&mut registers);
+        assert_eq!((registers.o0, registers.o1), (EOK, 1));
+    }
+    (posted, system)
+}
+
+fn caller(number: u16) -> Caller {
+    Caller {
+        guest: GuestId::new(usize::from(number / 2)).unwrap(),
+        strand: strand(number),
+    }
+}
+
+/// Returns the status and the value of a get on the slow path.
+fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
+    let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
+    system.strand(caller(number)).fast_trap(&mut registers);
+    (registers.o0, registers.o1)
+}
+
+#[test]
+fn a_hub_is_taken_until_its_write_has_arrived() {
+    let (posted, system) = system();
+    let waited_for = leak(Mutex::new(Vec::new()));
+    let waits = |of: StrandId| waited_for.lock().unwrap().push((of, get(system, 1, HUB)));
+    assert!(posted.waited_for.set(Box::new(waits)).is_ok());
+    let of_strand = system.strand(caller(0));
+    assert_eq!(of_strand.contexts().0.leaf_set_hub(HUB, 5), Some(()));
+    let blocked = (strand(0), (EWOULDBLOCK, 0x0bad));
+    assert_eq!(*waited_for.lock().unwrap(), [blocked]);
+    assert_eq!(get(system, 1, HUB), (EOK, 5));
+}
+
+/// Reads and writes of memory channels are not waited for: the strand waits before it acknowledges.
+#[test]
+fn a_strand_acknowledges_when_its_writes_have_arrived() {
+    let (posted, system) = system();
+    let (service,) = system.services();
+    let awaited = leak(Mutex::new(Vec::new()));
+    let waits = |of: StrandId| {
+        let strands = service.pending().expect("a pending change");
+        let has = strands.iter().any(|awaited| awaited == of);
+        awaited.lock().unwrap().push((of, has));
+    };
+    assert!(posted.waited_for.set(Box::new(waits)).is_ok());
+    let of_strand = system.strand(caller(0));
+    assert_eq!(of_strand.contexts().0.leaf_set_dram(DRAM, 5), Some(()));
+    assert_eq!(*awaited.lock().unwrap(), []);
+    assert_eq!(get(system, 1, DRAM), (EOK, 0), "it is on its way");
+
+    let mut grants = Grants::none(2);
+    let global = "global".parse::<Grant>().unwrap();
+    grants.set(GuestId::new(1).unwrap(), global).unwrap();
+    service.reconfigure(strand(3), &grants).unwrap();
+    for number in [0, 1] {
+        assert_eq!(get(system, 2, DRAM), (ENOACCESS, 0x0bad));
+        service.cross_called(strand(number));
+    }
+    assert_eq!(
+        *awaited.lock().unwrap(),
+        [(strand(0), true), (strand(1), true)]
+    );
+    // What is on its way now could come at any time.
+    posted.arrive(strand(0));
+    assert_eq!(get(system, 2, DRAM), (EOK, 0));
+}
+
+/// A fault that is known by its address only takes the unit at that address out of service.
+#[test]
+fn a_late_fault_is_that_of_the_unit_at_its_address() {
+    let units = [
+        // Local addresses, and that of the own node's channel 1 for strands of other nodes.
+        (0x84_0000_0400, Some(Unit::Mcu(Node::Node0, Mcu::Mcu0))),
+        (0x84_0000_1408, Some(Unit::Mcu(Node::Node0, Mcu::Mcu1))),
+        (0xd0_0000_1408, None),
+        (0xd4_0000_1408, Some(Unit::Mcu(Node::Node1, Mcu::Mcu1))),
+        (0xa9_0000_0000, Some(Unit::L2(Node::Node0))),
+        (0xa9_0000_01c0, Some(Unit::L2(Node::Node0))),
+        (0xa9_0000_0200, None),
+        (0xe1_3000_4000, Some(Unit::Hub(Hub::Zam0))),
+        // ZAM2_LPU_C_PIC1.
+        (0xe9_3001_6010, Some(Unit::Hub(Hub::Zam2))),
+        (0xe9_3001_6018, None),
+        (0, None),
+    ];
+    for (address, unit) in units {
+        let (_, system) = system();
+        let (service,) = system.services();
+        let found = service.faulted_late(strand(0), PhysicalAddress(address));
+        assert_eq!(found, unit, "{address:#x}");
+        for other in Unit::all() {
+            let state = service.unit(other);
+            let faults = u32::from(unit == Some(other));
+            assert_eq!((state.in_service, state.faults), (faults == 0, faults));
+        }
+    }
+}
