@@ -93,7 +93,7 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Follows the reference. Call it now and then: the time of day deviates from the reference by what the clock deviates
+    /// Follows the reference. Call it now and then, not more often than each millisecond: the time of day deviates from the reference by what the clock deviates
     /// between two calls.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading {

@@ -201,15 +201,23 @@ fn the_sources_of_a_pc() {
     assert_eq!(facts(pc::rtc(5)), (1024, 1, word));
     assert_eq!(facts(pc::rtc(15)), (1, 1, word));
     assert_eq!(pc::rtc(16).hz, 0);
-    let ratings = [
+    // "order of preference (due to resolution and speed)", and the rest below them.
+    let ranking = [
         pc::tsc(GHZ),
         pc::performance_counter(3_579_545),
         pc::tick_counter(1),
         pc::tick_counter(10),
         pc::rtc(0),
     ]
-    .map(|of| of.rating);
-    assert!(ratings.is_sorted_by(|better, worse| better > worse));
+    .map(|of| (of.name, of.rating));
+    let expected = [
+        ("TSC", 300),
+        ("QPC", 200),
+        ("tick counter", 50),
+        ("tick counter", 25),
+        ("RTC", 10),
+    ];
+    assert_eq!(ranking, expected);
 }
 
 /// A tick counter and the real-time clock, of 1 Hz to 32,768 Hz, keep time as any other source does.
