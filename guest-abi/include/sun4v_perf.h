@@ -62,7 +62,7 @@
 /* How many units there are, on the largest machine. */
 #define SUN4V_UNITS 32
 
-/* SPARC PCR: user code may not read the counters, bit 0. */
+/* SPARC PCR: user code may neither read nor write the counters, bit 0. */
 #define SUN4V_SPARC_PCR_PRIV 0x1ull
 
 /* SPARC PCR: count in privileged mode, bit 1. */
@@ -86,11 +86,17 @@
 /* SPARC PCR: counter 1 has overflowed, bit 31. */
 #define SUN4V_SPARC_PCR_OV1 0x80000000ull
 
-/* SPARC PCR: hold counter 0's overflow, bit 62. */
+/* SPARC PCR: the write that carries it leaves OV0 as it is. Reads as 0, bit 62. */
 #define SUN4V_SPARC_PCR_HOLDOV0 0x4000000000000000ull
 
-/* SPARC PCR: hold counter 1's overflow, bit 63. */
+/* SPARC PCR: the write that carries it leaves OV1 as it is. Reads as 0, bit 63. */
 #define SUN4V_SPARC_PCR_HOLDOV1 0x8000000000000000ull
+
+/* SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.) */
+#define SUN4V_SPARC_OFF 0x200ull
+
+/* SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0. */
+#define SUN4V_SPARC_PCR_OFF 0x10008000ull
 
 /* SPARC PCR: event of counter 0, bits 17:6. */
 #define SUN4V_SPARC_PCR_SELECT0 0x3ffc0ull
@@ -110,7 +116,7 @@
 /* SPARC PCR: all bits but the event of counter 1. */
 #define SUN4V_SPARC_PCR_CLEAR_PIC1 0xffffffff8007ffffull
 
-/* SPARC PCR: the bits that exist. */
+/* SPARC PCR: the bits that can be written. HOLDOV reads as 0. */
 #define SUN4V_SPARC_PCR_WRITABLE 0xc0000000ffffffffull
 
 /* SPARC PIC: bits of a counter. Counter 0 is in bits 31:0, counter 1 in bits 63:32. */
@@ -143,8 +149,14 @@
 /* DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0. */
 #define SUN4V_DRAM_PIC_WIDTH 31
 
+/* DRAM PIC: counter 0 has wrapped, bit 63. Only a write of the register clears it. */
+#define SUN4V_DRAM_PIC_WRAPPED0 0x8000000000000000ull
+
+/* DRAM PIC: counter 1 has wrapped, bit 31. Only a write of the register clears it. */
+#define SUN4V_DRAM_PIC_WRAPPED1 0x80000000ull
+
 /* DRAM PIC: the bits that exist. */
-#define SUN4V_DRAM_PIC_WRITABLE 0x7fffffff7fffffffull
+#define SUN4V_DRAM_PIC_WRITABLE 0xffffffffffffffffull
 
 /* LPU PCR: event of counter 0, bits 7:0. */
 #define SUN4V_LPU_PCR_SELECT0 0xffull
@@ -517,7 +529,7 @@ enum sun4v_perf_config {
 
 /* What a SPARC counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). */
 enum sun4v_sparc_event {
-  /* Strands of the core that are idle. `Idle_strands`. */
+  /* Clocks in which no strand of the core issues an instruction. `Idle_strands`. */
   SUN4V_SPARC_IDLE_STRANDS = 0x0,
   /* Branches completed. `Br_completed`. */
   SUN4V_SPARC_BR_COMPLETED = 0x201,
@@ -525,15 +537,15 @@ enum sun4v_sparc_event {
   SUN4V_SPARC_BR_TAKEN = 0x202,
   /* Floating-point and graphics arithmetic instructions. `Instr_FGU_arithmetic`. */
   SUN4V_SPARC_INSTR_FGU_ARITHMETIC = 0x204,
-  /* Load instructions. `Instr_ld`. */
+  /* Load instructions, among them atomics, prefetches, and reads of ASRs and privileged registers (rd, rdpr). `Instr_ld`. */
   SUN4V_SPARC_INSTR_LD = 0x208,
-  /* Store instructions. `Instr_st`. */
+  /* Store instructions, among them atomics, and writes of ASRs and privileged registers (wr, wrpr). `Instr_st`. */
   SUN4V_SPARC_INSTR_ST = 0x210,
   /* Software count instructions (`sethi %hi(fc000), %g0`). `Instr_sw`. */
   SUN4V_SPARC_INSTR_SW = 0x220,
   /* All other instructions. `Instr_other`. */
   SUN4V_SPARC_INSTR_OTHER = 0x240,
-  /* Atomic operations. `Atomics`. */
+  /* Atomic instructions, which are loads and stores too. `Atomics`. */
   SUN4V_SPARC_ATOMICS = 0x280,
   /* All instructions. `Instr_cnt`. */
   SUN4V_SPARC_INSTR_CNT = 0x2fd,
@@ -543,7 +555,7 @@ enum sun4v_sparc_event {
   SUN4V_SPARC_DC_MISS = 0x302,
   /* L2 misses of instruction fetches, as PERF_CONFIG selects them. `L2_imiss`. */
   SUN4V_SPARC_L2_IMISS = 0x310,
-  /* L2 misses of loads, as PERF_CONFIG selects them. `L2_dmiss_ld`. */
+  /* L2 misses of loads, but not of atomics, as PERF_CONFIG selects them. `L2_dmiss_ld`. */
   SUN4V_SPARC_L2_DMISS_LD = 0x320,
   /* Hardware tablewalks for instructions that asked the L2. `ITLB_HWTW_ref_L2`. */
   SUN4V_SPARC_ITLB_HWTW_REF_L2 = 0x404,
@@ -575,7 +587,7 @@ enum sun4v_sparc_event {
   SUN4V_SPARC_MD5_SHA_1_SHA_256_OP = 0x608,
   /* Modular arithmetic operations. `MA_op`. */
   SUN4V_SPARC_MA_OP = 0x610,
-  /* TCP/IP checksum operations. `CRC_TCPIP_cksum`. */
+  /* Operations of the CRC unit, which is one for all checksums. `CRC_TCPIP_cksum`. */
   SUN4V_SPARC_CRC_TCPIP_CKSUM = 0x620,
   /* Cycles in which the DES unit is busy. `DES_3DES_busy_cycle`. */
   SUN4V_SPARC_DES_3DES_BUSY_CYCLE = 0x701,
@@ -587,13 +599,13 @@ enum sun4v_sparc_event {
   SUN4V_SPARC_MD5_SHA_1_SHA_256_BUSY_CYCLE = 0x708,
   /* Cycles in which the modular arithmetic unit is busy. `MA_busy_cycle`. */
   SUN4V_SPARC_MA_BUSY_CYCLE = 0x710,
-  /* MPA checksum operations. `CRC_MPA_cksum`. */
+  /* Cycles in which the CRC unit is busy. `CRC_MPA_cksum`. */
   SUN4V_SPARC_CRC_MPA_CKSUM = 0x720,
-  /* Misses of the instruction TLB. `ITLB_miss`. */
+  /* Misses of the instruction TLB, also of instructions that are flushed. `ITLB_miss`. */
   SUN4V_SPARC_ITLB_MISS = 0xb04,
-  /* Misses of the data TLB. `DTLB_miss`. */
+  /* Misses of the data TLB, also of instructions that are flushed. `DTLB_miss`. */
   SUN4V_SPARC_DTLB_MISS = 0xb08,
-  /* Misses of both TLBs. `TLB_miss`. */
+  /* Misses of both TLBs, also of instructions that are flushed. `TLB_miss`. */
   SUN4V_SPARC_TLB_MISS = 0xb0c,
 };
 
@@ -605,13 +617,15 @@ enum sun4v_dram_event {
   SUN4V_DRAM_MEM_WRITES = 0x1,
   /* Reads and writes. `mem_read_write`. */
   SUN4V_DRAM_MEM_READ_WRITE = 0x2,
+  /* Stalls because a bank is busy, on the UltraSPARC T2. Solaris does not name it, and what the T2 Plus counts is unknown. `bank_busy_stall`. */
+  SUN4V_DRAM_BANK_BUSY_STALL = 0x3,
   /* Entries of the read queue, added up every cycle. `rd_queue_latency`. */
   SUN4V_DRAM_RD_QUEUE_LATENCY = 0x4,
   /* Entries of the write queue, added up every cycle. `wr_queue_latency`. */
   SUN4V_DRAM_WR_QUEUE_LATENCY = 0x5,
   /* Entries of both queues, added up every cycle. `rw_queue_latency`. */
   SUN4V_DRAM_RW_QUEUE_LATENCY = 0x6,
-  /* Reads answered from the write-back buffer. `wb_buf_hits`. */
+  /* Reads that meet a write of their line in the write queue, and are held back for it. `wb_buf_hits`. */
   SUN4V_DRAM_WB_BUF_HITS = 0x7,
 };
 
@@ -768,7 +782,7 @@ struct sun4v_present {
 struct sun4v_count {
   /* The events since the counter was first read. */
   uint64_t events;
-  /* The value of the counter when it was last read or written. */
+  /* The value of the counter when it was last read or written; of a DRAM counter, with its flag in bit 31. */
   uint64_t last;
 };
 
@@ -886,24 +900,31 @@ uint64_t sun4v_unit_pcr_event(uint32_t unit, uint64_t pcr, uint32_t counter);
 
 /*
  Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
- `pcr`.
+ `pcr`. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
  */
 uint64_t sun4v_sparc_pcr_with(uint64_t pcr,
                               uint32_t counter,
                               uint64_t event);
 
-/* Returns the DRAM PIC with these counters, of 31 bits each. */
+/* Returns the strand's PCR without counter 0 or 1: it counts nothing and does not trap. All other bits are as in `pcr`. */
+uint64_t sun4v_sparc_pcr_without(uint64_t pcr, uint32_t counter);
+
+/* Returns the DRAM PIC with these counters, of 31 bits each, and without the flags that say that they have wrapped. */
 uint64_t sun4v_dram_pic(uint32_t pic0, uint32_t pic1);
 
-/* Returns counter 0 or 1 of a DRAM PIC; 0 for another counter. */
+/* Returns counter 0 or 1 of a DRAM PIC, without the flag that says that it has wrapped; 0 for another counter. */
 uint32_t sun4v_dram_pic_counter(uint64_t pic, uint32_t counter);
 
 /* Returns counter 0 or 1 of a SPARC PIC; 0 for another counter. */
 uint32_t sun4v_sparc_pic_counter(uint64_t pic, uint32_t counter);
 
+/* Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, as `sun4v_dram_count` takes it; 0 for another counter. */
+uint32_t sun4v_dram_pic_raw(uint64_t pic, uint32_t counter);
+
 /*
- Takes the present value of a DRAM counter (31 bits), and returns the count, which is right if fewer than 2^31 events happened
- since the last call. Returns 0 for NULL.
+ Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count, which is right if fewer
+ than 2^31 events happened since the last call. If the flag was clear then and is set now, it shows a wrap, and the count is
+ also right for more events as long as the counter has not wrapped twice. Returns 0 for NULL.
  */
 uint64_t sun4v_dram_count(struct sun4v_count *count,
                           uint32_t raw);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use guest_abi::{Mcu, Node, StrandId};
 use platform::{AccessError, Bus, Model, PhysicalAddress, StrandRegisters};
 
+use crate::oracle::device::pcr_after;
 use crate::oracle::{Access, Action, Answer, Cell, Fault, HubCondition, Machine, Target, Unit};
 
 /// An access, and the strand that made it.
@@ -371,7 +372,8 @@ impl StrandRegisters for Board {
     fn set_pcr(&self, strand: StrandId, value: u64) {
         let mut state = self.state();
         state.pcr_access(strand, Action::Write(value));
-        state.pcr.insert(strand.number().into(), value);
+        let pcr = state.pcr.entry(strand.number().into()).or_default();
+        *pcr = pcr_after(*pcr, value);
         drop(state);
         if let Some(hook) = self.pcr_written.get() {
             hook(strand);

@@ -55,9 +55,9 @@ pub(super) fn place(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-pub(super) fn counted<const BITS: u32>(
+pub(super) fn counted<const BITS: u32, const FLAG: bool>(
     count: Option<&mut sun4v_count>,
-    resumed: fn(u64, u64) -> Widened<BITS>,
+    resumed: fn(u64, u64) -> Widened<BITS, FLAG>,
     raw: u32,
 ) -> u64 {
     count.map_or(0, |count| {

@@ -373,19 +373,26 @@ pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64
 }
 
 /// Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
-/// `pcr`.
+/// `pcr`. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
     common::counter(counter).map_or(pcr, |counter| place(SparcPcr::field(counter), pcr, event))
 }
 
-/// Returns the DRAM PIC with these counters, of 31 bits each.
+/// Returns the strand's PCR without counter 0 or 1: it counts nothing and does not trap. All other bits are as in `pcr`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
-    (u64::from(pic0) << 32 | u64::from(pic1)) & DramPic::WRITABLE
+pub extern "C" fn sun4v_sparc_pcr_without(pcr: u64, counter: u32) -> u64 {
+    common::counter(counter).map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
 }
 
-/// Returns counter 0 or 1 of a DRAM PIC; 0 for another counter.
+/// Returns the DRAM PIC with these counters, of 31 bits each, and without the flags that say that they have wrapped.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
+    const COUNTER: u32 = u32::MAX >> (32 - DramPic::WIDTH);
+    u64::from(pic0 & COUNTER) << 32 | u64::from(pic1 & COUNTER)
+}
+
+/// Returns counter 0 or 1 of a DRAM PIC, without the flag that says that it has wrapped; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| DramPic::from(pic).counter(counter))
@@ -397,8 +404,15 @@ pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Takes the present value of a DRAM counter (31 bits), and returns the count, which is right if fewer than 2^31 events happened
-/// since the last call. Returns 0 for NULL.
+/// Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, as `sun4v_dram_count` takes it; 0 for another counter.
+#[unsafe(no_mangle)]
+pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
+    common::counter(counter).map_or(0, |counter| DramPic::from(pic).raw(counter))
+}
+
+/// Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count, which is right if fewer
+/// than 2^31 events happened since the last call. If the flag was clear then and is set now, it shows a wrap, and the count is
+/// also right for more events as long as the counter has not wrapped twice. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.

@@ -33,6 +33,6 @@ pub struct sun4v_present {
 pub struct sun4v_count {
     /// The events since the counter was first read.
     pub events: u64,
-    /// The value of the counter when it was last read or written.
+    /// The value of the counter when it was last read or written; of a DRAM counter, with its flag in bit 31.
     pub last: u64,
 }

@@ -1,9 +1,9 @@
-//! Events of the SPARC counters. Their codes are `SL << 8 | MASK`.
+//! Events of the SPARC counters. Their codes are `SL << 8 | MASK`: see [`SparcSelect`](crate::layout::SparcSelect).
 
 super::events! {
     /// What a SPARC counter counts. Both counters count every event.
     SparcEvent: u16 {
-        /// Strands of the core that are idle.
+        /// Clocks in which no strand of the core issues an instruction.
         IdleStrands = 0x000, "Idle_strands";
         /// Branches completed.
         BranchesCompleted = 0x201, "Br_completed";
@@ -11,15 +11,15 @@ super::events! {
         BranchesTaken = 0x202, "Br_taken";
         /// Floating-point and graphics arithmetic instructions.
         FguArithmetic = 0x204, "Instr_FGU_arithmetic";
-        /// Load instructions.
+        /// Load instructions, among them atomics, prefetches, and reads of ASRs and privileged registers (rd, rdpr).
         Loads = 0x208, "Instr_ld";
-        /// Store instructions.
+        /// Store instructions, among them atomics, and writes of ASRs and privileged registers (wr, wrpr).
         Stores = 0x210, "Instr_st";
         /// Software count instructions (`sethi %hi(fc000), %g0`).
         SoftwareCounts = 0x220, "Instr_sw";
         /// All other instructions.
         OtherInstructions = 0x240, "Instr_other";
-        /// Atomic operations.
+        /// Atomic instructions, which are loads and stores too.
         AtomicOperations = 0x280, "Atomics";
         /// All instructions.
         Instructions = 0x2fd, "Instr_cnt";
@@ -29,7 +29,7 @@ super::events! {
         DataCacheMisses = 0x302, "DC_miss";
         /// L2 misses of instruction fetches, as PERF_CONFIG selects them.
         L2InstructionMisses = 0x310, "L2_imiss";
-        /// L2 misses of loads, as PERF_CONFIG selects them.
+        /// L2 misses of loads, but not of atomics, as PERF_CONFIG selects them.
         L2LoadMisses = 0x320, "L2_dmiss_ld";
         /// Hardware tablewalks for instructions that asked the L2.
         ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2";
@@ -61,8 +61,8 @@ super::events! {
         HashOperations = 0x608, "MD5_SHA-1_SHA-256_op";
         /// Modular arithmetic operations.
         ModularOperations = 0x610, "MA_op";
-        /// TCP/IP checksum operations.
-        TcpChecksums = 0x620, "CRC_TCPIP_cksum";
+        /// Operations of the CRC unit, which is one for all checksums.
+        CrcOperations = 0x620, "CRC_TCPIP_cksum";
         /// Cycles in which the DES unit is busy.
         DesBusyCycles = 0x701, "DES_3DES_busy_cycle";
         /// Cycles in which the AES unit is busy.
@@ -73,13 +73,13 @@ super::events! {
         HashBusyCycles = 0x708, "MD5_SHA-1_SHA-256_busy_cycle";
         /// Cycles in which the modular arithmetic unit is busy.
         ModularBusyCycles = 0x710, "MA_busy_cycle";
-        /// MPA checksum operations.
-        MpaChecksums = 0x720, "CRC_MPA_cksum";
-        /// Misses of the instruction TLB.
+        /// Cycles in which the CRC unit is busy.
+        CrcBusyCycles = 0x720, "CRC_MPA_cksum";
+        /// Misses of the instruction TLB, also of instructions that are flushed.
         ItlbMisses = 0xb04, "ITLB_miss";
-        /// Misses of the data TLB.
+        /// Misses of the data TLB, also of instructions that are flushed.
         DtlbMisses = 0xb08, "DTLB_miss";
-        /// Misses of both TLBs.
+        /// Misses of both TLBs, also of instructions that are flushed.
         TlbMisses = 0xb0c, "TLB_miss";
     }
 }

@@ -6,7 +6,7 @@ use super::retry::{retry, spin};
 use super::{Hypercall, PerfCounters, RetryError, Tries};
 use crate::clock::Clock;
 use crate::layout::DramPic;
-use crate::register::{Counter, PerfReg, Pics, Pmu};
+use crate::register::{Counter, CounterSet, PerfReg, Pics, Pmu};
 
 /// Bounds on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub pic0: u64,
     /// Counter 1.
     pub pic1: u64,
+    /// The counters that have wrapped since their flags were last cleared. Only counters of DRAM channels have flags.
+    pub wrapped: CounterSet,
     /// How far apart in time the counters were read.
     pub skew: Skew,
     /// How often the counters were read, including the last time.
@@ -50,6 +52,12 @@ impl Snapshot {
             Counter::Pic0 => self.pic0,
             Counter::Pic1 => self.pic1,
         }
+    }
+
+    /// Returns one of the two counters, that of a DRAM channel with its flag in bit 31: what [`Widened`](super::Widened) takes.
+    pub const fn raw(&self, counter: Counter) -> u64 {
+        let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
+        self.counter(counter) | flag
     }
 }
 
@@ -118,7 +126,7 @@ impl<H: Hypercall> PerfCounters<H> {
         };
         let mut pcr = reader.read(pmu.pcr())?.value;
         for attempts in 1..=bounds.attempts.number() {
-            let (pic0, pic1, skew) = reader.pics(pmu.pics())?;
+            let (pic0, pic1, wrapped, skew) = reader.pics(pmu.pics())?;
             let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
                 return Ok(Snapshot {
@@ -126,6 +134,7 @@ impl<H: Hypercall> PerfCounters<H> {
                     pcr,
                     pic0,
                     pic1,
+                    wrapped,
                     skew,
                     attempts,
                 });
@@ -167,7 +176,7 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
         })
     }
 
-    fn pics(&mut self, pics: Pics) -> Result<(u64, u64, Skew), SnapshotError> {
+    fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {
         match pics {
             Pics::Together(pic) => {
                 let both = DramPic::from(self.read(pic)?.value);
@@ -176,7 +185,8 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
                     ticks: self.clock.map(|_| 0),
                     pic0_events: 0,
                 };
-                Ok((both.pic0().into(), both.pic1().into(), skew))
+                let (pic0, pic1) = (both.pic0().into(), both.pic1().into());
+                Ok((pic0, pic1, both.wrapped(), skew))
             }
             Pics::Apart(pic0, pic1) => {
                 let first = self.read(pic0)?;
@@ -190,7 +200,7 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
                         .map(|(from, to)| to.wrapping_sub(from)),
                     pic0_events: again.value.wrapping_sub(first.value),
                 };
-                Ok((first.value, second.value, skew))
+                Ok((first.value, second.value, CounterSet::NONE, skew))
             }
         }
     }

@@ -3,19 +3,29 @@
 //! Two reads of a counter tell how many events were between them if there were fewer than 2^BITS, whether the counter
 //! wrapped or not. If there were more, the counter does not show it: only a clock and a bound on the rate of the events can
 //! tell that the interval was too long. [`Widened`] leaves that to the caller; [`TimedCount`] checks it.
+//!
+//! The counters of DRAM channels have a flag that a wrap sets and a write clears. It shows a first wrap however long the
+//! interval is, and also that there was none: [`Widened::right_up_to`].
 
 use core::fmt;
 use core::num::NonZeroU32;
 
 /// The number of events since a counter of `BITS` bits (1 to 64) was first read. Wraps at 2^64.
+///
+/// With `FLAG`, bit `BITS` of what the counter holds is a flag that a wrap sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Widened<const BITS: u32> {
+pub struct Widened<const BITS: u32, const FLAG: bool = false> {
     events: u64,
+    /// The counter, with its flag if it has one, when it was last read or written.
     last: u64,
+    right_up_to: u64,
 }
 
-/// The count of a DRAM counter, 31 bits.
-pub type DramCount = Widened<31>;
+/// The count of a DRAM counter: 31 bits, and its flag in bit 31. See [`DramPic::raw`](crate::layout::DramPic::raw).
+///
+/// The flag is of use once. To use it again, clear it: write the register with the counters as they are read and without
+/// flags, and [`rebase`](Self::rebase) both counts. Events between that read and that write are lost.
+pub type DramCount = Widened<31, true>;
 
 /// The count of a counter of a strand's %pic, 32 bits.
 pub type StrandCount = Widened<32>;
@@ -23,44 +33,74 @@ pub type StrandCount = Widened<32>;
 /// The count of a counter of a hub, 64 bits. It needs no widening; the type lets a caller treat all counters alike.
 pub type HubCount = Widened<64>;
 
-impl<const BITS: u32> Widened<BITS> {
-    /// The most events that may lie between two reads: 2^`BITS` - 1.
+impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
+    /// The most events that may lie between two reads, if no flag tells more: 2^`BITS` - 1.
     pub const MOST: u64 = {
         assert!(BITS >= 1 && BITS <= 64, "a counter has 1 to 64 bits");
+        assert!(!FLAG || BITS < 64, "a flag is above the counter");
         u64::MAX >> (64 - BITS)
     };
 
-    /// Returns a count of 0 for a counter that now holds `raw`. This and the other methods ignore bits beyond `BITS`.
+    /// The flag, or 0.
+    const WRAPPED: u64 = if FLAG { Self::MOST + 1 } else { 0 };
+
+    /// The counter and its flag.
+    const KEPT: u64 = Self::MOST | Self::WRAPPED;
+
+    /// Returns a count of 0 for a counter that now holds `raw`. This and the other methods ignore bits beyond the counter and
+    /// its flag.
     pub fn new(raw: impl Into<u64>) -> Self {
-        Self {
-            events: 0,
-            last: raw.into() & Self::MOST,
-        }
+        Self::resumed(0, raw.into() & Self::KEPT)
     }
 
-    /// Takes the present value of the counter, and returns the count. It is right if no more than [`MOST`](Self::MOST)
-    /// events happened since the last call.
+    /// Takes the present value of the counter, and returns the count. It is right if no more than
+    /// [`right_up_to`](Self::right_up_to) events happened since the last call, which is [`MOST`](Self::MOST) or more.
     pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
-        let now = raw.into() & Self::MOST;
-        let more = now.wrapping_sub(self.last) & Self::MOST;
+        let raw = raw.into() & Self::KEPT;
+        let (now, last) = (raw & Self::MOST, self.last & Self::MOST);
+        let new_flag = raw & !self.last & Self::WRAPPED;
+        // A counter that wrapped and is not below its last value has counted 2^BITS more than it shows.
+        let hidden = if now >= last { new_flag } else { 0 };
+        let more = (now.wrapping_sub(last) & Self::MOST).wrapping_add(hidden);
+        let was_clear = FLAG && self.last & Self::WRAPPED == 0;
+        self.right_up_to = if new_flag != 0 {
+            // One less than it takes to wrap twice.
+            Self::KEPT - last
+        } else if was_clear && now >= last {
+            u64::MAX
+        } else {
+            Self::MOST
+        };
         self.events = self.events.wrapping_add(more);
-        self.last = now;
+        self.last = raw;
         self.events
+    }
+
+    /// Returns the most events between the last two reads for which the count is right. Beyond that, the counter may have
+    /// wrapped once more than the count has it.
+    ///
+    /// 2^64 - 1 if the flag shows that the counter has not wrapped. If it was clear and is set, the number of events that is
+    /// one short of a second wrap. If it was set before, or there is none, [`MOST`](Self::MOST).
+    pub const fn right_up_to(&self) -> u64 {
+        self.right_up_to
     }
 
     /// Takes note that the guest has written this value to the counter. The count stays as it is, without the events since
     /// the last [`update`](Self::update).
     pub fn rebase(&mut self, raw: impl Into<u64>) {
-        self.last = raw.into() & Self::MOST;
+        self.last = raw.into() & Self::KEPT;
     }
 
     /// Returns a count from its parts.
-    #[cfg(feature = "capi")]
     pub(crate) const fn resumed(events: u64, last: u64) -> Self {
-        Self { events, last }
+        Self {
+            events,
+            last,
+            right_up_to: Self::MOST,
+        }
     }
 
-    /// Returns the value of the counter when it was last read or written.
+    /// Returns the value of the counter, with its flag, when it was last read or written.
     #[cfg(feature = "capi")]
     pub(crate) const fn last(&self) -> u64 {
         self.last
@@ -74,16 +114,15 @@ impl<const BITS: u32> Widened<BITS> {
     /// Returns the longest safe interval between two reads, in which at most [`MOST`](Self::MOST) events can happen. It is in
     /// ticks of the clock that the rate refers to; 0 if no interval is safe.
     pub const fn longest_interval(rate: Rate) -> u64 {
-        let periods = Self::MOST / rate.events.get() as u64;
-        periods.saturating_mul(rate.ticks.get() as u64)
+        rate.longest(Self::MOST)
     }
 
     /// Returns the same count with a clock that shows `now`, and a bound on the rate.
-    pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS> {
+    pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
         TimedCount {
             count: self,
             read_at: now,
-            longest: Self::longest_interval(rate),
+            rate,
         }
     }
 }
@@ -114,34 +153,41 @@ impl Rate {
     pub const fn per_tick(events: u32) -> Option<Self> {
         Self::new(events, 1)
     }
+
+    /// Returns the longest interval, in ticks, in which at most this many events can happen.
+    const fn longest(self, events: u64) -> u64 {
+        (events / self.events.get() as u64).saturating_mul(self.ticks.get() as u64)
+    }
 }
 
 /// A [`Widened`] count that checks the interval between reads.
 ///
 /// Read the clock together with the counter. A delay between the two goes unnoticed, so choose a rate that allows for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimedCount<const BITS: u32> {
-    count: Widened<BITS>,
+pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
+    count: Widened<BITS, FLAG>,
     read_at: u64,
-    longest: u64,
+    rate: Rate,
 }
 
-impl<const BITS: u32> TimedCount<BITS> {
+impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
     /// Takes the present value of the counter and the time, and returns the count.
     ///
     /// # Errors
-    /// If the last read was too long ago, or `now` is before it. The count then continues from this read, at
-    /// [`TooLate::at_least`].
+    /// If the counter may have wrapped once more than the count has it, since the last read was too long ago for what the
+    /// counter and its flag show, or `now` is before it and the flag does not show that there was no wrap. The count then continues from this read, at [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;
         let events = self.count.update(raw);
-        if interval <= self.longest {
+        let right_up_to = self.count.right_up_to();
+        let longest = self.rate.longest(right_up_to);
+        if interval <= longest || FLAG && right_up_to == u64::MAX {
             Ok(events)
         } else {
             Err(TooLate {
                 interval,
-                longest: self.longest,
+                longest,
                 at_least: events,
             })
         }
@@ -153,9 +199,9 @@ impl<const BITS: u32> TimedCount<BITS> {
         self.read_at = now;
     }
 
-    /// Returns the longest safe interval between two reads, in ticks.
+    /// Returns the longest interval between two reads that is safe whatever the flag shows, in ticks.
     pub const fn longest_interval(&self) -> u64 {
-        self.longest
+        Widened::<BITS, FLAG>::longest_interval(self.rate)
     }
 
     /// Returns the count as of the last read.
@@ -164,14 +210,14 @@ impl<const BITS: u32> TimedCount<BITS> {
     }
 }
 
-/// A counter that was read so late that it may have wrapped more than once.
+/// A counter that was read so late that it may have wrapped once more than the count has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLate {
     /// Ticks since the previous read.
     pub interval: u64,
-    /// The longest safe interval, in ticks.
+    /// The longest interval that is safe for what the counter and its flag show, in ticks.
     pub longest: u64,
-    /// The count if the counter wrapped at most once. It may be too low by any multiple of 2^BITS.
+    /// The count if the counter wrapped no more often than it shows. It may be too low by any multiple of 2^BITS.
     pub at_least: u64,
 }
 

@@ -2,9 +2,8 @@
 
 use bitfield_struct::bitfield;
 
-use super::ones;
 use crate::event::DramEvent;
-use crate::register::Counter;
+use crate::register::{Counter, CounterSet};
 
 /// DRAM PCR: two 4-bit event selects.
 #[bitfield(u64)]
@@ -24,33 +23,51 @@ super::event_select! {
     DramPcr counts DramEvent;
 }
 
-/// DRAM PIC: both 31-bit counters of a channel in one register.
+/// DRAM PIC: both 31-bit counters of a channel in one register, each with a flag above it that says that the counter has
+/// wrapped.
+///
+/// A wrap sets the flag, and only a write of the register clears it. Guests can write all 64 bits.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct DramPic {
     /// Counter 1, bits 30:0.
     #[bits(31)]
     pub pic1: u32,
-    __: bool,
+    /// Counter 1 has wrapped, bit 31.
+    pub wrapped1: bool,
     /// Counter 0, bits 62:32.
     #[bits(31)]
     pub pic0: u32,
-    __: bool,
+    /// Counter 0 has wrapped, bit 63.
+    pub wrapped0: bool,
 }
 
 impl DramPic {
     /// The bits that a guest can write.
-    pub const WRITABLE: u64 =
-        ones(Self::PIC0_OFFSET, Self::PIC0_BITS) | ones(Self::PIC1_OFFSET, Self::PIC1_BITS);
+    pub const WRITABLE: u64 = u64::MAX;
 
-    /// The number of bits of a counter.
+    /// The number of bits of a counter, without its flag.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// Returns one of the two counters.
+    /// Returns one of the two counters, without its flag.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),
             Counter::Pic1 => self.pic1(),
         }
+    }
+
+    /// Returns a counter with its flag in bit 31, as [`DramCount`](crate::guest::DramCount) takes it.
+    pub const fn raw(self, counter: Counter) -> u32 {
+        match counter {
+            Counter::Pic0 => (self.into_bits() >> 32) as u32,
+            Counter::Pic1 => self.into_bits() as u32,
+        }
+    }
+
+    /// Returns the counters that have wrapped since their flags were last cleared.
+    pub const fn wrapped(self) -> CounterSet {
+        CounterSet::when(self.wrapped0(), Counter::Pic0)
+            .union(CounterSet::when(self.wrapped1(), Counter::Pic1))
     }
 }

@@ -35,7 +35,11 @@ impl PerfConfig {
     }
 }
 
-/// One of the eight L2 control registers of a node, which only the hypervisor reaches.
+/// One of the eight L2 control registers of a node, which only the hypervisor reaches. After reset DIS is set and all else is 0:
+/// what a guest finds is what the hypervisor has written.
+///
+/// PERF_CONFIG and the ceiling mask are the UltraSPARC T2 Plus's alone. Bits 21:0 are those of the T2, in which bits 63:22 read
+/// as 0. What else the T2 Plus has is unknown.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct L2Control {
@@ -51,7 +55,11 @@ pub struct L2Control {
     /// The strand that errors are steered to.
     #[bits(6)]
     pub error_steer: u8,
-    #[bits(4)]
+    /// Debug.
+    pub debug: bool,
+    /// Clears the directory of the L1 caches' lines, when it is written. Reads as 0.
+    pub clear_directory: bool,
+    #[bits(2)]
     __: u8,
     /// Address interleave ceiling mask.
     #[bits(8)]

@@ -7,10 +7,13 @@ use crate::event::SparcEvent;
 use crate::register::{Counter, CounterSet};
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
+///
+/// [`new`](Self::new), all zeros, counts nothing because it counts in no mode. To count one event, begin with
+/// [`OFF`](Self::OFF): a counter whose select is 0 counts idle clocks as soon as a mode is counted.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct SparcPcr {
-    /// PRIV: user code may not read the counters.
+    /// PRIV: user code may neither read nor write the counters.
     pub privileged: bool,
     /// ST: count in privileged mode.
     pub system: bool,
@@ -18,39 +21,48 @@ pub struct SparcPcr {
     pub user: bool,
     /// HT: count in hyperprivileged mode. Writable only by the hypervisor.
     pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows.
+    /// TOE0: trap when counter 0 overflows. The trap is requested as long as OV0 and TOE0 are set, even by a write.
     pub trap_on_overflow0: bool,
-    /// TOE1: trap when counter 1 overflows.
+    /// TOE1: as TOE0, for counter 1.
     pub trap_on_overflow1: bool,
-    /// MASK0: which events of the class counter 0 adds up.
+    /// MASK0: which events of the class counter 0 counts.
     pub mask0: u8,
     /// SL0: event class of counter 0.
     #[bits(4)]
     pub class0: u8,
-    /// OV0: counter 0 has overflowed.
+    /// OV0: counter 0 has overflowed, since a write last cleared the bit. With TOE0, it is set up to 15 events early.
     pub overflow0: bool,
-    /// MASK1: which events of the class counter 1 adds up.
+    /// MASK1: which events of the class counter 1 counts.
     pub mask1: u8,
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: counter 1 has overflowed.
+    /// OV1: as OV0, for counter 1.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
-    /// HOLDOV0: hold counter 0's overflow.
+    /// HOLDOV0: the write that carries it leaves OV0 as it is, whatever OV0 it carries. Reads as 0.
     pub hold_overflow0: bool,
-    /// HOLDOV1: hold counter 1's overflow.
+    /// HOLDOV1: as HOLDOV0, for OV1.
     pub hold_overflow1: bool,
 }
 
-/// The select of a SPARC counter: an event class (SL), and which events of the class the counter adds up (MASK). The event
+/// The select of a SPARC counter: an event class (SL), and which events of the class the counter counts (MASK). The event
 /// tables write both as one number, with SL in bits 11:8 and MASK in bits 7:0.
+///
+/// - A counter counts a clock in which any of the selected events happens. Two of them in the same clock count once: the
+///   MASK bits are ORed. A branch that is taken counts 1 under 0x203.
+/// - Classes 8 to 15 are classes 0 to 7, and count the events of instructions that are flushed too (because they trap).
+/// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. A counter that is not
+///   wanted selects [`OFF`](Self::OFF), not 0.
 // Not a bit field: `new` keeps bits 15:12 at 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SparcSelect(u16);
 
 impl SparcSelect {
+    /// The select of a counter that is not wanted: class 2, in which no MASK bit selects an event. It counts nothing.
+    pub const OFF: Self = Self(0x200);
+
     /// Returns the select of this class (0 to 15) and mask; `None` for a class beyond 15.
     pub const fn new(class: u8, mask: u8) -> Option<Self> {
         if class < 16 {
@@ -60,14 +72,29 @@ impl SparcSelect {
         }
     }
 
-    /// Returns the event class, SL.
+    /// Returns the event class, SL: 0 to 15.
     pub const fn class(self) -> u8 {
         (self.0 >> 8) as u8
+    }
+
+    /// Returns the class without its highest bit, which says whether flushed instructions count: 0 to 7.
+    pub const fn base_class(self) -> u8 {
+        self.class() & 7
+    }
+
+    /// Returns `true` if the events of flushed instructions count too: for classes 8 to 15.
+    pub const fn counts_flushed(self) -> bool {
+        self.class() >= 8
     }
 
     /// Returns the events of the class, MASK.
     pub const fn mask(self) -> u8 {
         self.0 as u8
+    }
+
+    /// Returns the select of bits 11:0 of a number, which has SL in bits 11:8 and MASK in bits 7:0.
+    pub const fn from_code(code: u16) -> Self {
+        Self(code & 0xfff)
     }
 
     /// Returns `SL << 8 | MASK`.
@@ -78,11 +105,19 @@ impl SparcSelect {
 
 impl From<SparcEvent> for SparcSelect {
     fn from(event: SparcEvent) -> Self {
-        Self(event.code())
+        Self::from_code(event.code())
     }
 }
 
 impl SparcPcr {
+    /// Both counters off, and no mode in which they count.
+    pub const OFF: Self = Self::new()
+        .with_select(Counter::Pic0, SparcSelect::OFF)
+        .with_select(Counter::Pic1, SparcSelect::OFF);
+
+    /// The bits that read back as they are set. HOLDOV acts on its write alone, and reads as 0.
+    pub const KEPT: u64 = 0xffff_ffff;
+
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
@@ -92,7 +127,7 @@ impl SparcPcr {
             Counter::Pic0 => (self.class0(), self.mask0()),
             Counter::Pic1 => (self.class1(), self.mask1()),
         };
-        SparcSelect((class as u16) << 8 | mask as u16)
+        SparcSelect::from_code((class as u16) << 8 | mask as u16)
     }
 
     /// Returns the register with this select for this counter, and every other bit as it was.
@@ -133,12 +168,27 @@ impl SparcPcr {
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
+    /// Returns the register without a counter: it counts nothing and does not trap. Its OV bit stays, and so does the other
+    /// counter.
+    #[must_use]
+    pub const fn without(self, counter: Counter) -> Self {
+        self.with_select(counter, SparcSelect::OFF)
+            .with_traps(self.traps().without(CounterSet::only(counter)))
+    }
+
+    /// Returns the counters whose OV bits a write of this value leaves as they are (HOLDOV).
+    pub const fn holds(self) -> CounterSet {
+        CounterSet::when(self.hold_overflow0(), Counter::Pic0)
+            .union(CounterSet::when(self.hold_overflow1(), Counter::Pic1))
+    }
+
     /// Returns the counters that have overflowed and trap when they do.
     pub const fn trapping(self) -> CounterSet {
         self.overflows().intersection(self.traps())
     }
 
     /// Returns what to write to stop counting. The OV bits stay as they are, even that of a counter that overflows meanwhile.
+    /// Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
@@ -160,6 +210,7 @@ impl SparcPcr {
 impl EventSelect for SparcPcr {
     type Event = SparcEvent;
 
+    /// Bits 63:62 are HOLDOV, which a write can carry and which reads as 0.
     const WRITABLE: u64 = 0xc000_0000_ffff_ffff;
 
     fn field(counter: Counter) -> u64 {

@@ -131,7 +131,7 @@ impl<E: Copy> Slot<E> {
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;
-        // At least 1, as `past` is less than `missed + 1` periods; at most 2^31 + 16.
+        // At least 1, as `past` is less than `missed + 1` periods; at most 2^31 + 15.
         self.due = ((missed + 1) * period - past) as u32;
         missed.unsigned_abs()
     }

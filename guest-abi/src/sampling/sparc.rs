@@ -37,10 +37,10 @@ impl UnitEvent for SparcSelect {
 }
 
 impl Program<SparcSelect, SparcMode> {
-    /// Returns what to write to a %pcr that holds `before`, to count as the program says. The OV bits stay as they are, even
-    /// that of a counter that overflows meanwhile.
+    /// Returns what to write to a %pcr that holds `before`, to count as the program says. A counter without an event is off.
+    /// The OV bits stay as they are, even that of a counter that overflows meanwhile.
     pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
-        let select = |counter| self.events.event(counter).unwrap_or_default();
+        let select = |counter| self.events.event(counter).unwrap_or(SparcSelect::OFF);
         before
             .acknowledging(CounterSet::NONE)
             .with_select(Counter::Pic0, select(Counter::Pic0))

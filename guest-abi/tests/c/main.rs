@@ -83,7 +83,7 @@ fn a_program_in_c() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{said}", output.status);
     // All checks were made.
-    assert_eq!(said, "values: 78 checks\ncalls: 87 checks\n");
+    assert_eq!(said, "values: 91 checks\ncalls: 87 checks\n");
 }
 
 #[test]

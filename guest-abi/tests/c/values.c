@@ -33,6 +33,8 @@ static void layouts(void)
     SAME(SUN4V_SPARC_PCR_OV0, 1u << 18);
     SAME(SUN4V_SPARC_PCR_OV1, 1u << 31);
     SAME(SUN4V_SPARC_PCR_HOLDOV1, UINT64_C(1) << 63);
+    SAME(SUN4V_SPARC_OFF, 0x200);
+    SAME(SUN4V_SPARC_PCR_OFF, 0x10008000);
     SAME(SUN4V_SPARC_PCR_SELECT0, 0x3ffc0);
     SAME(SUN4V_SPARC_PCR_SELECT1, 0x7ff80000);
     SAME(SUN4V_SPARC_PCR_SELECT0_SHIFT, 6);
@@ -43,8 +45,10 @@ static void layouts(void)
     SAME(SUN4V_DRAM_PCR_SELECT0, 0xf0);
     SAME(SUN4V_DRAM_PCR_SELECT1, 0x0f);
     SAME(SUN4V_DRAM_PCR_CLEAR_PIC0, UINT64_C(0xffffffffffffff0f));
-    SAME(SUN4V_DRAM_PIC_WRITABLE, UINT64_C(0x7fffffff7fffffff));
+    SAME(SUN4V_DRAM_PIC_WRITABLE, UINT64_C(0xffffffffffffffff));
     SAME(SUN4V_DRAM_PIC_WIDTH, 31);
+    SAME(SUN4V_DRAM_PIC_WRAPPED0, UINT64_C(1) << 63);
+    SAME(SUN4V_DRAM_PIC_WRAPPED1, 1u << 31);
     SAME(SUN4V_LPU_PCR_SELECT1, 0xff00);
     SAME(SUN4V_LPU_PCR_CLEAR_PIC0, UINT64_C(0xffffffffffffff00));
     SAME(SUN4V_GPD_PCR_SELECT1, 0xf00);
@@ -80,6 +84,13 @@ static void encoding(void)
     SAME(sun4v_unit_pcr_event(SUN4V_UNIT_ZAM3_ASU, 0x504, 2), 0);
     SAME(sun4v_sparc_pcr_with(SUN4V_SPARC_PCR_UT, 0, SUN4V_SPARC_INSTR_CNT), 0xbf44);
     SAME(sun4v_sparc_pcr_with(SUN4V_SPARC_PCR_UT, 1, SUN4V_SPARC_L2_DMISS_LD), 0x19000004);
+    SAME(sun4v_sparc_pcr_with(SUN4V_SPARC_PCR_OFF | SUN4V_SPARC_PCR_UT, 0, SUN4V_SPARC_INSTR_CNT), 0x1000bf44);
+    SAME(sun4v_sparc_pcr_without(0xffffffff, 0), 0xfffc802f);
+    SAME(sun4v_sparc_pcr_without(0xffffffff, 1), 0x9007ffdf);
+    SAME(sun4v_sparc_pcr_without(0xffffffff, 2), 0xffffffff);
+    SAME(sun4v_dram_pic_raw(UINT64_C(0xf000000790000005), 0), 0xf0000007);
+    SAME(sun4v_dram_pic_raw(UINT64_C(0xf000000790000005), 1), 0x90000005);
+    SAME(sun4v_dram_pic_raw(UINT64_C(0xf000000790000005), 2), 0);
     SAME(sun4v_dram_pic(0xffffffff, 5), UINT64_C(0x7fffffff00000005));
     SAME(sun4v_dram_pic_counter(UINT64_C(0xf000000790000005), 0), 0x70000007);
     SAME(sun4v_dram_pic_counter(UINT64_C(0xf000000790000005), 1), 0x10000005);
@@ -93,9 +104,11 @@ static void counts(void)
     struct sun4v_count strand = {UINT64_C(1) << 40, 0xffffffff};
 
     SAME(sun4v_dram_count(&dram, 1), 3);
-    SAME(sun4v_dram_count(&dram, 0x80000001), 3);
-    SAME(sun4v_dram_count(&dram, 0), UINT64_C(0x80000002));
-    SAME(sun4v_dram_count(&dram, 5), UINT64_C(0x80000007));
+    SAME(sun4v_dram_count(&dram, 0x80000001), UINT64_C(0x80000003));
+    SAME(dram.last, 0x80000001);
+    SAME(sun4v_dram_count(&dram, 0x80000001), UINT64_C(0x80000003));
+    SAME(sun4v_dram_count(&dram, 0), UINT64_C(0x100000002));
+    SAME(sun4v_dram_count(&dram, 5), UINT64_C(0x100000007));
     SAME(sun4v_strand_count(&strand, 1), (UINT64_C(1) << 40) + 2);
     SAME(strand.last, 1);
     SAME(sun4v_dram_count(NULL, 1), 0);

@@ -134,6 +134,10 @@ proptest! {
         let dram = DramPic::from(value);
         prop_assert_eq!(u64::from(dram.counter(Counter::Pic0)), value >> 32 & 0x7fff_ffff);
         prop_assert_eq!(u64::from(dram.counter(Counter::Pic1)), value & 0x7fff_ffff);
+        prop_assert_eq!([dram.wrapped0(), dram.wrapped1()], [value >> 63 == 1, value >> 31 & 1 == 1]);
+        let wrapped = [Counter::Pic0, Counter::Pic1].map(|counter| dram.wrapped().contains(counter));
+        prop_assert_eq!(wrapped, [dram.wrapped0(), dram.wrapped1()]);
+        prop_assert_eq!(u64::from(dram), value);
         let sparc = SparcPic::from(value);
         prop_assert_eq!(u64::from(sparc.counter(Counter::Pic0)), value & 0xffff_ffff);
         prop_assert_eq!(u64::from(sparc.counter(Counter::Pic1)), value >> 32);

@@ -7,6 +7,7 @@ const DRAM: &[(&str, u16)] = &[
     ("mem_reads", 0x0),
     ("mem_writes", 0x1),
     ("mem_read_write", 0x2),
+    ("bank_busy_stall", 0x3),
     ("rd_queue_latency", 0x4),
     ("wr_queue_latency", 0x5),
     ("rw_queue_latency", 0x6),

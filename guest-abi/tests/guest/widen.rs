@@ -30,12 +30,39 @@ fn counters_of_64_bits_count_differences() {
 
 #[test]
 fn bits_beyond_the_counter_are_ignored() {
-    let mut count = DramCount::new(0x8000_0005u32);
+    let mut count = Widened::<31>::new(0x8000_0005u32);
     assert_eq!(count.update(0x0000_0006u32), 1);
     assert_eq!(count.update(0x8000_0007u32), 2);
     assert_eq!(count.update(0xffff_ffff_0000_0008u64), 3);
     count.rebase(0xffff_ffffu32);
     assert_eq!(count.update(0u32), 4);
+    let mut count = DramCount::new(0xffff_ffff_0000_0005u64);
+    assert_eq!(count.update(0xaaaa_aaaa_0000_0006u64), 1);
+}
+
+/// Bit 31 is the flag of a DRAM counter. Reads without a wrap, with one that the counter shows, with one that only the flag
+/// shows, and with one after the flag was set.
+#[test]
+fn the_flag_shows_a_wrap_that_the_counter_does_not() {
+    let mut count = DramCount::new(100u32);
+    assert_eq!(count.right_up_to(), 0x7fff_ffff);
+    assert_eq!(count.update(130u32), 30);
+    assert_eq!(
+        count.right_up_to(),
+        u64::MAX,
+        "no wrap, however long it took"
+    );
+    // 2^31 + 20 events. 2^32 - 130 would have wrapped it twice.
+    assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
+    assert_eq!(count.right_up_to(), 0xffff_ff7d);
+    // The flag is set already: it does not tell any more.
+    assert_eq!(count.update(0x8000_0097u32), 0x8000_0033);
+    assert_eq!(count.right_up_to(), 0x7fff_ffff);
+    assert_eq!(count.update(0x8000_0096u32), 0x1_0000_0032);
+    // The guest clears the flag. Then the counter shows its wrap, and so does the flag.
+    count.rebase(0x7fff_fffeu32);
+    assert_eq!(count.update(0x8000_0001u32), 0x1_0000_0035);
+    assert_eq!(count.right_up_to(), 0x8000_0001);
 }
 
 #[test]
@@ -74,7 +101,7 @@ fn longest_intervals() {
 
 #[test]
 fn too_late_says_by_how_much_and_goes_on() {
-    let mut count = DramCount::new(10u32).timed(1000, Rate::ONE_A_TICK);
+    let mut count = Widened::<31>::new(10u32).timed(1000, Rate::ONE_A_TICK);
     assert_eq!(count.longest_interval(), 0x7fff_ffff);
     assert_eq!(count.update_at(9u32, 1000 + 0x7fff_ffff), Ok(0x7fff_ffff));
     let late = TooLate {
@@ -102,10 +129,38 @@ fn a_clock_that_goes_back_is_an_error() {
 
 #[test]
 fn a_write_starts_a_new_interval() {
-    let mut count = DramCount::new(0u32).timed(0, Rate::ONE_A_TICK);
+    let mut count = Widened::<31>::new(0u32).timed(0, Rate::ONE_A_TICK);
     assert_eq!(count.update_at(7u32, 10), Ok(7));
     count.rebase_at(100u32, 0x7fff_ffff);
     assert_eq!(count.update_at(101u32, 0xffff_fffe), Ok(8));
+}
+
+/// One event a tick. With the flag, an interval is too long only if two wraps are possible.
+#[test]
+fn the_flag_makes_longer_intervals_safe() {
+    let start = || DramCount::new(0x7fff_0000u32).timed(0, Rate::ONE_A_TICK);
+    assert_eq!(
+        start().update_at(0x7fff_0005u32, u64::MAX / 2),
+        Ok(5),
+        "no wrap"
+    );
+    assert_eq!(start().update_at(0x8000_0000u32, 0x8000_ffff), Ok(0x1_0000));
+    let late = TooLate {
+        interval: 0x8001_0000,
+        longest: 0x8000_ffff,
+        at_least: 0x1_0000,
+    };
+    assert_eq!(start().update_at(0x8000_0000u32, 0x8001_0000), Err(late));
+    assert_eq!(
+        start().update_at(0xffff_0000u32, 0x8000_0000),
+        Ok(0x8000_0000)
+    );
+    let mut flagged = DramCount::new(0x8000_0000u32).timed(0, Rate::ONE_A_TICK);
+    assert_eq!(
+        flagged.update_at(0xffff_ffffu32, 0x7fff_ffff),
+        Ok(0x7fff_ffff)
+    );
+    assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
 /// Reads a counter of `WIDTH` bits after each of these numbers of events.
@@ -130,6 +185,36 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
+    /// A DRAM counter with its flag, which the guest clears now and then. What is no more than the count says it is right for
+    /// is right, and what is more may be wrong by whole wraps.
+    #[test]
+    fn a_count_knows_how_far_it_is_right(
+        start in 0u64..1 << 31,
+        steps in prop::collection::vec((0u64..1 << 33, 0u32..33, any::<bool>()), 0..50),
+    ) {
+        let (mut counter, mut flag, mut truth) = (start, 0, 0);
+        let mut count = DramCount::new(start);
+        for (more, shift, clear) in steps {
+            let more = more >> shift;
+            truth += more;
+            if counter + more >= 1 << 31 {
+                flag = 1 << 31;
+            }
+            counter = (counter + more) % (1 << 31);
+            let counted = count.update(counter | flag);
+            if more <= count.right_up_to() {
+                prop_assert_eq!(counted, truth);
+            } else {
+                prop_assert!(counted < truth && (truth - counted).is_multiple_of(1 << 31));
+                truth = counted;
+            }
+            if clear {
+                flag = 0;
+                count.rebase(counter);
+            }
+        }
+    }
+
     /// Events come as fast as the rate allows, all at the start of each of its periods. A count that is accepted is right;
     /// one that is refused could have been wrong.
     #[test]
@@ -140,7 +225,7 @@ proptest! {
     ) {
         let events = (events >> shift).max(1);
         let (mut truth, mut now, mut unseen) = (0u128, 0u64, 0u128);
-        let mut count = DramCount::new(0u32).timed(now, Rate::new(events, ticks).unwrap());
+        let mut count = Widened::<31>::new(0u32).timed(now, Rate::new(events, ticks).unwrap());
         for (interval, shift) in intervals {
             let interval = interval >> shift;
             let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);

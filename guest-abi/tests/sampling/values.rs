@@ -95,6 +95,7 @@ fn overflow_bits_of_the_pcr() {
     ] {
         assert_eq!(pcr(ov).overflows(), set);
         assert_eq!(pcr(0).with_overflows(set), pcr(ov));
+        assert_eq!(pcr(hold).holds(), set);
         assert_eq!(pcr(toe).traps(), set);
         assert_eq!(pcr(0).with_traps(set), pcr(toe));
         assert_eq!(pcr(ov | 0x30).trapping(), set);
@@ -106,7 +107,8 @@ fn overflow_bits_of_the_pcr() {
     }
 }
 
-/// SL0 and MASK0 from bit 6, SL1 and MASK1 from bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay.
+/// SL0 and MASK0 from bit 6, SL1 and MASK1 from bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay. A counter
+/// without an event selects SL 2 and MASK 0: SL 0 would count idle clocks.
 #[test]
 fn programs_of_the_pcr() {
     let expected = [0, 4, 2, 6, 8, 12, 10, 14];
@@ -118,9 +120,20 @@ fn programs_of_the_pcr() {
         };
         let ov0_and_priv = 1 << 18 | 1;
         let before = SparcPcr::from_bits(0x7ff8_002e | ov0_and_priv);
-        let programmed = 3 << 62 | ov0_and_priv | 0x208 << 6 | 1 << 4 | bits;
+        let programmed = 3 << 62 | ov0_and_priv | 0x208 << 6 | 0x200 << 19 | 1 << 4 | bits;
         assert_eq!(program.applied_to(before), SparcPcr::from_bits(programmed));
         let stopped = 3 << 62 | 0x7ff8_0020 | ov0_and_priv;
         assert_eq!(before.stopped(), SparcPcr::from_bits(stopped));
     }
+}
+
+/// SL 0 counts idle clocks, so what is not wanted selects SL 2 with MASK 0, and does not trap.
+#[test]
+fn counters_that_are_off() {
+    assert_eq!(SparcPcr::OFF, SparcPcr::from_bits(0x200 << 6 | 0x200 << 19));
+    let both = SparcPcr::from_bits(0xffff_ffff);
+    let without0 = 0xffff_ffff & !(0xfff << 6 | 1 << 4) | 0x200 << 6;
+    assert_eq!(both.without(Pic0), SparcPcr::from_bits(without0));
+    let without1 = 0xffff_ffff & !(0xfff << 19 | 1 << 5) | 0x200 << 19;
+    assert_eq!(both.without(Pic1), SparcPcr::from_bits(without1));
 }

@@ -123,6 +123,13 @@ impl Devices {
         self.l2[node.index()].lock()
     }
 
+    /// Switches the L2 caches on, which reset leaves off: writes 0 to every control register, as a hypervisor does at boot.
+    pub fn start_caches(&self) {
+        for node in Node::ALL {
+            self.l2(*node).clear();
+        }
+    }
+
     /// Locks and returns the counters of a DRAM channel.
     pub fn memory_controller(&self, node: Node, mcu: Mcu) -> MutexGuard<'_, MemoryController> {
         self.controllers[node.index()][mcu.index()].lock()

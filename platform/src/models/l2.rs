@@ -5,18 +5,22 @@ use guest_abi::layout::{L2Control, PerfConfig};
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all 64 bits; only PERF_CONFIG has an effect.
+/// The eight control registers of the L2 cache of a node. They keep all bits but 22, which clears the directory and reads as 0;
+/// only PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. PERF_CONFIG and the ceiling mask are the T2 Plus's alone,
+/// and what else it keeps is unknown.)
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],
     faulty_from: usize,
 }
 
+const RESET: L2Control = L2Control::new().with_disabled(true);
+
 impl L2 {
-    /// Returns a cache after reset: every register is 0.
+    /// Returns a cache after reset: DIS is set in every register, and all else is 0. The hypervisor writes what guests find.
     pub const fn new() -> Self {
         Self {
-            control: [0; L2_BANKS],
+            control: [RESET.into_bits(); L2_BANKS],
             faulty_from: L2_BANKS,
         }
     }
@@ -31,8 +35,15 @@ impl L2 {
     pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
         self.check_fault(bank)?;
         let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;
-        *control = value;
+        *control = L2Control::from_bits(value)
+            .with_clear_directory(false)
+            .into_bits();
         Ok(())
+    }
+
+    /// Makes every register 0, whatever faults.
+    pub(super) fn clear(&mut self) {
+        self.control = [0; L2_BANKS];
     }
 
     /// Returns PERF_CONFIG of each bank, which selects the misses that count.
@@ -66,16 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn banks_keep_64_bits_each() {
+    fn banks_keep_63_bits_each() {
         let mut l2 = L2::new();
         for bank in 0..8 {
-            assert_eq!(l2.read(bank), Ok(0));
+            assert_eq!(l2.read(bank), Ok(1), "DIS");
             let value = 0xfedc_ba98_7654_3210 ^ bank as u64;
             assert_eq!(l2.write(bank, value), Ok(()));
         }
         for bank in 0..8 {
-            assert_eq!(l2.read(bank), Ok(0xfedc_ba98_7654_3210 ^ bank as u64));
+            assert_eq!(l2.read(bank), Ok(0xfedc_ba98_7614_3210 ^ bank as u64));
         }
+        l2.write(0, u64::MAX).unwrap();
+        assert_eq!(l2.read(0), Ok(0xffff_ffff_ffbf_ffff));
         assert_eq!(l2.read(8), Err(AccessError::Fault));
         assert_eq!(l2.write(8, 1), Err(AccessError::Fault));
     }
@@ -117,6 +130,6 @@ mod tests {
         assert_eq!(l2.read(7), Err(AccessError::Fault));
         l2.set_faulty_from(8);
         assert_eq!(l2.read(4), Ok(9));
-        assert_eq!(l2.read(5), Ok(0), "a write that faulted changed nothing");
+        assert_eq!(l2.read(5), Ok(1), "a write that faulted changed nothing");
     }
 }

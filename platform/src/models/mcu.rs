@@ -1,4 +1,5 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2).
+//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), as the register transfer level of the
+//! UltraSPARC T2 has them.
 
 use guest_abi::McuRole;
 use guest_abi::event::DramEvent;
@@ -6,11 +7,12 @@ use guest_abi::layout::{DramPcr, DramPic, EventSelect};
 
 use crate::AccessError;
 
-/// The memory controller of a channel: PCR and two 31-bit counters. After reset all are 0. Code 0 is `mem_reads`, so that
-/// both counters then count reads.
+/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all
+/// are 0. Code 0 is `mem_reads`, so that both counters then count reads.
 #[derive(Clone, Debug)]
 pub struct MemoryController {
     pcr: DramPcr,
+    /// The counters, with their flags in bit 31.
     pic: [u32; 2],
     faulty: bool,
 }
@@ -25,7 +27,7 @@ impl MemoryController {
         }
     }
 
-    /// Reads a register. The PIC has counter 0 in bits 62:32 and counter 1 in bits 30:0.
+    /// Reads a register. The PIC has counter 0 in bits 62:32 and counter 1 in bits 30:0, with their flags in bits 63 and 31.
     pub fn read(&self, role: McuRole) -> Result<u64, AccessError> {
         self.check_fault()?;
         let [pic0, pic1] = self.pic;
@@ -35,15 +37,12 @@ impl MemoryController {
         })
     }
 
-    /// Writes a register: bits 7:0 of the PCR, or all bits of the PIC except 63 and 31.
+    /// Writes a register: bits 7:0 of the PCR, or all bits of the PIC.
     pub fn write(&mut self, role: McuRole, value: u64) -> Result<(), AccessError> {
         self.check_fault()?;
         match role {
             McuRole::Pcr => self.pcr = DramPcr::from_bits(value & DramPcr::WRITABLE),
-            McuRole::Pic => {
-                let value = DramPic::from_bits(value & DramPic::WRITABLE);
-                self.pic = [value.pic0(), value.pic1()];
-            }
+            McuRole::Pic => self.pic = [(value >> 32) as u32, value as u32],
         }
         Ok(())
     }
@@ -69,8 +68,9 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts a read that hit the write-back buffer.
-    pub fn buffer_hit(&mut self) {
+    /// Counts a read that meets a write of its line in the write queue, and is held back for it. The read itself is counted
+    /// apart.
+    pub fn read_held_back(&mut self) {
         self.count(DramEvent::WriteBackBufferHits, 1);
     }
 
@@ -86,13 +86,16 @@ impl MemoryController {
         let selects = [self.pcr.select0(), self.pcr.select1()];
         for (pic, select) in self.pic.iter_mut().zip(selects) {
             if select == event.code() {
-                *pic = pic.wrapping_add(n) & MASK;
+                let sum = u64::from(*pic & !FLAG) + u64::from(n);
+                let wraps = sum >> DramPic::WIDTH != 0;
+                let flag = *pic & FLAG | if wraps { FLAG } else { 0 };
+                *pic = sum as u32 & !FLAG | flag;
             }
         }
     }
 }
 
-const MASK: u32 = (1 << DramPic::WIDTH) - 1;
+const FLAG: u32 = 1 << DramPic::WIDTH;
 
 impl Default for MemoryController {
     fn default() -> Self {
@@ -126,10 +129,10 @@ mod tests {
         mcu.line_read(100);
         mcu.line_read(10);
         mcu.line_written(2000);
-        mcu.buffer_hit();
-        mcu.buffer_hit();
-        mcu.buffer_hit();
-        mcu.buffer_hit();
+        mcu.read_held_back();
+        mcu.read_held_back();
+        mcu.read_held_back();
+        mcu.read_held_back();
         pic(&mcu)
     }
 
@@ -173,22 +176,41 @@ mod tests {
         set_pcr(&mut mcu, 0x3c);
         assert_eq!(pcr(&mcu), 0x3c, "reserved selects read back");
         set_pic(&mut mcu, u64::MAX);
-        assert_eq!(pic(&mcu), 0x7fff_ffff_7fff_ffff);
+        assert_eq!(pic(&mcu), u64::MAX, "the flags are bits like others");
         set_pic(&mut mcu, 0x1234_5678_1abc_def0);
         assert_eq!(pic(&mcu), 0x1234_5678_1abc_def0);
     }
 
+    /// A wrap sets the flag above the counter, which stays until a write clears it. The other counter's does not change.
     #[test]
-    fn wraps_at_31_bits() {
+    fn wraps_at_31_bits_and_says_so() {
         let mut mcu = MemoryController::new();
         set_pcr(&mut mcu, 0x01);
         set_pic(&mut mcu, 0x7fff_ffff_7fff_fffe);
         mcu.line_read(0);
-        assert_eq!(pic(&mcu), 0x0000_0000_7fff_fffe);
+        assert_eq!(pic(&mcu), 0x8000_0000_7fff_fffe);
+        mcu.line_written(0);
+        assert_eq!(pic(&mcu), 0x8000_0000_7fff_ffff);
         mcu.line_written(0);
         mcu.line_written(0);
+        mcu.line_read(0);
+        assert_eq!(pic(&mcu), 0x8000_0001_8000_0001);
+        set_pic(&mut mcu, 0x7fff_ffff_8000_0005);
         mcu.line_written(0);
-        assert_eq!(pic(&mcu), 0x0000_0000_0000_0001);
+        assert_eq!(pic(&mcu), 0x7fff_ffff_8000_0006);
+        mcu.line_read(0);
+        mcu.line_read(0);
+        assert_eq!(pic(&mcu), 0x8000_0001_8000_0006);
+    }
+
+    /// A long wait adds many cycles at once.
+    #[test]
+    fn a_sum_can_wrap_by_more_than_one() {
+        let mut mcu = MemoryController::new();
+        set_pcr(&mut mcu, 0x45);
+        set_pic(&mut mcu, 0x7fff_ffff_0000_0000);
+        mcu.line_read(u32::MAX);
+        assert_eq!(pic(&mcu), 0xffff_fffe_0000_0000);
     }
 
     #[test]

@@ -34,5 +34,5 @@ pub use ptimer::PtimerEngine;
 pub use r10000::R10000;
 pub use sparc::{NoHtRight, SparcUnit};
 pub use spin::MutexGuard;
-pub use strand::{Early, StrandUnit};
+pub use strand::{Early, Phase, StrandUnit};
 pub use ticks::{TickCounter, TickCounters};

@@ -56,13 +56,13 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         &mut self.strand
     }
 
-    /// Counts the events of one instruction, each with how often it happens, in this mode. If a counter overflows, its
-    /// trap is pending afterwards.
-    pub fn step(&mut self, mode: SparcMode, events: &[(SparcEvent, u32)]) {
+    /// Counts events in this mode, each with the number of clocks in which it happens, and lets a clock pass.
+    pub fn step(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {
             self.strand.count(*event, *n);
         }
+        self.strand.pass(1);
     }
 
     fn pcr(&self) -> SparcPcr {
@@ -90,7 +90,7 @@ impl<S: DerefMut<Target = StrandUnit>> CounterUnit for SparcUnit<S> {
     type Refusal = NoHtRight;
 
     const OVERFLOWS_AT: u32 = 0;
-    const EARLY: u32 = 16;
+    const EARLY: u32 = 15;
 
     fn events() -> impl Iterator<Item = SparcSelect> {
         SparcEvent::ALL.iter().copied().map(SparcSelect::from)

@@ -74,10 +74,28 @@ fn local_addresses_mean_the_node_of_the_strand() {
     for node in 0..4_u64 {
         let own = strand(node as usize * 64);
         assert_eq!(devices.read(own, at(0xa9_0000_0080)), Ok(200 + node));
-        assert_eq!(devices.read(own, at(0xa9_0000_00c0)), Ok(0));
+        assert_eq!(
+            devices.read(own, at(0xa9_0000_00c0)),
+            Ok(1),
+            "as reset leaves it"
+        );
         let global = at(0xd0_0000_1408 + (node << 34));
         assert_eq!(devices.read(strand(0), global), Ok(100 + node));
     }
+}
+
+#[test]
+fn the_caches_are_off_until_they_are_started() {
+    let devices = Devices::new(machine(Model::Batoka, 4));
+    let controls = || {
+        [0, 64, 128, 255].map(|number| {
+            let bank = at(0xa9_0000_0000 + number % 8 * 0x40);
+            devices.read(strand(number as usize), bank).unwrap()
+        })
+    };
+    assert_eq!(controls(), [1; 4]);
+    devices.start_caches();
+    assert_eq!(controls(), [0; 4]);
 }
 
 #[test]

@@ -20,9 +20,10 @@ pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 /// The service of the simulation.
 pub type Service<'a> = PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
-/// Returns the devices of a machine. An access to a hub takes `hub_cycles`.
+/// Returns the devices of a machine that has booted. An access to a hub takes `hub_cycles`.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
+    devices.start_caches();
     devices.set_hub_access_cycles(hub_cycles);
     devices
 }

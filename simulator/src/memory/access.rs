@@ -1,6 +1,7 @@
 //! The way of a strand's references through its core to the L2 cache.
 
 use guest_abi::event::SparcEvent;
+use guest_abi::layout::SparcSelect;
 use guest_abi::{Node, StrandId};
 use platform::models::Devices;
 
@@ -12,6 +13,11 @@ use super::timing;
 use super::truth::{Request, Service};
 use super::wires::Wires;
 use crate::recording::{Kind, Reference};
+
+/// The events of an atomic instruction, which is a load and a store, too.
+const ATOMIC: SparcSelect = SparcSelect::from_code(
+    SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
+);
 
 /// A strand at work.
 pub(super) struct Access<'a> {
@@ -60,23 +66,23 @@ impl<'a> Access<'a> {
         let address = reference.address.wrapping_add(offset);
         let size = reference.size;
         match reference.kind {
-            Kind::FetchOther => self.fetch(0, SparcEvent::OtherInstructions, address, size),
-            Kind::FetchLoad => self.fetch(1, SparcEvent::Loads, address, size),
-            Kind::FetchStore => self.fetch(2, SparcEvent::Stores, address, size),
-            Kind::FetchModify => self.fetch(3, SparcEvent::AtomicOperations, address, size),
-            Kind::Load => self.load(address, size),
+            Kind::FetchOther => self.fetch(0, SparcEvent::OtherInstructions.into(), address, size),
+            Kind::FetchLoad => self.fetch(1, SparcEvent::Loads.into(), address, size),
+            Kind::FetchStore => self.fetch(2, SparcEvent::Stores.into(), address, size),
+            Kind::FetchModify => self.fetch(3, ATOMIC, address, size),
+            Kind::Load => self.load(Request::Load, address, size),
             Kind::Store => self.store(address, size),
             Kind::Modify => {
-                self.load(address, size);
+                self.load(Request::Atomic, address, size);
                 self.store(address, size);
             }
         }
     }
 
-    /// An instruction, its class in the truth and as an event.
+    /// An instruction, its class in the truth, and its events.
     #[inline(always)]
-    fn fetch(&mut self, class: usize, event: SparcEvent, address: u64, size: u16) {
-        self.wires.strand(event);
+    fn fetch(&mut self, class: usize, events: SparcSelect, address: u64, size: u16) {
+        self.wires.strand(events);
         self.instructions[class] += 1;
         self.now += timing::REFERENCE;
         lines::<L1I_LINE_SHIFT>(address, size, |line| {
@@ -87,11 +93,11 @@ impl<'a> Access<'a> {
     }
 
     #[inline(always)]
-    fn load(&mut self, address: u64, size: u16) {
+    fn load(&mut self, request: Request, address: u64, size: u16) {
         self.now += timing::REFERENCE;
         lines::<L1D_LINE_SHIFT>(address, size, |line| {
             if !self.system.cores[self.core].data.touch(line) {
-                self.load_line(line);
+                self.load_line(request, line);
             }
         });
     }
@@ -115,10 +121,10 @@ impl<'a> Access<'a> {
 
     /// A line of 16 bytes that the data cache does not have.
     #[inline(never)]
-    fn load_line(&mut self, line16: u64) {
+    fn load_line(&mut self, request: Request, line16: u64) {
         self.wires.strand(SparcEvent::DataCacheMisses);
         self.wires.strand(SparcEvent::CrossbarLoads);
-        let slot = self.read(Request::Load, Line(line16 >> 2));
+        let slot = self.read(request, Line(line16 >> 2));
         let copy = copies::data(self.core_in_node, line16);
         *self.l2().copies(slot) |= copy;
         self.system.cores[self.core].data.fill(line16);
@@ -130,10 +136,13 @@ impl<'a> Access<'a> {
         let Some(slot) = self.l2().find(line) else {
             let (slot, service) = self.miss(line, State::Shared);
             let event = match request {
-                Request::Fetch => SparcEvent::L2InstructionMisses,
-                _ => SparcEvent::L2LoadMisses,
+                Request::Fetch => Some(SparcEvent::L2InstructionMisses),
+                Request::Load => Some(SparcEvent::L2LoadMisses),
+                Request::Atomic | Request::Store => None,
             };
-            self.wires.l2_miss(event, line.bank(), service);
+            if let Some(event) = event {
+                self.wires.l2_miss(event, line.bank(), service);
+            }
             self.served(request, service);
             return slot;
         };

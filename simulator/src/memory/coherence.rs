@@ -98,18 +98,17 @@ impl Access<'_> {
         let now = self.now;
         self.now += timing::MEMORY;
         let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
-        match self.system.channels[home.index()][mcu.index()].read(line, now) {
-            Some(queued) => {
-                self.now += queued;
-                truth.lines_read += 1;
-                truth.cycles_to_read += queued;
-                self.wires.channel(home, mcu).line_read(queued as u32);
-            }
-            None => {
-                truth.from_buffer += 1;
-                self.wires.channel(home, mcu).buffer_hit();
-            }
+        let (queued, held) = self.system.channels[home.index()][mcu.index()].read(line, now);
+        self.now += queued;
+        truth.lines_read += 1;
+        truth.cycles_to_read += queued;
+        truth.held_back += u64::from(held);
+        let mut channel = self.wires.channel(home, mcu);
+        channel.line_read(queued as u32);
+        if held {
+            channel.read_held_back();
         }
+        drop(channel);
         let service = if home == self.node {
             Service::Local
         } else {

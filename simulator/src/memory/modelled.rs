@@ -50,13 +50,13 @@ impl Modelled for SparcEvent {
             | Self::Rc4Operations
             | Self::HashOperations
             | Self::ModularOperations
-            | Self::TcpChecksums
+            | Self::CrcOperations
             | Self::DesBusyCycles
             | Self::AesBusyCycles
             | Self::Rc4BusyCycles
             | Self::HashBusyCycles
             | Self::ModularBusyCycles
-            | Self::MpaChecksums => Some("there are no stream processing units"),
+            | Self::CrcBusyCycles => Some("there are no stream processing units"),
         }
     }
 }
@@ -71,6 +71,7 @@ impl Modelled for DramEvent {
             | Self::WriteQueueLatency
             | Self::ReadWriteQueueLatency
             | Self::WriteBackBufferHits => None,
+            Self::BankBusyStalls => Some("the banks of a channel are not modelled"),
         }
     }
 }

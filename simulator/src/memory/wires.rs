@@ -1,7 +1,7 @@
 //! From what happens to the register models.
 
 use guest_abi::event::{AsuEvent, LpuEvent, SparcEvent};
-use guest_abi::layout::PerfConfig;
+use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Mcu, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::{Devices, HubChip, MemoryController, MutexGuard, StrandUnit};
@@ -27,9 +27,10 @@ impl<'a> Wires<'a> {
         }
     }
 
+    /// Events that happen together on the strand.
     #[inline(always)]
-    pub(super) fn strand(&mut self, event: SparcEvent) {
-        self.unit.count(event, 1);
+    pub(super) fn strand(&mut self, events: impl Into<SparcSelect>) {
+        self.unit.count(events, 1);
     }
 
     /// An L2 miss in this bank, which is counted if PERF_CONFIG selects such misses.

@@ -70,10 +70,6 @@ impl<'a> Sparc<'a> {
             next_tick: TICK,
         })
     }
-
-    fn set_mode(&self, mode: SparcMode) {
-        self.devices.strand_unit(STRAND).set_mode(mode);
-    }
 }
 
 impl<'a> Processor for Sparc<'a> {
@@ -89,14 +85,18 @@ impl<'a> Processor for Sparc<'a> {
         }
     }
 
-    /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode.
+    /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode, at the highest PIL.
     fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError> {
         let now = self.devices.now();
-        let overflow = self.devices.strand_unit(STRAND).trap_pending();
+        let mut strand = self.devices.strand_unit(STRAND);
+        let overflow = strand.softint();
         if !overflow && now < self.next_tick {
             return Ok(());
         }
-        self.set_mode(SparcMode::Privileged);
+        strand.set_interruptible(false);
+        strand.set_mode(SparcMode::Privileged);
+        strand.clear_softint();
+        drop(strand);
         if overflow {
             guest.interrupt(&mut self.unit, next, now)?;
         }
@@ -104,7 +104,9 @@ impl<'a> Processor for Sparc<'a> {
             self.next_tick = now + TICK;
             guest.tick(&mut self.unit, next, now)?;
         }
-        self.set_mode(SparcMode::User);
+        let mut strand = self.devices.strand_unit(STRAND);
+        strand.set_mode(SparcMode::User);
+        strand.set_interruptible(true);
         Ok(())
     }
 

@@ -243,7 +243,7 @@ impl<'a> Measurement<'a> {
                     if snapshot.skew.pic0_events != 0 {
                         return Err(RunError::CountedAlone(pmu));
                     }
-                    [snapshot.pic0, snapshot.pic1]
+                    [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.raw(counter))
                 }
                 Place::Pic(_) => {
                     let pic = strands.next().ok_or(RunError::NoStrand)?.read();

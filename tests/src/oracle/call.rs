@@ -1,6 +1,6 @@
 //! Hypercalls.
 
-use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit};
+use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit, pcr_after};
 use super::policy::StrandGrant;
 use super::registers::register;
 use super::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK};
@@ -140,7 +140,8 @@ impl World {
         match id {
             0 => {
                 log.push(Access::done(Target::Pcr, Action::Write(value)));
-                self.pcr.insert(strand, value);
+                let pcr = pcr_after(self.pcr_of(strand), value);
+                self.pcr.insert(strand, pcr);
                 Ok(())
             }
             1 => self.set_perf_config(node, value, log).map_err(status_of),

@@ -193,6 +193,19 @@ impl Access {
     }
 }
 
+/// Returns what %pcr holds after a write, if no counter overflows. It keeps bits 31:0. HOLDOV0 (bit 62) and HOLDOV1 (bit 63) of
+/// the value leave OV0 (bit 18) and OV1 (bit 31) as they are.
+pub fn pcr_after(before: u64, value: u64) -> u64 {
+    let mut held = 0;
+    if value >> 62 & 1 == 1 {
+        held |= 1 << 18;
+    }
+    if value >> 63 == 1 {
+        held |= 1 << 31;
+    }
+    value & 0xffff_ffff & !held | before & held
+}
+
 impl World {
     /// Reads a cell from a strand on `node`.
     pub(super) fn read(

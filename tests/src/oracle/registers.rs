@@ -46,24 +46,24 @@ pub const REGISTERS: [Register; 90] = [
     bare(1, "L2_PERF_CONFIG", 0x3),
     // node 0
     at(2, "NODE0_MCU0_PCR", 0x84_0000_0400, 0xd0_0000_0400, 0xff),
-    at(3, "NODE0_MCU0_PIC", 0x84_0000_0408, 0xd0_0000_0408, 0x7fff_ffff_7fff_ffff),
+    at(3, "NODE0_MCU0_PIC", 0x84_0000_0408, 0xd0_0000_0408, u64::MAX),
     at(4, "NODE0_MCU1_PCR", 0x84_0000_1400, 0xd0_0000_1400, 0xff),
-    at(5, "NODE0_MCU1_PIC", 0x84_0000_1408, 0xd0_0000_1408, 0x7fff_ffff_7fff_ffff),
+    at(5, "NODE0_MCU1_PIC", 0x84_0000_1408, 0xd0_0000_1408, u64::MAX),
     // node 1
     at(6, "NODE1_MCU0_PCR", 0x84_0000_0400, 0xd4_0000_0400, 0xff),
-    at(7, "NODE1_MCU0_PIC", 0x84_0000_0408, 0xd4_0000_0408, 0x7fff_ffff_7fff_ffff),
+    at(7, "NODE1_MCU0_PIC", 0x84_0000_0408, 0xd4_0000_0408, u64::MAX),
     at(8, "NODE1_MCU1_PCR", 0x84_0000_1400, 0xd4_0000_1400, 0xff),
-    at(9, "NODE1_MCU1_PIC", 0x84_0000_1408, 0xd4_0000_1408, 0x7fff_ffff_7fff_ffff),
+    at(9, "NODE1_MCU1_PIC", 0x84_0000_1408, 0xd4_0000_1408, u64::MAX),
     // node 2
     at(10, "NODE2_MCU0_PCR", 0x84_0000_0400, 0xd8_0000_0400, 0xff),
-    at(11, "NODE2_MCU0_PIC", 0x84_0000_0408, 0xd8_0000_0408, 0x7fff_ffff_7fff_ffff),
+    at(11, "NODE2_MCU0_PIC", 0x84_0000_0408, 0xd8_0000_0408, u64::MAX),
     at(12, "NODE2_MCU1_PCR", 0x84_0000_1400, 0xd8_0000_1400, 0xff),
-    at(13, "NODE2_MCU1_PIC", 0x84_0000_1408, 0xd8_0000_1408, 0x7fff_ffff_7fff_ffff),
+    at(13, "NODE2_MCU1_PIC", 0x84_0000_1408, 0xd8_0000_1408, u64::MAX),
     // node 3
     at(14, "NODE3_MCU0_PCR", 0x84_0000_0400, 0xdc_0000_0400, 0xff),
-    at(15, "NODE3_MCU0_PIC", 0x84_0000_0408, 0xdc_0000_0408, 0x7fff_ffff_7fff_ffff),
+    at(15, "NODE3_MCU0_PIC", 0x84_0000_0408, 0xdc_0000_0408, u64::MAX),
     at(16, "NODE3_MCU1_PCR", 0x84_0000_1400, 0xdc_0000_1400, 0xff),
-    at(17, "NODE3_MCU1_PIC", 0x84_0000_1408, 0xdc_0000_1408, 0x7fff_ffff_7fff_ffff),
+    at(17, "NODE3_MCU1_PIC", 0x84_0000_1408, 0xdc_0000_1408, u64::MAX),
     // hub 0
     at(18, "ZAM0_LPU_A_PCR", 0x81_3000_1000, 0xe1_3000_4000, 0xffff),
     at(19, "ZAM0_LPU_A_PIC0", 0x81_3000_1008, 0xe1_3000_4008, 0xffff_ffff_ffff_ffff),

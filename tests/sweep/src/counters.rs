@@ -20,7 +20,7 @@ pub enum Counters {
     Pic,
     /// Writes %pic.
     SetPic(u64),
-    /// Makes the overflow trap come up to this number of events early, 0 to 16.
+    /// Makes the overflow trap come up to this number of events early, 0 to 15.
     Early(u8),
     /// Makes an event happen this number of times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),

@@ -215,6 +215,7 @@ pub fn with<T>(
     work: impl FnOnce(&mut dyn System) -> T,
 ) -> Result<T, ConfigError> {
     let devices = Devices::new(configuration.machine);
+    devices.start_caches();
     let service = PerfCounterService::new(
         configuration.machine,
         (&devices, &devices),

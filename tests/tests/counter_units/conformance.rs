@@ -81,7 +81,7 @@ pub(crate) fn starts_silent<M: Machine>() {
 pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
     assert_eq!(M::WIDTH, 32);
     assert_eq!(u64::from(M::OVERFLOWS_AT), M::TOP % (1 << 32));
-    assert!(M::EARLY <= 16);
+    assert!(M::EARLY <= 15);
     assert!(M::events().all(|event| !event.counters().is_empty()));
 }
 

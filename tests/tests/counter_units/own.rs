@@ -148,7 +148,7 @@ impl Machine for Own {
     }
 
     fn interrupted(&self) -> bool {
-        self.world.strand().trap_pending()
+        self.world.strand().trap_requested()
     }
 }
 

@@ -21,7 +21,7 @@ fn cpc_with_every_right() {
             (Fast, GETPERF, [1, X, X, X, P], [0, 2, X, X, P]),
             // The probe for HT, and back.
             (Fast, SETPERF, [0, 0xc000_0000_0000_0009, X, X, P], [0, 0xc000_0000_0000_0009, X, X, P]),
-            (Fast, GETPERF, [0, X, X, X, P], [0, 0xc000_0000_0000_0009, X, X, P]),
+            (Fast, GETPERF, [0, X, X, X, P], [0, 0x9, X, X, P]),
             (Fast, SETPERF, [0, 0xc000_0000_0000_0001, X, X, P], [0, 0xc000_0000_0000_0001, X, X, P]),
             // L2_dmiss_ld (0x320) on PIC0, Instr_cnt (0x2fd) on PIC1, TOE1, HT, UT, ST, PRIV.
             (Fast, SETPERF, [0, 0x0000_0000_17e8_c82f, X, X, P], [0, 0x0000_0000_17e8_c82f, X, X, P]),

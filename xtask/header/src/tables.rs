@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{
     AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr, SparcPic,
+    SparcSelect,
 };
 use guest_abi::status::EOK;
 use guest_abi::trap::{
@@ -28,6 +29,16 @@ pub(crate) fn tables() -> String {
     selects::<DramPcr>(&mut text, "DRAM", "the bits that exist.");
     let width = "DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.";
     text.define("DRAM_PIC_WIDTH", DramPic::WIDTH, width);
+    for (number, flag) in [
+        (0, DramPic::new().with_wrapped0(true)),
+        (1, DramPic::new().with_wrapped1(true)),
+    ] {
+        let bit = u64::from(flag).trailing_zeros();
+        let comment = format!(
+            "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
+        );
+        text.define_bits(&format!("DRAM_PIC_WRAPPED{number}"), flag.into(), &comment);
+    }
     text.define_bits(
         "DRAM_PIC_WRITABLE",
         DramPic::WRITABLE,
@@ -120,7 +131,7 @@ fn sparc(text: &mut Text) {
         (
             "PRIV",
             none.with_privileged(true),
-            "user code may not read the counters",
+            "user code may neither read nor write the counters",
         ),
         ("ST", none.with_system(true), "count in privileged mode"),
         ("UT", none.with_user(true), "count in user mode"),
@@ -144,19 +155,23 @@ fn sparc(text: &mut Text) {
         (
             "HOLDOV0",
             none.with_hold_overflow0(true),
-            "hold counter 0's overflow",
+            "the write that carries it leaves OV0 as it is. Reads as 0",
         ),
         (
             "HOLDOV1",
             none.with_hold_overflow1(true),
-            "hold counter 1's overflow",
+            "the write that carries it leaves OV1 as it is. Reads as 0",
         ),
     ] {
         let bits = u64::from(pcr);
         let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
         text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
     }
-    selects::<SparcPcr>(text, "SPARC", "the bits that exist.");
+    let off = "SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.)";
+    text.define_bits("SPARC_OFF", SparcSelect::OFF.code().into(), off);
+    let off = "SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0.";
+    text.define_bits("SPARC_PCR_OFF", SparcPcr::OFF.into(), off);
+    selects::<SparcPcr>(text, "SPARC", "the bits that can be written. HOLDOV reads as 0.");
     let width = "SPARC PIC: bits of a counter. Counter 0 is in bits 31:0, counter 1 in bits 63:32.";
     text.define("SPARC_PIC_WIDTH", SparcPic::WIDTH, width);
 }

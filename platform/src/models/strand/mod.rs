@@ -1,58 +1,49 @@
-//! A model of the counters of a strand (FWARC/2007/529 section 2.1).
+//! A model of the counters of a strand (FWARC/2007/529 section 2.1), as the register transfer level of the UltraSPARC T2 has
+//! them. That of the T2 Plus is not public: what differs there is unknown.
+
+mod behind;
+mod skid;
+#[cfg(test)]
+mod tests;
 
 use guest_abi::Counter;
-use guest_abi::event::SparcEvent;
-use guest_abi::layout::{EventSelect, SparcPcr, SparcPic};
+use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
 use guest_abi::sampling::{CounterSet, SparcMode};
 
-/// The MASK of each event class that a counter counts in the present mode. At most one class has a MASK other than 0.
+use behind::Behind;
+pub use behind::Phase;
+pub use skid::Early;
+
+/// The MASK with which a counter counts the events of each class in the present mode: classes 0 to 7 of instructions that
+/// complete, and 8 to 15 of instructions that are flushed.
 type Counted = [u8; 16];
 
-/// How early an overflow trap comes: the first event that leaves the counter at most this many events before its wrap
-/// sets the OV bit, which raises the trap. Hardware may be 0 to 16 events early, and by a different number each time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Early(u8);
-
-impl Early {
-    /// The trap comes at the wrap.
-    pub const EXACT: Self = Self(0);
-
-    /// The trap comes as early as hardware permits: when the counter is at -16 to -1.
-    pub const MOST: Self = Self(16);
-
-    /// Returns a trap that comes up to this many events before the wrap; `None` beyond 16.
-    pub const fn new(events: u8) -> Option<Self> {
-        if events <= Self::MOST.0 {
-            Some(Self(events))
-        } else {
-            None
-        }
-    }
-
-    /// Returns the highest count that does not yet trap.
-    const fn quiet(self) -> u32 {
-        u32::MAX - self.0 as u32
-    }
-}
-
-/// %pcr and %pic of one strand. After reset both are 0, and the strand runs in user mode.
+/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0, and the strand runs in user mode and takes
+/// interrupts.
 ///
-/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. The trap is a level: it is
-/// pending while an OV bit and its TOE bit are both set. A write that sets OV has the effect of an overflow.
+/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn leaves OVn as
+/// it is; any other write sets it as written. HOLDOV reads as 0.
 ///
-/// A write with HOLDOVn set does not clear an OVn that the counter has set, so that a handler that clears one OV bit
-/// cannot lose the other. HOLDOV reads back as written.
+/// The trap is requested as long as an OV bit and its TOE bit are both set, whatever has set them. It is also requested, for a
+/// moment, by an event of a flushed instruction that would overflow a counter which does not count flushed instructions. A
+/// request sets bit 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. The bit brings the trap
+/// (tt 0x4f), and stays until the handler clears it.
+///
+/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes it follow every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
+    /// Without HOLDOV.
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// The highest value of a counter at which it does not overflow early.
+    /// The highest value that an event leaves in a counter and that is of no interest: beyond it, or with a wrap, see
+    /// [`noted`](Self::noted).
     quiet: [u32; 2],
-    /// The OV bits that counters have set.
-    raised: CounterSet,
     early: Early,
     mode: SparcMode,
+    interruptible: bool,
+    softint: bool,
+    behind: Option<Behind>,
 }
 
 impl StrandUnit {
@@ -63,27 +54,30 @@ impl StrandUnit {
             pic: [0; 2],
             counted: [[0; 16]; 2],
             quiet: [u32::MAX; 2],
-            raised: CounterSet::NONE,
             early: Early::EXACT,
             mode: SparcMode::User,
+            interruptible: true,
+            softint: false,
+            behind: None,
         }
     }
 
-    /// Returns %pcr. An OV bit is set if its counter has overflowed since a write last cleared the bit.
+    /// Returns %pcr. HOLDOV is 0.
     pub fn pcr(&self) -> u64 {
         self.pcr.into_bits()
     }
 
-    /// Writes %pcr, as hyperprivileged code does. Bits 63:62 and 31:0 are kept.
+    /// Writes %pcr, as hyperprivileged code does. Bits 31:0 are kept, but for the OV bits that HOLDOV protects.
     pub fn set_pcr(&mut self, value: u64) {
-        let pcr = SparcPcr::from_bits(value & SparcPcr::WRITABLE);
-        let held = CounterSet::when(pcr.hold_overflow0(), Counter::Pic0)
-            | CounterSet::when(pcr.hold_overflow1(), Counter::Pic1);
-        let kept = self.raised.intersection(held);
-        let overflows = pcr.overflows() | kept;
-        self.raised = self.raised.intersection(overflows);
-        self.pcr = pcr.with_overflows(overflows);
+        let held = SparcPcr::from_bits(value).holds();
+        let written = SparcPcr::from_bits(value & SparcPcr::KEPT);
+        let overflows = written.overflows().without(held) | self.pcr.overflows().intersection(held);
+        let before = core::mem::replace(&mut self.pcr, written.with_overflows(overflows));
+        if let Some(behind) = &mut self.behind {
+            behind.lose(stopped(before, self.pcr));
+        }
         self.select();
+        self.request();
     }
 
     /// Writes %pcr, as privileged code does: does not change HT.
@@ -92,9 +86,26 @@ impl StrandUnit {
         self.set_pcr(value & !SparcPcr::HT | ht);
     }
 
-    /// Returns `true` if the overflow trap is pending.
-    pub fn trap_pending(&self) -> bool {
+    /// Returns `true` if an OV bit and its TOE bit are both set, which requests the overflow trap.
+    pub fn trap_requested(&self) -> bool {
         !self.pcr.trapping().is_empty()
+    }
+
+    /// Returns bit 15 of %softint: the overflow trap comes as soon as the strand takes interrupts.
+    pub fn softint(&self) -> bool {
+        self.softint
+    }
+
+    /// Clears bit 15 of %softint. A trap that is still requested sets it again at once if the strand takes interrupts.
+    pub fn clear_softint(&mut self) {
+        self.softint = false;
+        self.request();
+    }
+
+    /// Sets whether the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
+    pub fn set_interruptible(&mut self, interruptible: bool) {
+        self.interruptible = interruptible;
+        self.request();
     }
 
     /// Sets how early overflow traps come.
@@ -103,14 +114,41 @@ impl StrandUnit {
         self.select();
     }
 
+    /// Sets when PIC is brought up to date: every 8 clocks, which [`pass`](Self::pass) lets pass, or at once if `None`. Events
+    /// that wait are dropped.
+    ///
+    /// Every 8 clocks: a read of PIC lacks up to 8 events of each counter. A write of PIC is followed by up to 7 that came
+    /// before it. A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, and one that changes the SL of
+    /// a counter up to 8 events of that one.
+    pub fn set_phase(&mut self, phase: Option<Phase>) {
+        self.behind = phase.map(Behind::new);
+        self.select();
+    }
+
+    /// Lets clocks pass, which matters only to when PIC is brought up to date.
+    pub fn pass(&mut self, clocks: u64) {
+        if let Some(behind) = &mut self.behind {
+            let arrived = behind.pass(clocks);
+            for counter in Counter::ALL.iter().copied() {
+                let pic = &mut self.pic[counter.index()];
+                let (sum, wrapped) = pic.overflowing_add(arrived[counter.index()]);
+                *pic = sum;
+                if wrapped {
+                    self.overflow(counter.into());
+                }
+            }
+        }
+    }
+
     /// Returns %pic: counter 0 in bits 31:0, counter 1 in bits 63:32.
     pub fn pic(&self) -> u64 {
         let [pic0, pic1] = self.pic;
         SparcPic::new().with_pic0(pic0).with_pic1(pic1).into_bits()
     }
 
-    /// Writes %pic, and so both counters.
+    /// Writes %pic, and so both counters, in the clock after the present one.
     pub fn set_pic(&mut self, value: u64) {
+        self.pass(1);
         let value = SparcPic::from_bits(value);
         self.pic = [value.pic0(), value.pic1()];
     }
@@ -124,20 +162,28 @@ impl StrandUnit {
     pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
         self.select();
+        self.request();
     }
 
-    /// Counts an event that happened `n` times. The event must have a single MASK bit: an event of several bits, such as
-    /// [`SparcEvent::Instructions`], is the sum of events that the caller reports one by one.
+    /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is a load and a
+    /// store, too. If the class is 8 to 15, the instruction that causes them is flushed.
+    ///
+    /// Events of one class that happen in the same clock have to be reported together. If PIC follows every 8 clocks, the
+    /// first of the clocks is the present one, and the last of them is the present one afterwards.
     #[inline(always)]
-    pub fn count(&mut self, event: SparcEvent, n: u32) {
-        let code = event.code();
-        let (class, bit) = (usize::from(code >> 8 & 0xf), code as u8);
+    pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
+        let events = events.into();
+        let class = usize::from(events.class() & 0xf);
+        let mask = happening(events);
         let [counted0, counted1] = &self.counted;
         let any = n != 0;
         let (hit0, hit1) = (
-            any & (counted0[class] & bit != 0),
-            any & (counted1[class] & bit != 0),
+            any & (counted0[class] & mask != 0),
+            any & (counted1[class] & mask != 0),
         );
+        if events.counts_flushed() & any {
+            self.flushed(events);
+        }
         let [pic0, pic1] = &mut self.pic;
         let (sum0, wrapped0) = pic0.overflowing_add(u32::from(hit0) * n);
         let (sum1, wrapped1) = pic1.overflowing_add(u32::from(hit1) * n);
@@ -146,37 +192,99 @@ impl StrandUnit {
         let (over0, over1) = (wrapped0 | (sum0 > quiet0), wrapped1 | (sum1 > quiet1));
         if (over0 & hit0) | (over1 & hit1) {
             let over0 = CounterSet::when(over0 & hit0, Counter::Pic0);
-            self.overflow(over0 | CounterSet::when(over1 & hit1, Counter::Pic1));
+            self.noted(over0 | CounterSet::when(over1 & hit1, Counter::Pic1), n);
         }
     }
 
+    /// These counters have counted `n`, and have wrapped or are beyond [`quiet`](Self::quiet).
     #[cold]
-    fn overflow(&mut self, counters: CounterSet) {
-        self.raised = self.raised | counters;
-        self.pcr = self.pcr.with_overflows(self.pcr.overflows() | counters);
+    fn noted(&mut self, counters: CounterSet, n: u32) {
+        if self.behind.is_none() {
+            return self.overflow(counters);
+        }
+        // What has just been added to PIC waits instead.
+        for counter in counters.iter() {
+            let pic = &mut self.pic[counter.index()];
+            *pic = pic.wrapping_sub(n);
+        }
+        for clock in 0..n {
+            if clock > 0 {
+                self.pass(1);
+            }
+            self.overflow(self.near_wrap().intersection(counters));
+            if let Some(behind) = &mut self.behind {
+                behind.wait(counters);
+            }
+        }
     }
 
-    fn select(&mut self) {
-        let counting = match self.mode {
+    /// An event of a flushed instruction requests the trap, but sets no OV, where the counter does not count it and it would
+    /// overflow if it did.
+    #[cold]
+    fn flushed(&mut self, events: SparcSelect) {
+        let selecting = Counter::ALL.iter().copied().filter(|counter| {
+            let select = self.pcr.select(*counter);
+            !select.counts_flushed()
+                && select.base_class() == events.base_class()
+                && happening(select) & happening(events) != 0
+        });
+        let selecting: CounterSet = selecting.collect();
+        if self.counting() && !self.near_wrap().intersection(selecting).is_empty() {
+            self.interrupt();
+        }
+    }
+
+    /// Returns the counters with TOE in which an event sets OV, although they may not wrap.
+    fn near_wrap(&self) -> CounterSet {
+        let [near0, near1] = self.pic.map(|pic| pic >= self.early.threshold());
+        let near = CounterSet::when(near0, Counter::Pic0) | CounterSet::when(near1, Counter::Pic1);
+        near.intersection(self.pcr.traps())
+    }
+
+    fn overflow(&mut self, counters: CounterSet) {
+        self.pcr = self.pcr.with_overflows(self.pcr.overflows() | counters);
+        self.request();
+    }
+
+    fn request(&mut self) {
+        if self.trap_requested() {
+            self.interrupt();
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.softint |= self.interruptible && self.mode != SparcMode::Hyperprivileged;
+    }
+
+    /// Returns `true` if the counters count in the present mode.
+    fn counting(&self) -> bool {
+        match self.mode {
             SparcMode::User => self.pcr.user(),
             SparcMode::Privileged => self.pcr.system(),
             SparcMode::Hyperprivileged => self.pcr.hypervisor(),
-        };
+        }
+    }
+
+    fn select(&mut self) {
+        let counting = self.counting();
         self.counted = [Counter::Pic0, Counter::Pic1].map(|counter| {
             let select = self.pcr.select(counter);
+            let (base, flushed) = (select.base_class(), select.counts_flushed());
             let mut counted = [0; 16];
-            if let Some(mask) = counted
-                .get_mut(usize::from(select.class()))
-                .filter(|_| counting)
-            {
-                *mask = select.mask();
+            for class in [Some(base), flushed.then_some(base + 8)] {
+                let mask = class.and_then(|class| counted.get_mut(usize::from(class)));
+                if let Some(mask) = mask.filter(|_| counting) {
+                    *mask = happening(select);
+                }
             }
             counted
         });
         let traps = self.pcr.traps();
         self.quiet = [Counter::Pic0, Counter::Pic1].map(|counter| {
-            if traps.contains(counter) {
-                self.early.quiet()
+            if self.behind.is_some() {
+                0
+            } else if traps.contains(counter) {
+                self.early.threshold()
             } else {
                 u32::MAX
             }
@@ -184,11 +292,27 @@ impl StrandUnit {
     }
 }
 
+/// Returns the MASK of a select. Class 0 has one event, which MASK does not select.
+const fn happening(select: SparcSelect) -> u8 {
+    match select.base_class() {
+        0 => u8::MAX,
+        _ => select.mask(),
+    }
+}
+
+/// Returns the counters that lose the events which wait, when %pcr changes so.
+fn stopped(before: SparcPcr, after: SparcPcr) -> CounterSet {
+    let mode = before.user() && !after.user()
+        || before.system() && !after.system()
+        || before.hypervisor() && !after.hypervisor();
+    let changed = |counter: &Counter| {
+        mode || before.select(*counter).class() != after.select(*counter).class()
+    };
+    Counter::ALL.iter().copied().filter(changed).collect()
+}
+
 impl Default for StrandUnit {
     fn default() -> Self {
         Self::new()
     }
 }
-
-#[cfg(test)]
-mod tests;

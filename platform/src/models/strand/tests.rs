@@ -1,5 +1,7 @@
 //! Tests of the unit alone.
 
+use guest_abi::event::SparcEvent;
+
 use super::*;
 
 const UT: u64 = 1 << 2;
@@ -22,8 +24,8 @@ fn strand(code0: u64, code1: u64) -> StrandUnit {
 fn keeps_its_bits() {
     let mut unit = StrandUnit::new();
     assert_eq!((unit.pcr(), unit.pic()), (0, 0));
-    unit.set_pcr(u64::MAX);
-    assert_eq!(unit.pcr(), 0xc000_0000_ffff_ffff);
+    unit.set_pcr(0x3fff_ffff_ffff_ffff);
+    assert_eq!(unit.pcr(), 0xffff_ffff);
     unit.set_pic(0x1234_5678_9abc_def0);
     assert_eq!(unit.pic(), 0x1234_5678_9abc_def0);
 }
@@ -48,16 +50,65 @@ fn one_mask_bit_is_not_the_same_bit_of_another_class() {
     assert_eq!(unit.pic(), 0x0000_0002_0000_0001);
 }
 
+/// Events in clocks of their own count each; those of one clock count once, whatever MASK selects of them.
 #[test]
-fn mask_bits_of_a_class_add_up() {
-    let mut unit = strand(0x2fd, 0x218);
-    unit.count(SparcEvent::Loads, 1);
-    unit.count(SparcEvent::Stores, 2);
-    unit.count(SparcEvent::OtherInstructions, 4);
-    unit.count(SparcEvent::AtomicOperations, 8);
-    unit.count(SparcEvent::BranchesTaken, 16);
-    unit.count(SparcEvent::SoftwareCounts, 32);
-    assert_eq!(unit.pic(), 0x0000_0003_0000_002f);
+fn mask_bits_are_ored() {
+    let together = |mask| SparcSelect::new(2, mask).unwrap();
+    for (mask, apart, at_once) in [(0x03, 2, 1), (0x02, 1, 1), (0xff, 2, 1), (0x04, 0, 0)] {
+        let mut unit = strand(0x200 | mask, 0x200 | mask);
+        unit.count(SparcEvent::BranchesCompleted, 1);
+        unit.count(SparcEvent::BranchesTaken, 1);
+        assert_eq!(unit.pic(), apart << 32 | apart, "{mask:#x}");
+        unit.set_pic(0);
+        unit.count(together(0x03), 1);
+        assert_eq!(unit.pic(), at_once << 32 | at_once, "{mask:#x}");
+    }
+    // Atomics are loads and stores, too. 0x2fd counts all instructions.
+    for code in [0x208, 0x210, 0x280, 0x218, 0x298, 0x2fd] {
+        let mut unit = strand(code, 0x244);
+        unit.count(together(0x98), 5);
+        assert_eq!(unit.pic(), 5, "{code:#x}");
+    }
+}
+
+/// What counts in each class: the events of instructions that complete, and of those that are flushed.
+#[test]
+fn classes_8_to_15_count_flushed_instructions_too() {
+    for class in 0..16_u8 {
+        for happens in 0..16_u8 {
+            let mut unit = strand(u64::from(class) << 8 | 0x0c, 0x200);
+            unit.count(SparcSelect::new(happens, 0x04).unwrap(), 3);
+            let expected = if happens == class || happens + 8 == class {
+                3
+            } else {
+                0
+            };
+            assert_eq!(unit.pic(), expected, "{happens} under {class}");
+        }
+    }
+}
+
+/// Class 0: a counter that selects nothing counts idle clocks, with any MASK, and overflows.
+#[test]
+fn a_select_of_0_counts_idle_clocks() {
+    for (code, counts) in [(0x000, 1), (0x0ff, 1), (0x810, 1), (0x200, 0), (0x240, 0)] {
+        let mut unit = strand(0x208, code);
+        unit.set_pic(0xffff_ffff_0000_0000);
+        unit.count(SparcEvent::IdleStrands, 1);
+        assert_eq!(
+            unit.pic() >> 32,
+            (0xffff_ffff + counts) & 0xffff_ffff,
+            "{code:#x}"
+        );
+        assert_eq!(unit.pcr() & OV1 != 0, counts == 1, "{code:#x}");
+        unit.set_mode(SparcMode::Privileged);
+        unit.count(SparcEvent::IdleStrands, 1);
+        assert_eq!(
+            unit.pic() >> 32,
+            (0xffff_ffff + counts) & 0xffff_ffff,
+            "in no mode"
+        );
+    }
 }
 
 #[test]
@@ -131,7 +182,7 @@ fn events_and_counters_change_while_it_counts() {
 #[test]
 fn reserved_and_empty_selects_count_nothing() {
     let mut unit = StrandUnit::new();
-    for code in [0x000, 0x200, 0x1ff, 0x8ff, 0xfff] {
+    for code in [0x200, 0x1ff, 0x9ff, 0xa00] {
         let pcr = counting(code, code);
         unit.set_pcr(pcr);
         for event in SparcEvent::ALL {
@@ -140,4 +191,90 @@ fn reserved_and_empty_selects_count_nothing() {
         assert_eq!(unit.pic(), 0, "{code:#x}");
         assert_eq!(unit.pcr(), pcr, "{code:#x}");
     }
+}
+
+/// With PIC brought up to date every 8 clocks, what a read, a write and a stop find in each phase, with an event in every
+/// clock. The first update is `ahead` clocks after the first event's clock.
+#[test]
+fn each_phase_of_eight() {
+    for ahead in 1..=8_u8 {
+        let mut unit = strand(0x208, 0x210);
+        unit.set_phase(Phase::new(ahead));
+        let mut shown = 0;
+        for events in 1..=40_u64 {
+            unit.count(SparcEvent::Loads, 1);
+            assert_eq!(unit.pic(), shown, "the event waits");
+            assert!(events - shown <= 8);
+
+            let waiting = events - shown;
+            let due = events % 8 == u64::from(ahead) % 8;
+            let mut written = unit.clone();
+            written.set_pic(1000);
+            written.pass(8);
+            let follow = if due { 0 } else { waiting };
+            assert_eq!(written.pic(), 1000 + follow, "{waiting} wait at the write");
+            assert!(follow <= 7);
+
+            let mut stopped = unit.clone();
+            stopped.set_pcr(counting(0x208, 0x210) & !UT);
+            stopped.pass(8);
+            assert_eq!(stopped.pic(), shown, "{waiting} wait at the stop");
+
+            let mut other = unit.clone();
+            other.set_pcr(counting(0x210, 0x208));
+            other.pass(8);
+            assert_eq!(other.pic(), events, "only MASK differs");
+
+            let mut class = unit.clone();
+            class.set_pcr(counting(0x302, 0x210));
+            class.pass(8);
+            assert_eq!(class.pic(), shown, "SL of counter 0 differs");
+
+            unit.pass(1);
+            if due {
+                shown = events;
+            }
+            assert_eq!(unit.pic(), shown);
+        }
+    }
+    assert_eq!((Phase::new(0), Phase::new(9)), (None, None));
+}
+
+/// An event of every clock, with the trap as early as it can be: in every phase OV is set by an event that finds PIC at -16
+/// to -1, and the handler, which begins more than 8 clocks later, finds -15 to -6 if it has stopped the events.
+#[test]
+fn the_trap_in_each_phase() {
+    for ahead in 1..=8_u8 {
+        for start in -40_i32..-16 {
+            let mut unit = strand(0x208, 0x200);
+            unit.set_pcr(counting(0x208, 0x200) | 1 << 4);
+            unit.set_pic(u64::from(start as u32));
+            unit.set_early(Early::MOST);
+            unit.set_phase(Phase::new(ahead));
+            let found = loop {
+                let found = unit.pic() as u32 as i32;
+                unit.count(SparcEvent::Loads, 1);
+                if unit.softint() {
+                    break found;
+                }
+                unit.pass(1);
+            };
+            assert!((-16..-8).contains(&found), "{found}");
+            unit.pass(8);
+            let handled = unit.pic() as u32 as i32;
+            assert!((-15..=-6).contains(&handled), "{handled}");
+        }
+    }
+}
+
+/// Without TOE, OV says that PIC has wrapped, which it does when it is brought up to date.
+#[test]
+fn ov_without_toe_comes_with_the_wrap() {
+    let mut unit = strand(0x208, 0x200);
+    unit.set_pic(0xffff_fffd);
+    unit.set_phase(Phase::new(8));
+    unit.count(SparcEvent::Loads, 8);
+    assert_eq!((unit.pic(), unit.pcr() & OV0), (0xffff_fffd, 0));
+    unit.pass(1);
+    assert_eq!((unit.pic(), unit.pcr() & OV0), (5, OV0));
 }

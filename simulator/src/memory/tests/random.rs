@@ -37,11 +37,17 @@ impl Bench {
             let count = |code| {
                 DramEvent::from_code(code).map_or(0, |event| happened.dram(node, mcu, event))
             };
-            let pic0 = (start >> 32) + count((setting.dram >> 4) as u8);
-            let pic1 = start.wrapping_add(count(setting.dram as u8 & 0xf));
+            // 31 bits, and above them a flag that a wrap sets.
+            let after = |half: u64, count: u64| {
+                let sum = (half & 0x7fff_ffff) + count;
+                let flag = half >> 31 != 0 || sum >> 31 != 0;
+                u64::from(flag) << 31 | sum & 0x7fff_ffff
+            };
+            let pic0 = after(start >> 32, count((setting.dram >> 4) as u8));
+            let pic1 = after(start & 0xffff_ffff, count(setting.dram as u8 & 0xf));
             assert_eq!(
                 self.read(PerfReg::dram(node, mcu, McuRole::Pic)),
-                (pic0 & 0x7fff_ffff) << 32 | pic1 & 0x7fff_ffff,
+                pic0 << 32 | pic1,
                 "{node:?} {mcu:?}"
             );
         }
@@ -145,7 +151,8 @@ fn check_sums(bench: &Bench) {
         all(SparcEvent::InstructionCacheMisses),
         all(SparcEvent::CrossbarFetches)
     );
-    let from_memory = bench.dram(DramEvent::Reads) + bench.dram(DramEvent::WriteBackBufferHits);
+    let from_memory = bench.dram(DramEvent::Reads);
+    assert!(bench.dram(DramEvent::WriteBackBufferHits) <= from_memory);
     let counted: u64 = [SparcEvent::L2InstructionMisses, SparcEvent::L2LoadMisses]
         .map(|event| strands(event, PerfConfig::Local) + strands(event, PerfConfig::Remote))
         .iter()
@@ -247,7 +254,7 @@ fn every_modelled_event_can_happen() {
         let selects: u64 = (0..256).map(|strand| bench.strand(strand, *event)).sum();
         assert_ne!(selects, 0, "{event}");
     }
-    for event in DramEvent::ALL {
+    for event in DramEvent::ALL.iter().filter(|event| event.is_modelled()) {
         assert_ne!(bench.dram(*event), 0, "{event}");
     }
     assert_eq!(bench.truth().since(bench.truth()), Truth::new(256));

@@ -20,7 +20,7 @@ use super::traffic::Transaction;
 pub(super) struct ChannelRecord {
     pub(super) lines_read: u64,
     pub(super) lines_written: u64,
-    pub(super) from_buffer: u64,
+    pub(super) held_back: u64,
     pub(super) cycles_to_read: u64,
     pub(super) cycles_to_write: u64,
 }
@@ -60,7 +60,7 @@ impl Truth {
         for (now, then) in channels.zip(earlier.channels.iter().flatten()) {
             now.lines_read -= then.lines_read;
             now.lines_written -= then.lines_written;
-            now.from_buffer -= then.from_buffer;
+            now.held_back -= then.held_back;
             now.cycles_to_read -= then.cycles_to_read;
             now.cycles_to_write -= then.cycles_to_write;
         }
@@ -90,10 +90,11 @@ impl Truth {
             DramEvent::Reads => channel.lines_read,
             DramEvent::Writes => channel.lines_written,
             DramEvent::ReadWrites => channel.lines_read + channel.lines_written,
+            DramEvent::BankBusyStalls => 0,
             DramEvent::ReadQueueLatency => channel.cycles_to_read,
             DramEvent::WriteQueueLatency => channel.cycles_to_write,
             DramEvent::ReadWriteQueueLatency => channel.cycles_to_read + channel.cycles_to_write,
-            DramEvent::WriteBackBufferHits => channel.from_buffer,
+            DramEvent::WriteBackBufferHits => channel.held_back,
         }
     }
 

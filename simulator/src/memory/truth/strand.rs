@@ -22,8 +22,10 @@ pub(in crate::memory) enum Service {
 pub(in crate::memory) enum Request {
     /// A line of instructions that is not in the L1 cache.
     Fetch,
-    /// A line of data that is not in the L1 cache.
+    /// A line of data that is not in the L1 cache, for a load.
     Load,
+    /// The same, for an instruction that also stores.
+    Atomic,
     /// A store, whatever is in the L1 cache.
     Store,
 }
@@ -33,7 +35,7 @@ pub(in crate::memory) enum Request {
 pub(in crate::memory) struct StrandRecord {
     /// Those without data, loads, stores, and those that do both.
     pub(in crate::memory) instructions: [u64; 4],
-    served: [[u64; 4]; 3],
+    served: [[u64; 4]; 4],
 }
 
 impl StrandRecord {
@@ -47,29 +49,41 @@ impl StrandRecord {
         subtract(self.served.as_flattened_mut(), served);
     }
 
-    /// The events that the mask names, added up.
+    /// The clocks in which an event of the select happens. The events of one instruction happen together; those of its
+    /// references each happen in a clock of their own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
-        (0..8)
-            .map(|bit| 1 << bit)
-            .filter(|bit| select.mask() & bit != 0)
-            .map(|bit| self.event(select.class(), bit, perf_config))
-            .sum()
+        let happenings = self.happenings(select.base_class(), perf_config);
+        let counted = happenings
+            .iter()
+            .filter(|(mask, _)| select.mask() & mask != 0);
+        counted.map(|(_, times)| times).sum()
     }
 
-    fn event(&self, class: u8, bit: u8, perf_config: PerfConfig) -> u64 {
+    /// The MASK bits of the events of a class that happen together, and how often they do.
+    fn happenings(&self, class: u8, perf_config: PerfConfig) -> [(u8, u64); 4] {
         let [without_data, load, store, both] = self.instructions;
-        let [fetches, loads, stores] = &self.served;
-        match (class, bit) {
-            (2, 0x08) => load,
-            (2, 0x10) => store,
-            (2, 0x40) => without_data,
-            (2, 0x80) => both,
-            (3, 0x01) | (5, 0x08) => fetches.iter().sum(),
-            (3, 0x02) | (5, 0x04) => loads.iter().sum(),
-            (3, 0x10) => misses(fetches, perf_config),
-            (3, 0x20) => misses(loads, perf_config),
-            (5, 0x10) => stores.iter().sum(),
-            _ => 0,
+        let [fetches, loads, atomics, stores] = &self.served;
+        let sum = |served: &[u64; 4]| served.iter().sum::<u64>();
+        match class {
+            2 => [
+                (0x40, without_data),
+                (0x08, load),
+                (0x10, store),
+                (0x98, both),
+            ],
+            3 => [
+                (0x01, sum(fetches)),
+                (0x02, sum(loads) + sum(atomics)),
+                (0x10, misses(fetches, perf_config)),
+                (0x20, misses(loads, perf_config)),
+            ],
+            5 => [
+                (0x08, sum(fetches)),
+                (0x04, sum(loads) + sum(atomics)),
+                (0x10, sum(stores)),
+                (0, 0),
+            ],
+            _ => [(0, 0); 4],
         }
     }
 }

@@ -36,10 +36,10 @@ impl Machine {
 /// The bits of a register that are kept.
 pub fn mask(id: u64) -> u64 {
     match id {
-        0 => 0xc000_0000_ffff_ffff,
+        0 => 0xffff_ffff,
         1 => 3,
         2..=17 if id % 2 == 0 => 0xff,
-        2..=17 => 0x7fff_ffff_7fff_ffff,
+        2..=17 => u64::MAX,
         // Six units of three registers to a hub: four LPUs, GPD, ASU; select, then two counters.
         _ => match ((id - 18) % 18 / 3, id % 3) {
             (0..=3, 0) => 0xffff,

@@ -145,6 +145,7 @@ fn power_on(configuration: Configuration) {
     let Configuration { machine, guests } = configuration;
     // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
     let devices = unsafe { DEVICES.put(Devices::new(machine)) };
+    devices.start_caches();
     if let Ok(service) = PerfCounterService::new(machine, (devices, devices), &guests) {
         // SAFETY: as above.
         let hypervisor = unsafe { HYPERVISOR.put(Hypervisor::new((service,), Escaped)) };
@@ -172,7 +173,7 @@ fn apply_to_counters(counters: Counters) -> Option<u64> {
     let devices = hypervisor.services().0.bus();
     let mut unit = devices.strand_unit(caller.strand);
     let value = counters.apply(&mut unit);
-    if matches!(counters, Counters::Happens(..)) && unit.trap_pending() {
+    if matches!(counters, Counters::Happens(..)) && unit.trap_requested() {
         raise_overflow_trap();
     }
     value

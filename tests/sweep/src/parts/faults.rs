@@ -167,7 +167,7 @@ const BANKS: [u64; 8] = [
     0x20_0000_0001,
     0x21_fe00_0002,
     0x20_001f_8003,
-    0xffff_ffef_ffff_ffff,
+    0xffff_ffef_ffbf_ffff,
     0x20_0000_7ff8,
     0x8000_0020_0000_0006,
     0x20_0000_0007,

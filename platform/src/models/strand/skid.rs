@@ -1,0 +1,29 @@
+//! How early overflow traps come.
+
+/// How early an overflow trap comes. With TOE, an event that leaves the counter at most this many events before its wrap sets
+/// the OV bit, which requests the trap. In the UltraSPARC T2, any event that finds the counter at -16 to -1 does: 15.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Early(u8);
+
+impl Early {
+    /// The trap comes at the wrap.
+    pub const EXACT: Self = Self(0);
+
+    /// The trap comes as early as hardware permits: the handler finds the counter at -15 to 0.
+    pub const MOST: Self = Self(15);
+
+    /// Returns a trap that comes up to this many events before the wrap; `None` beyond 15.
+    pub const fn new(events: u8) -> Option<Self> {
+        if events <= Self::MOST.0 {
+            Some(Self(events))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the lowest value of a counter at which an event overflows it. It is also the highest that an event can leave
+    /// in the counter without an overflow.
+    pub(super) const fn threshold(self) -> u32 {
+        u32::MAX - self.0 as u32
+    }
+}
