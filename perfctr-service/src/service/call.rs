@@ -235,7 +235,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// The contract, check by check, for a guest that has negotiated this version.
     fn slow(&self, id: u64, access: Access, version: NegotiatedVersion) -> Result<u64, Refusal> {
         let Self { service, guest, .. } = *self;
-        let grant = guest.access().grant();
+        let allowed = guest.access();
+        if allowed.version() != version {
+            // Whoever negotiated was crossed too often to open the fast path, or is at work on it.
+            guest.version_changed(self.version, service.units.out());
+        }
+        let grant = allowed.grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
         if !guest.version_has(version, register) || !service.machine().has_register(register) {
             return Err(Refusal::NotSupported);
