@@ -11,6 +11,8 @@ use guest_abi::StrandId;
 use hv_core::trace::{Class, HypervisorEvent};
 use perfctr_service::trace::ServiceEvent;
 
+use collect::LayoutName;
+
 /// An event of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -112,15 +114,26 @@ impl Stream {
     }
 }
 
+/// The time of tick 0 of a clock: so many seconds after 1970-01-01T00:00:00Z, and so many ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch {
+    /// Whole seconds.
+    pub seconds: u64,
+    /// Ticks of the clock.
+    pub ticks: u64,
+}
+
 /// The events of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Ticks of the clock in a second.
     pub hz: u64,
-    /// The resolution of times, in ticks.
-    pub resolution: u64,
-    /// When the trace began: no later than any event.
+    /// The layout of headers in the rings.
+    pub layout: LayoutName,
+    /// When the trace began, in ticks: no later than any event.
     pub began: u64,
+    /// The time of tick 0; `None` if the clock is that of a simulation, which has no such time.
+    pub epoch: Option<Epoch>,
     /// Number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,
     /// The names of the guests, by number.

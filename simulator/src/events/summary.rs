@@ -151,7 +151,7 @@ impl Summary {
             });
         Self {
             hz: trace.hz,
-            resolution: trace.resolution,
+            resolution: trace.layout.resolution(),
             span: span.map(|(first, last)| [first, last]),
             events: trace.events() as u64,
             lost: trace.lost(),

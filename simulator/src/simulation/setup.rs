@@ -8,8 +8,8 @@ use platform::Machine;
 
 use super::error::RunError;
 use super::selection::Selection;
-use crate::events::Trace;
 use crate::events::collect::{Collector, Keep, LayoutName, Rings};
+use crate::events::{Epoch, Trace};
 use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::{HZ, MachineClock};
@@ -48,6 +48,8 @@ pub struct Tracing {
     pub layout: LayoutName,
     /// The events that are kept.
     pub keep: Keep,
+    /// The time at which the simulation begins, if it is to have one.
+    pub epoch: Option<Epoch>,
 }
 
 /// Why a setup cannot be simulated.
@@ -257,8 +259,9 @@ impl Simulation {
         let result = work(&board)?;
         let trace = tracing.map(|tracing| Trace {
             hz: HZ,
-            resolution: tracing.layout.resolution(),
+            layout: tracing.layout,
             began: 0,
+            epoch: tracing.epoch,
             missed: collector.missed(),
             guests: guests.iter().map(|guest| guest.name.clone()).collect(),
             streams: collector.streams(),

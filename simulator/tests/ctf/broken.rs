@@ -14,13 +14,13 @@ use crate::{Hands, Place, strand, trace};
 /// A big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
 fn small(place: &Place) -> std::path::PathBuf {
     let clock = Hands::default();
-    let rings = Rings::new(LayoutName::Clock27, Keep::All.mode());
+    let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
     let collector = rings.collector(&clock);
     for time in [1000, 2000] {
         collector.record(strand(3), time, Get::default());
     }
     let path = place.trace(
-        &trace(LayoutName::Clock27, collector.streams()),
+        &trace(LayoutName::Clock64, collector.streams()),
         Endian::Big,
     );
     assert_eq!(fs::metadata(path.join("strand_003")).unwrap().len(), 112);
@@ -71,8 +71,14 @@ fn packets() {
         // The sizes, in bits: 112 bytes are 0x380.
         (
             31,
+            &[0x88],
+            "has 896 bits, 904 of them used, but there are 112 bytes",
+        ),
+        // Then the last event has one byte less.
+        (
+            31,
             &[0x78],
-            "has 896 bits, 888 of them used, but there are 112 bytes",
+            "event 1: is cut off: expected a header and its fields",
         ),
         (24, &short, "has 8 bits, expected at least 480"),
         (47, &[1], "has the number 1"),
@@ -91,7 +97,7 @@ fn events() {
         (
             87,
             &[11],
-            "event 1: is cut off: expected 10 bytes and its fields",
+            "event 1: is cut off: expected a header and its fields",
         ),
     ]);
 }
@@ -105,7 +111,7 @@ fn files() {
     for (content, says) in [
         (
             bytes[..59].to_vec(),
-            "packet 0: is cut off: 59 bytes, expected 60 at least",
+            "packet 0: is cut off: 59 bytes have no room for its header",
         ),
         (
             bytes[..111].to_vec(),
@@ -152,21 +158,72 @@ fn metadata() {
             "= 0",
             "found 0 for freq, expected the rate of a clock",
         ),
-        ("freq = 1165379275;", "", "there is no freq"),
+        ("freq = 1165379275;", "", "there is no freq of the clock"),
         (
-            "uint16_t id; stick_t timestamp;",
-            "uint32_t id; stick_t timestamp;",
-            "line 50: found 'event.header := struct { uint32_t id; stick_t timestamp; };', \
-             expected 'event.header := struct { uint16_t id; stick_t timestamp; };'",
+            "layout = \"clock64\"",
+            "layout = \"clock65\"",
+            "found 'clock65' for layout, expected the name of one",
+        ),
+        ("clock {", "cluck {", "found 0 of clock, expected 1"),
+        ("clock {", "/* clock {", "line 30: a comment without an end"),
+        ("\"hv:held\"", "\"hv:bent\"", "the event hv:bent is unknown"),
+        (
+            "uint16_t awaited;",
+            "uint32_t awaited;",
+            "hv:change_pending has other fields, expected awaited of 16 bits, strand of 16 bits",
+        ),
+        (
+            "uint16_t id; time_t",
+            "uint17_t id; time_t",
+            "line 56: found 'uint17_t', expected a type",
+        ),
+        (
+            "uint16_t id; time_t",
+            "integer { size = 65; } id; time_t",
+            "line 56: an integer of 65 bits, expected 1 to 64",
+        ),
+        (
+            "uint16_t id; time_t",
+            "integer { size = 16; signed = true; } id; time_t",
+            "line 56: found 'true', expected 'false'",
+        ),
+        (
+            "uint16_t id; time_t",
+            "variant <id> { uint16_t a; } id[2]; time_t",
+            "line 56: found '2', expected no length behind a type that is no integer",
         ),
     ] {
         assert_eq!(text.matches(old).count(), 1, "{old}");
         fs::write(&file, text.replace(old, new)).unwrap();
         assert_eq!(problem_of(&path, "metadata"), says);
     }
-    let lines = text.lines().count();
-    fs::write(&file, format!("{text}\n")).unwrap();
-    assert!(problem(&path).ends_with(&format!("found {} lines, expected {lines}", lines + 1)));
+    // Types within types, without an end.
+    let deep = "struct { ".repeat(100_000);
+    let old = "struct { uint16_t id;";
+    fs::write(&file, text.replace(old, &deep)).unwrap();
+    let says = "line 56: found 'struct', expected fewer types within others";
+    assert_eq!(problem_of(&path, "metadata"), says);
+    // A header that has no number or time, or does not advance.
+    for (header, says) in [
+        ("struct { uint16_t id; }", "event 0: has no timestamp"),
+        ("struct { time_t timestamp; }", "event 0: has no id"),
+        (
+            "struct { uint8_t id[0]; time_t timestamp[0]; }",
+            "event 0: has no id",
+        ),
+        (
+            "struct { enum : uint8_t { a = 1 } id; variant <id> { struct { time_t timestamp; } a; } v; }",
+            "event 0: is cut off: expected a header and its fields",
+        ),
+        (
+            "struct { uint8_t id[18446744073709551615]; time_t timestamp; }",
+            "event 0: is cut off: expected a header and its fields",
+        ),
+    ] {
+        let old = "struct { uint16_t id; time_t timestamp; }";
+        fs::write(&file, text.replace(old, header)).unwrap();
+        assert_eq!(problem_of(&path, "strand_003"), format!("packet 0: {says}"));
+    }
     fs::remove_file(&file).unwrap();
     assert!(problem_of(&path, "metadata").starts_with("cannot be read: "));
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));

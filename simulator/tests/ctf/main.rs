@@ -2,6 +2,7 @@
 
 mod babeltrace;
 mod broken;
+mod merged;
 mod recorded;
 
 use std::cell::Cell;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Mode, Trace as _};
+use perfctr_service::trace::ChangeComplete;
 use simulator::events::collect::{LayoutName, Rings};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::{Entry, Stream, Trace};
@@ -17,7 +19,7 @@ use simulator::events::{Entry, Stream, Trace};
 use recorded::{Known, Random, random_event, record};
 
 /// A directory for a test, gone after it.
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
     pub(crate) fn new(name: &str) -> Self {
@@ -64,8 +66,9 @@ pub(crate) fn strand(number: usize) -> StrandId {
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
-        resolution: layout.resolution(),
+        layout,
         began: 0,
+        epoch: None,
         missed: 0,
         guests: vec!["measuring".to_owned(), "the \"other\" \\ \u{e4}".to_owned()],
         streams,
@@ -115,7 +118,7 @@ fn record_random(
 }
 
 /// Records 3000 random events on four strands, and reads them as they come.
-fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
+pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     let random = Random(layout as u64 + 1);
     record_random(
         (layout, Mode::Discard),
@@ -123,6 +126,70 @@ fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
         &[0, 9, 70, 255],
         &[1; 3000],
     )
+}
+
+/// Headers with 27 bits of the time have 4 bytes, with 32 bits 6 bytes, with all bits 10 bytes. Before an event that is too far
+/// from the one before it, all bits follow a number that no kind has.
+#[test]
+fn headers_are_as_compact_as_in_the_rings() {
+    const FAR: u64 = 0x2_0000_0001;
+    for (layout, endian, near, far) in [
+        (
+            LayoutName::Clock27,
+            Endian::Big,
+            &[0x98, 0, 0, 9][..],
+            &[0xf8][..],
+        ),
+        (
+            LayoutName::Clock27Typed,
+            Endian::Little,
+            &[0x33, 1, 0, 0],
+            &[31],
+        ),
+        (
+            LayoutName::Clock32,
+            Endian::Big,
+            &[0, 19, 0, 0, 0, 9],
+            &[0xff, 0xff],
+        ),
+        (
+            LayoutName::Clock32,
+            Endian::Little,
+            &[19, 0, 9, 0, 0, 0],
+            &[0xff, 0xff],
+        ),
+    ] {
+        let clock = Hands::default();
+        let rings = Rings::new(layout, Mode::Discard);
+        let collector = rings.collector(&clock);
+        for time in [9, FAR] {
+            collector.record(strand(0), time, ChangeComplete { strand: 5 });
+        }
+        let [id, time, five] = match endian {
+            Endian::Big => [
+                vec![0, 0, 0, 19],
+                FAR.to_be_bytes().to_vec(),
+                vec![0, 0, 0, 5],
+            ],
+            Endian::Little => [
+                vec![19, 0, 0, 0],
+                FAR.to_le_bytes().to_vec(),
+                vec![5, 0, 0, 0],
+            ],
+        };
+        let expected = [near, &five, far, &id, &time, &five].concat();
+        let place = Place::new("ctf-compact");
+        let path = place.trace(&trace(layout, collector.streams()), endian);
+        let bytes = fs::read(path.join("strand_000")).unwrap();
+        assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
+    }
+    // Times that are exact to 512 ticks have 28 bits.
+    let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
+    let place = Place::new("ctf-compact");
+    let path = place.trace(&trace, Endian::Big);
+    let words = trace.streams[0].events().next().unwrap().payload.len();
+    let bytes = fs::metadata(path.join("strand_001")).unwrap().len();
+    assert_eq!(bytes, 60 + 6 + 4 * words as u64);
 }
 
 #[test]
@@ -163,7 +230,7 @@ fn an_empty_trace() {
 }
 
 /// Records more than a ring holds, three times, and less, twice.
-fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
+pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
     let reads = [4000, 10, 5000, 100, 3000];
     record_random((LayoutName::Clock27, mode), Random(7), &[9], &reads)
 }

@@ -36,6 +36,7 @@ fn hypercalls_take_time() {
             tracing: Some(Tracing {
                 layout: LayoutName::Clock64,
                 keep: Keep::All,
+                epoch: None,
             }),
             ..Setup::new(machine(), program(2_000))
         };

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use crate::output::{Force, OutputDirectory, OutputFile};
 use simulator::events::collect::{Keep, LayoutName};
 use simulator::events::ctf::{self, Endian};
-use simulator::events::{Trace, chrome};
+use simulator::events::{Epoch, Trace, chrome};
 use simulator::nearest::unknown;
 use simulator::simulation::Tracing;
 
@@ -23,6 +23,11 @@ pub struct EventArgs {
     /// The byte order of the directory's files: be, le
     #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
     events_endian: Endian,
+
+    /// Say in the directory that the simulation begins at this time, in seconds since 1970: its events can then be merged with
+    /// those of other clocks
+    #[arg(long, value_name = "SECONDS", requires = "events_out")]
+    events_epoch: Option<u64>,
 
     /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
     #[arg(long, value_name = "FILE")]
@@ -45,6 +50,7 @@ impl EventArgs {
         wanted.then_some(Tracing {
             layout: self.events_layout,
             keep: self.events_keep,
+            epoch: self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 }),
         })
     }
 }

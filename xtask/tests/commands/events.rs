@@ -136,6 +136,62 @@ fn what_events_prints() {
     assert_eq!(xtask(&["events", &directory]).well(), output);
 }
 
+/// What babeltrace2 writes of a trace has the same summary, and can be merged with what another simulation wrote.
+#[test]
+fn other_programs_read_write_and_merge_traces() {
+    let place = Place::new("events-merged");
+    let [one, other, written] = ["one", "other", "written"].map(|name| path(&place, name));
+    let epoch = ["--events-epoch", "1700000000"];
+    small(&place, &[&["--events-out", &*one][..], &epoch].concat());
+    small(
+        &place,
+        &[
+            "--events-out",
+            &other,
+            "--events-epoch",
+            "1700000001",
+            "--events-layout",
+            "clock19",
+        ],
+    );
+    let run = |arguments: &[&str]| {
+        let output = Command::new(BABELTRACE.find().unwrap())
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&[&one, "-o", "ctf", "-w", &written]);
+    let rewritten = format!("{written}/sun4v");
+    assert_eq!(summary(&place, &rewritten), summary(&place, &one));
+    assert_eq!(
+        xtask(&["events", &rewritten]).well(),
+        xtask(&["events", &one]).well()
+    );
+    let merged = run(&["--clock-seconds", &one, &other]);
+    let first = merged.lines().next().unwrap();
+    let last = merged.lines().last().unwrap();
+    assert!(first.starts_with("[1700000000.0"), "{first}");
+    assert!(last.starts_with("[1700000001.0"), "{last}");
+    xtask(&["sim", "--events-epoch", "5"]).badly("--events-out");
+}
+
+/// The same simulation writes the same files, identifiers included.
+#[test]
+fn files_are_the_same_each_time() {
+    let place = Place::new("events-same");
+    let [one, other] = ["one", "other"].map(|name| path(&place, name));
+    for directory in [&one, &other] {
+        small(&place, &["--events-out", directory]);
+    }
+    for name in names(Path::new(&one)) {
+        let [one, other] =
+            [&one, &other].map(|path| fs::read(Path::new(path).join(&name)).unwrap());
+        assert!(one == other, "{name}");
+    }
+}
+
 #[test]
 fn layouts_and_what_is_kept() {
     let place = Place::new("events-layouts");

@@ -30,23 +30,6 @@ impl Endian {
             Self::Little => bytes.extend(&value.to_le_bytes()[..count]),
         }
     }
-
-    /// Removes a number of `bits` bits from the front; `None` if there are fewer.
-    pub(super) fn take(self, bytes: &mut &[u8], bits: u32) -> Option<u64> {
-        let (number, rest) = bytes.split_at_checked(bits as usize / 8)?;
-        *bytes = rest;
-        let mut value = [0; 8];
-        Some(match self {
-            Self::Big => {
-                value[8 - number.len()..].copy_from_slice(number);
-                u64::from_be_bytes(value)
-            }
-            Self::Little => {
-                value[..number.len()].copy_from_slice(number);
-                u64::from_le_bytes(value)
-            }
-        })
-    }
 }
 
 #[cfg(test)]
@@ -59,9 +42,5 @@ mod tests {
         Endian::Big.put(&mut bytes, 32, 0xff_1234_5678);
         Endian::Little.put(&mut bytes, 16, 0x9abc);
         assert_eq!(bytes, [0x12, 0x34, 0x56, 0x78, 0xbc, 0x9a]);
-        let rest = &mut bytes.as_slice();
-        assert_eq!(Endian::Big.take(rest, 32), Some(0x1234_5678));
-        assert_eq!(Endian::Little.take(rest, 16), Some(0x9abc));
-        assert_eq!(Endian::Little.take(rest, 8), None);
     }
 }

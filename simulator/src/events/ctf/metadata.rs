@@ -1,13 +1,19 @@
 //! The metadata, in the Trace Stream Description Language: the layout of the files.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use hv_core::trace::{Field, Shown};
+use hv_core::trace::{Class, Field, Shown};
 
 use super::Endian;
-use crate::events::{Event, Trace};
+use super::header::Form;
+use super::identity::Uuid;
+use super::tsdl::{self, Block};
+use super::types::Type;
+use crate::events::collect::LayoutName;
+use crate::events::{Epoch, Event, Trace};
 
-/// The line that names the program that wrote the trace.
+/// The line that names the program that recorded the events.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
@@ -18,8 +24,9 @@ pub(super) fn is_ours(text: &str) -> bool {
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
     let Trace {
         hz,
-        resolution,
+        layout,
         began,
+        epoch,
         missed,
         guests,
         ..
@@ -28,9 +35,12 @@ pub(super) fn write(trace: &Trace, endian: Endian) -> String {
     for (number, guest) in guests.iter().enumerate() {
         let _ = write!(names, "\n\tguest_{number} = {};", quoted(guest));
     }
+    let uuid = Uuid::of_trace(trace);
+    let Epoch { seconds, ticks } = epoch.unwrap_or_default();
     let mut text = format!(
         "/* CTF 1.8 */
 
+typealias integer {{ size = 5; align = 1; signed = false; }} := uint5_t;
 typealias integer {{ size = 8; align = 8; signed = false; }} := uint8_t;
 typealias integer {{ size = 16; align = 8; signed = false; }} := uint16_t;
 typealias integer {{ size = 32; align = 8; signed = false; }} := uint32_t;
@@ -39,6 +49,7 @@ typealias integer {{ size = 64; align = 8; signed = false; }} := uint64_t;
 trace {{
 \tmajor = 1;
 \tminor = 8;
+\tuuid = \"{uuid}\";
 \tbyte_order = {order};
 \tpacket.header := struct {{ uint32_t magic; uint32_t stream_id; }};
 }};
@@ -49,37 +60,46 @@ env {{
 \t{TRACER}
 \ttracer_major = 1;
 \ttracer_minor = 0;
+\tlayout = \"{layout}\";
 \tbegan = {began};
 \tmissed_events = {missed};{names}
 }};
 
 clock {{
 \tname = \"stick\";
+\tuuid = \"{clock}\";
 \tdescription = \"%stick\";
 \tfreq = {hz};
 \tprecision = {resolution};
-\toffset_s = 0;
-\toffset = 0;
-\tabsolute = false;
+\toffset_s = {seconds};
+\toffset = {ticks};
+\tabsolute = {absolute};
 }};
 
-typealias integer {{ size = 64; align = 8; signed = false; map = clock.stick.value; }} := stick_t;
+typealias integer {{ size = 27; align = 1; signed = false; map = clock.stick.value; }} := time27_t;
+typealias integer {{ size = 32; align = 8; signed = false; map = clock.stick.value; }} := time32_t;
+typealias integer {{ size = 64; align = 8; signed = false; map = clock.stick.value; }} := time_t;
 
 stream {{
 \tid = 0;
 \tpacket.context := struct {{
-\t\tstick_t timestamp_begin;
-\t\tstick_t timestamp_end;
+\t\ttime_t timestamp_begin;
+\t\ttime_t timestamp_end;
 \t\tuint64_t content_size;
 \t\tuint64_t packet_size;
 \t\tuint64_t packet_seq_num;
 \t\tuint64_t events_discarded;
 \t\tuint32_t cpu_id;
 \t}};
-\tevent.header := struct {{ uint16_t id; stick_t timestamp; }};
+\tevent.header := {header};
 }};
 ",
         order = endian.name(),
+        layout = layout.name(),
+        clock = uuid.of_clock(),
+        resolution = layout.resolution(),
+        absolute = epoch.is_some(),
+        header = Form::of(*layout).declaration(),
     );
     for class in Event::classes() {
         let _ = write!(
@@ -120,71 +140,89 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-fn unquoted(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    let mut chars = inner.chars();
-    let next = || match chars.next() {
-        Some('\\') => chars.next(),
-        char => char,
-    };
-    Some(std::iter::from_fn(next).collect())
+/// What the streams of a trace consist of.
+pub(super) struct Format {
+    pub(super) endian: Endian,
+    pub(super) packet_header: Type,
+    pub(super) packet_context: Type,
+    pub(super) event_header: Type,
+    /// The kinds of events by their numbers in this trace, with their fields.
+    pub(super) events: HashMap<u64, (&'static Class, Type)>,
 }
 
-/// Reads metadata that [`write`] wrote: a trace without streams, and the byte order.
-pub(super) fn read(text: &str) -> Result<(Trace, Endian), String> {
+/// Reads the metadata of a trace that [`write()`] wrote, or that another program made of it, with the same contents in other
+/// forms. Returns the trace without its streams.
+pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
         return Err(format!(
             "not a trace of this program: the line {TRACER} is missing"
         ));
     }
-    let value = |key: &str| -> Result<&str, String> {
-        let mut values = text.lines().filter_map(|line| {
-            line.trim()
-                .strip_prefix(key)?
-                .strip_prefix(" = ")?
-                .strip_suffix(';')
-        });
-        values.next().ok_or_else(|| format!("there is no {key}"))
+    let blocks = tsdl::parse(text)?;
+    let of_kind = |kind: &'static str| blocks.iter().filter(move |block| block.kind == kind);
+    let one = |kind| match &of_kind(kind).collect::<Vec<_>>()[..] {
+        [block] => Ok(*block),
+        blocks => Err(format!("found {} of {kind}, expected 1", blocks.len())),
     };
-    let number = |key: &str| -> Result<u64, String> {
-        let text = value(key)?;
-        text.parse()
-            .map_err(|_| format!("found '{text}' for {key}, expected a number"))
+    let (trace, env, clock, stream) = (one("trace")?, one("env")?, one("clock")?, one("stream")?);
+    let order = trace.text("byte_order")?;
+    let endian = (Endian::ALL.into_iter())
+        .find(|endian| endian.name() == order)
+        .ok_or_else(|| format!("found '{order}' for byte_order, expected be or le"))?;
+    let layout = env.text("layout")?;
+    let layout = (LayoutName::ALL.iter())
+        .find(|known| known.name() == layout)
+        .ok_or_else(|| format!("found '{layout}' for layout, expected the name of one"))?;
+    let guests = (0..).map_while(|number| env.get(&format!("guest_{number}")));
+    let format = Format {
+        endian,
+        packet_header: trace.layout("packet.header")?.clone(),
+        packet_context: stream.layout("packet.context")?.clone(),
+        event_header: stream.layout("event.header")?.clone(),
+        events: of_kind("event").map(event).collect::<Result<_, _>>()?,
     };
-    let order = value("byte_order")?;
-    let endian = (Endian::ALL
-        .into_iter()
-        .find(|endian| endian.name() == order))
-    .ok_or_else(|| format!("found '{order}' for byte_order, expected be or le"))?;
-    let guests = (0..).map_while(|number| value(&format!("guest_{number}")).ok());
     let trace = Trace {
-        hz: number("freq")?,
-        resolution: number("precision")?,
-        began: number("began")?,
-        missed: number("missed_events")?,
-        guests: guests
-            .map(|name| unquoted(name).ok_or_else(|| format!("found {name}, expected a text")))
-            .collect::<Result<_, _>>()?,
+        hz: clock.number("freq")?,
+        layout: *layout,
+        began: env.number("began")?,
+        epoch: match clock.text("absolute")? {
+            "true" | "TRUE" => Some(Epoch {
+                seconds: clock.number("offset_s")?,
+                ticks: clock.number("offset")?,
+            }),
+            _ => None,
+        },
+        missed: env.number("missed_events")?,
+        guests: guests.map(str::to_owned).collect(),
         streams: Vec::new(),
     };
     if trace.hz == 0 {
         return Err("found 0 for freq, expected the rate of a clock".to_owned());
     }
-    // All else is as this program writes it, or the streams cannot be understood.
-    let expected = write(&trace, endian);
-    let mut lines = (1..).zip(text.lines().zip(expected.lines()));
-    if let Some((line, (found, expected))) = lines.find(|(_, (found, expected))| found != expected)
-    {
-        let (found, expected) = (found.trim(), expected.trim());
-        return Err(format!(
-            "line {line}: found '{found}', expected '{expected}'"
-        ));
+    Ok((trace, format))
+}
+
+/// Returns the number and the fields of a kind of event, which are those of [`Event::classes`].
+fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
+    let name = block.text("name")?;
+    let class = (name.strip_prefix("hv:"))
+        .and_then(|name| Event::classes().find(|class| class.name == name))
+        .ok_or_else(|| format!("the event {name} is unknown"))?;
+    let fields = block.layout("fields")?;
+    let Type::Struct { fields: found, .. } = fields else {
+        return Err(format!("the fields of {name} are no struct"));
+    };
+    let same = |((name, of), field): (&(String, Type), &Field)| {
+        *name == field.name && matches!(of, Type::Integer { bits, .. } if *bits == field.bits)
+    };
+    if found.len() != class.fields.len() || !found.iter().zip(class.fields).all(same) {
+        let expected: Vec<String> = (class.fields.iter())
+            .map(|field| format!("{} of {} bits", field.name, field.bits))
+            .collect();
+        let expected = expected.join(", ");
+        return Err(format!("{name} has other fields, expected {expected}"));
     }
-    if text.len() != expected.len() {
-        let (found, expected) = (text.lines().count(), expected.lines().count());
-        return Err(format!("found {found} lines, expected {expected}"));
-    }
-    Ok((trace, endian))
+    Ok((block.number("id")?, (class, fields.clone())))
 }
 
 #[cfg(test)]
@@ -194,7 +232,5 @@ mod tests {
     #[test]
     fn texts() {
         assert_eq!(quoted("a \"b\"\\\n\u{e4}"), "\"a \\\"b\\\"\\\\\u{e4}\"");
-        assert_eq!(unquoted("\"a \\\"b\\\"\\\\\"").unwrap(), "a \"b\"\\");
-        assert_eq!(unquoted("a"), None);
     }
 }

@@ -1,13 +1,22 @@
 //! Traces in the Common Trace Format 1.8, which `babeltrace2` and Trace Compass read.
 //!
-//! A trace is a directory with `metadata` and a file for each ring. Before every event stand its kind and its full time,
-//! whatever the layout of the ring was; its fields stand in the order of [`hv_core::trace::Field`]s, each
-//! at a whole byte. The packet behind a gap counts the missing events (`events_discarded`), so a packet begins at
-//! each gap. A gap at the beginning or the end of a stream has an empty packet.
+//! A trace is a directory with `metadata` and a file for each ring. The headers of events are about as compact as those in the
+//! rings (`header`); the fields stand in the order of [`hv_core::trace::Field`]s, each at a whole byte. The packet behind a gap
+//! counts the missing events (`events_discarded`), so a packet begins at each gap. A gap at the beginning or the end of a stream
+//! has an empty packet.
+//!
+//! A trace can be merged with others. It has an identifier, and so has its clock: both are computed from what the trace holds,
+//! so that the same simulation always writes the same files. If the [epoch](crate::events::Trace::epoch) is known, the metadata
+//! state it, and times can be compared with those of other clocks.
 
 mod bytes;
+mod header;
+mod identity;
 mod metadata;
 mod reader;
+mod tokens;
+mod tsdl;
+mod types;
 mod writer;
 
 use std::path::Path;
@@ -25,9 +34,6 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 
 /// The size of a packet's header, in bytes: the magic number, the number of the stream class, and the context.
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
-
-/// The size of an event's header, in bytes: the number of its kind, and the time.
-const EVENT_HEADER: usize = 2 + 8;
 
 /// The name of the file that makes a directory a trace.
 const METADATA: &str = "metadata";

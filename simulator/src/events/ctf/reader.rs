@@ -1,4 +1,4 @@
-//! Reading a trace that this program wrote.
+//! Reading a trace that this program wrote, as it is or as another program has written it anew.
 
 use std::path::Path;
 use std::{fs, io};
@@ -6,8 +6,10 @@ use std::{fs, io};
 use guest_abi::StrandId;
 use hv_core::trace::put;
 
-use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
-use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
+use super::metadata::{self, Format};
+use super::types::{Cursor, Type, Values};
+use super::{MAGIC, METADATA, file_name};
+use crate::events::{Entry, Stream, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};
 
 /// Why a trace cannot be read.
@@ -53,7 +55,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     }
     let path = directory.join(METADATA);
     let text = input::read_text(&path)?;
-    let (mut trace, endian) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
+    let (mut trace, format) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
     let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let unreadable = |source| ReadError::Unreadable {
         directory: name(directory),
@@ -65,7 +67,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
             continue;
         }
         let bytes = input::read(&path, LONGEST_PROGRAM)?;
-        let Some(stream) = stream(&bytes, endian).map_err(|problem| wrong(&path, problem))? else {
+        let Some(stream) = stream(&bytes, &format).map_err(|problem| wrong(&path, problem))? else {
             continue;
         };
         let (strand, expected) = (stream.strand, file_name(stream.strand));
@@ -87,17 +89,19 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 /// The header of a packet.
-struct Header {
+struct Header<'a> {
     begin: u64,
     end: u64,
-    /// Number of bytes of events.
-    events: usize,
+    /// Before the first event.
+    events: Cursor<'a>,
+    /// The number of bytes of the packet.
+    bytes: usize,
     number: u64,
     lost: u64,
     strand: StrandId,
 }
 
-impl Header {
+impl Header<'_> {
     /// Checks that the packet has this strand and number, and does not go back behind what was lost until now, and now.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
@@ -116,47 +120,58 @@ impl Header {
     }
 }
 
-fn header(bytes: &mut &[u8], endian: Endian) -> Result<Header, String> {
-    let length = bytes.len();
-    let mut take = |bits| {
-        endian
-            .take(bytes, bits)
-            .ok_or_else(|| format!("is cut off: {length} bytes, expected {PACKET_HEADER} at least"))
+fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<Header<'a>, String> {
+    let length = bytes.len() as u64;
+    let mut cursor = Cursor {
+        bytes,
+        at: 0,
+        end: 8 * length,
+        endian: format.endian,
+        now: 0,
     };
-    let (magic, stream) = (take(32)?, take(32)?);
+    let mut read = |of| {
+        let values = cursor.read(of);
+        values.ok_or_else(|| format!("is cut off: {length} bytes have no room for its header"))
+    };
+    let (header, context) = (read(&format.packet_header)?, read(&format.packet_context)?);
+    let magic = header.get("magic")?;
     check(magic == MAGIC, || {
         format!("begins with {magic:#010x}, expected {MAGIC:#010x}")
     })?;
+    let stream = header.find("stream_id").unwrap_or(0);
     check(stream == 0, || {
         format!("is of stream class {stream}, expected 0")
     })?;
-    let (begin, end, content, size) = (take(64)?, take(64)?, take(64)?, take(64)?);
-    let (number, lost, cpu_id) = (take(64)?, take(64)?, take(32)?);
-    let fits = content == size && size % 8 == 0 && size / 8 <= length as u64;
+    let (content, size) = (context.get("content_size")?, context.get("packet_size")?);
+    let fits = content <= size && size % 8 == 0 && size / 8 <= length;
     check(fits, || {
         format!("has {size} bits, {content} of them used, but there are {length} bytes")
     })?;
-    let events = (size as usize / 8)
-        .checked_sub(PACKET_HEADER)
-        .ok_or_else(|| format!("has {size} bits, expected at least {}", 8 * PACKET_HEADER))?;
+    let least = cursor.at;
+    check(content >= least, || {
+        format!("has {content} bits, expected at least {least}")
+    })?;
+    let (begin, cpu_id) = (context.get("timestamp_begin")?, context.get("cpu_id")?);
     let strand = usize::try_from(cpu_id).ok().and_then(StrandId::new);
+    (cursor.end, cursor.now) = (content, begin);
     Ok(Header {
         begin,
-        end,
-        events,
-        number,
-        lost,
+        end: context.get("timestamp_end")?,
+        events: cursor,
+        bytes: (size / 8) as usize,
+        number: context.get("packet_seq_num")?,
+        lost: context.get("events_discarded")?,
         strand: strand.ok_or_else(|| format!("there is no strand {cpu_id}"))?,
     })
 }
 
 /// Reads a whole stream; `None` if there is no packet.
-fn stream(mut bytes: &[u8], endian: Endian) -> Result<Option<Stream>, String> {
+fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
     let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);
     while !bytes.is_empty() {
         let within = |problem| format!("packet {number}: {problem}");
-        let header = header(&mut bytes, endian).map_err(within)?;
+        let header = header(bytes, format).map_err(within)?;
         let stream = read.get_or_insert(Stream {
             strand: header.strand,
             entries: Vec::new(),
@@ -167,26 +182,22 @@ fn stream(mut bytes: &[u8], endian: Endian) -> Result<Option<Stream>, String> {
         if header.lost > lost {
             stream.entries.push(Entry::Lost(header.lost - lost));
         }
-        let (events, rest) = bytes.split_at(header.events);
-        let read = events_of(events, &header, endian).map_err(within)?;
+        let read = events_of(&header, format).map_err(within)?;
         stream.entries.extend(read.into_iter().map(Entry::Event));
-        bytes = rest;
+        bytes = &bytes[header.bytes..];
         (number, lost, now) = (number + 1, header.lost, header.end);
     }
     Ok(read)
 }
 
-fn events_of(
-    mut bytes: &[u8],
-    header: &Header,
-    endian: Endian,
-) -> Result<Vec<TracedEvent>, String> {
+fn events_of(header: &Header<'_>, format: &Format) -> Result<Vec<TracedEvent>, String> {
     let mut events = Vec::new();
+    let mut cursor = header.events.clone();
     let mut now = header.begin;
-    while !bytes.is_empty() {
+    while cursor.at < cursor.end {
         let number = events.len();
         let event =
-            event(&mut bytes, endian).map_err(|problem| format!("event {number}: {problem}"))?;
+            event(&mut cursor, format).map_err(|problem| format!("event {number}: {problem}"))?;
         check((now..=header.end).contains(&event.time), || {
             let (time, end) = (event.time, header.end);
             format!("event {number} is at {time}, expected {now} to {end}")
@@ -197,21 +208,25 @@ fn events_of(
     Ok(events)
 }
 
-fn event(bytes: &mut &[u8], endian: Endian) -> Result<TracedEvent, String> {
-    let cut = || format!("is cut off: expected {EVENT_HEADER} bytes and its fields");
-    let id = endian.take(bytes, 16).ok_or_else(cut)? as u16;
-    let time = endian.take(bytes, 64).ok_or_else(cut)?;
-    let class = Event::class(id).ok_or_else(|| format!("is of the unknown kind {id}"))?;
+fn event(cursor: &mut Cursor<'_>, format: &Format) -> Result<TracedEvent, String> {
+    fn read<'t>(cursor: &mut Cursor<'_>, of: &'t Type) -> Result<Values<'t>, String> {
+        let values = cursor.read(of);
+        values.ok_or_else(|| "is cut off: expected a header and its fields".to_owned())
+    }
+    let header = read(cursor, &format.event_header)?;
+    let (id, time) = (header.get("id")?, header.get("timestamp")?);
+    let (class, fields) =
+        (format.events.get(&id)).ok_or_else(|| format!("is of the unknown kind {id}"))?;
+    let values = read(cursor, fields)?;
     let mut payload = vec![0; class.words()];
     let mut at = 0;
-    for field in class.fields {
-        let value = endian.take(bytes, field.bits).ok_or_else(cut)?;
+    for (field, value) in class.fields.iter().zip(values.iter()) {
         put(&mut payload, at, field.bits, value);
         at += field.bits;
     }
     Ok(TracedEvent {
         time,
-        id,
+        id: class.id,
         payload: payload.into(),
     })
 }

@@ -2,7 +2,8 @@
 
 use hv_core::trace::take;
 
-use super::{EVENT_HEADER, Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
+use super::header::Form;
+use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
 
 /// A packet ends when it has so many bytes.
@@ -18,8 +19,9 @@ pub fn write<E>(
     mut put: impl FnMut(&str, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     put(METADATA, metadata::write(trace, endian).as_bytes())?;
+    let form = Form::of(trace.layout);
     for stream in &trace.streams {
-        let bytes = packets(stream, trace.began, endian);
+        let bytes = packets(stream, trace.began, form, endian);
         put(&file_name(stream.strand), &bytes)?;
     }
     Ok(())
@@ -42,7 +44,7 @@ struct File {
 }
 
 /// Returns the file of a stream.
-fn packets(stream: &Stream, began: u64, endian: Endian) -> Vec<u8> {
+fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
     let mut file = File {
         endian,
         cpu_id: stream.strand.index() as u64,
@@ -62,8 +64,9 @@ fn packets(stream: &Stream, began: u64, endian: Endian) -> Vec<u8> {
             Entry::Event(event) => {
                 now = event.time;
                 let packet = packet.get_or_insert_with(|| empty(now));
+                form.put(&mut packet.events, endian, event.id, packet.end, now);
                 packet.end = now;
-                put_event(&mut packet.events, event, endian);
+                put_fields(&mut packet.events, event, endian);
             }
             Entry::Lost(lost) => {
                 // What is lost is counted from the packet before, so there is one at the beginning too.
@@ -106,11 +109,8 @@ impl File {
     }
 }
 
-fn put_event(bytes: &mut Vec<u8>, event: &TracedEvent, endian: Endian) {
-    let TracedEvent { time, id, payload } = event;
-    bytes.reserve(EVENT_HEADER + 4 * payload.len());
-    endian.put(bytes, 16, (*id).into());
-    endian.put(bytes, 64, *time);
+fn put_fields(bytes: &mut Vec<u8>, event: &TracedEvent, endian: Endian) {
+    let TracedEvent { id, payload, .. } = event;
     let mut at = 0;
     for field in Event::class(*id).map_or(&[][..], |class| class.fields) {
         endian.put(bytes, field.bits, take(payload, at, field.bits));

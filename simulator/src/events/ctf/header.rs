@@ -1,0 +1,76 @@
+//! The header of an event: the two of LTTng, which every viewer knows, and one with the whole time.
+
+use super::Endian;
+use crate::events::collect::LayoutName;
+
+/// The form of the headers in a trace. It is as compact as the headers in the rings, but holds all bits of the clock that they
+/// omit, because a clock of CTF has no unit of several ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// 5 bits of the number of the kind, and 27 of the time. The number 31 announces a header with the whole time.
+    Compact,
+    /// 16 bits of the number, and 32 of the time. The number 65535 announces a header with the whole time.
+    Large,
+    /// 16 bits of the number, and the whole time.
+    Full,
+}
+
+impl Form {
+    /// Returns the form for the events of rings with this layout.
+    pub(super) const fn of(layout: LayoutName) -> Self {
+        match layout.bits().wrap() {
+            ..=27 => Self::Compact,
+            28..=32 => Self::Large,
+            _ => Self::Full,
+        }
+    }
+
+    /// Returns the type in the metadata.
+    pub(super) const fn declaration(self) -> &'static str {
+        match self {
+            Self::Compact => {
+                "struct {
+\t\tenum : uint5_t { compact = 0 ... 30, extended = 31 } id;
+\t\tvariant <id> {
+\t\t\tstruct { time27_t timestamp; } compact;
+\t\t\tstruct { uint32_t id; time_t timestamp; } extended;
+\t\t} v;
+\t} align(8)"
+            }
+            Self::Large => {
+                "struct {
+\t\tenum : uint16_t { compact = 0 ... 65534, extended = 65535 } id;
+\t\tvariant <id> {
+\t\t\tstruct { time32_t timestamp; } compact;
+\t\t\tstruct { uint32_t id; time_t timestamp; } extended;
+\t\t} v;
+\t} align(8)"
+            }
+            Self::Full => "struct { uint16_t id; time_t timestamp; } align(8)",
+        }
+    }
+
+    /// Appends the header of an event behind another event, or the beginning of a packet, at the time `before`.
+    pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
+        let past = time - before;
+        let (id, whole) = (u64::from(id), [(32, u64::from(id)), (64, time)]);
+        let low = time & 0x7ff_ffff;
+        let compact = |id: u64| match endian {
+            Endian::Big => id << 27 | low,
+            Endian::Little => id | low << 5,
+        };
+        let fields = match self {
+            Self::Compact if id < 31 && past < 1 << 27 => &[(32, compact(id))][..],
+            Self::Compact => match endian {
+                Endian::Big => &[(8, 31 << 3), whole[0], whole[1]],
+                Endian::Little => &[(8, 31), whole[0], whole[1]],
+            },
+            Self::Large if id < 0xffff && past < 1 << 32 => &[(16, id), (32, time)],
+            Self::Large => &[(16, 0xffff), whole[0], whole[1]],
+            Self::Full => &[(16, id), (64, time)],
+        };
+        for (bits, value) in fields {
+            endian.put(bytes, *bits, *value);
+        }
+    }
+}

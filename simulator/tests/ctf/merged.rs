@@ -1,0 +1,173 @@
+//! Traces that other programs merge or write anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hv_core::trace::{Mode, Trace as _};
+use simulator::events::collect::{LayoutName, Rings};
+use simulator::events::ctf::{self, Endian};
+use simulator::events::{Epoch, Trace};
+
+use crate::{Hands, Place, overrun, record_and_read, strand, trace};
+
+/// Runs `babeltrace2`. Returns its exit status, output and error.
+fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, String, String) {
+    let output = Command::new("babeltrace2")
+        .args(arguments)
+        .args(directories)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.success(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// Lets `babeltrace2` write a trace anew, with its component `sink.ctf.fs`. Returns the directory.
+fn rewritten(place: &Place, path: &Path) -> PathBuf {
+    let output = place.0.join("rewritten");
+    let _ = fs::remove_dir_all(&output);
+    let arguments = ["-o", "ctf", "-w", output.to_str().unwrap()];
+    let (well, _, stderr) = babeltrace(&arguments, &[path]);
+    assert!(well, "{stderr}");
+    output.join("sun4v")
+}
+
+#[test]
+fn we_read_what_babeltrace_writes_of_our_traces() {
+    let place = Place::new("ctf-rewritten");
+    for layout in LayoutName::ALL {
+        for endian in Endian::ALL {
+            let (_, mut trace) = record_and_read(*layout);
+            trace.epoch = Some(Epoch {
+                seconds: 1_700_000_000,
+                ticks: 123,
+            });
+            trace.missed = 7;
+            let path = rewritten(&place, &place.trace(&trace, endian));
+            assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?} {endian:?}");
+        }
+    }
+}
+
+#[test]
+fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
+    let place = Place::new("ctf-rewritten-lost");
+    for mode in [Mode::Overwrite, Mode::Discard] {
+        let (_, trace) = overrun(mode);
+        assert!(trace.lost() > 0);
+        let path = rewritten(&place, &place.trace(&trace, Endian::Big));
+        assert_eq!(ctf::read(&path).unwrap(), trace, "{mode:?}");
+    }
+}
+
+/// A trace of a clock of this rate with events of one strand at these ticks.
+fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
+    let clock = Hands::default();
+    let rings = Rings::new(LayoutName::Clock27, Mode::Discard);
+    let collector = rings.collector(&clock);
+    for time in times {
+        let event = perfctr_service::trace::ChangeComplete { strand: 0 };
+        collector.record(strand(number), *time, event);
+    }
+    Trace {
+        hz,
+        epoch,
+        ..trace(LayoutName::Clock27, collector.streams())
+    }
+}
+
+#[test]
+fn traces_of_two_clocks_are_merged() {
+    let epoch = |seconds, ticks| Some(Epoch { seconds, ticks });
+    let place = ["ctf-merged-1", "ctf-merged-2"].map(Place::new);
+    let one = at(
+        1_000_000_000,
+        epoch(1_700_000_000, 0),
+        1,
+        &[5, 2_000_000_000],
+    );
+    let other = at(500, epoch(1_700_000_000, 250), 2, &[1, 800]);
+    let paths = [
+        place[0].trace(&one, Endian::Big),
+        place[1].trace(&other, Endian::Little),
+    ];
+    let (well, stdout, stderr) =
+        babeltrace(&["--clock-seconds", "--no-delta"], &[&paths[0], &paths[1]]);
+    assert!(well, "{stderr}");
+    let lines: Vec<(&str, &str)> = (stdout.lines())
+        .map(|line| {
+            let (time, rest) = line.strip_prefix('[').unwrap().split_once(']').unwrap();
+            let (_, cpu) = rest.split_once("cpu_id = ").unwrap();
+            (time, &cpu[..1])
+        })
+        .collect();
+    let expected = [
+        ("1700000000.000000005", "1"),
+        ("1700000000.502000000", "2"),
+        ("1700000002.000000000", "1"),
+        ("1700000002.100000000", "2"),
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// The times of different simulations have nothing to do with each other, unless an epoch relates them.
+#[test]
+fn traces_without_an_epoch_are_not_merged() {
+    let place = ["ctf-apart-1", "ctf-apart-2"].map(Place::new);
+    let paths = [[5], [6]].map(|times| at(1_000_000_000, None, 1, &times));
+    let paths = [0, 1].map(|index| place[index].trace(&paths[index], Endian::Big));
+    let (well, ..) = babeltrace(&[], &[&paths[0], &paths[1]]);
+    assert!(!well);
+}
+
+/// Returns the identifiers of a trace and its clock.
+fn identifiers(trace: &Trace, endian: Endian) -> Vec<String> {
+    let mut found = Vec::new();
+    ctf::write(trace, endian, |name, bytes| {
+        if name == "metadata" {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            let lines = text
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("uuid = "));
+            found = lines.map(str::to_owned).collect();
+        }
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert_eq!(found.len(), 2);
+    found
+}
+
+#[test]
+fn identifiers_are_those_of_the_content() {
+    let trace = at(1_000_000_000, None, 1, &[5, 6]);
+    let known = identifiers(&trace, Endian::Big);
+    assert_ne!(known[0], known[1]);
+    assert_eq!(known, identifiers(&trace.clone(), Endian::Little));
+    let mut others = vec![
+        at(1_000_000_001, None, 1, &[5, 6]),
+        at(1_000_000_000, Some(Epoch::default()), 1, &[5, 6]),
+        at(1_000_000_000, None, 2, &[5, 6]),
+        at(1_000_000_000, None, 1, &[5, 7]),
+        at(1_000_000_000, None, 1, &[5]),
+    ];
+    others.extend([&trace; 4].map(Clone::clone));
+    let [.., layout, began, missed, guests] = &mut others[..] else {
+        unreachable!("nine traces");
+    };
+    layout.layout = LayoutName::Clock32;
+    began.began = 1;
+    missed.missed = 1;
+    guests.guests.pop();
+    let mut all: Vec<String> = (others.iter())
+        .flat_map(|other| identifiers(other, Endian::Big))
+        .chain(known)
+        .collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 20);
+}
