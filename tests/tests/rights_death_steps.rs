@@ -1,0 +1,239 @@
+//! A strand dies at each step of a transfer and of a reset: before each operation on an atomic, each access to a device, each
+//! cross-call and after each write of %pcr. The promises of `perfctr_service::transfer` hold all the same: nobody reads what
+//! another guest has left, and the change completes when the death is reported and the step that was cut short is made again.
+
+use guest_abi::Node;
+use hv_core::sync::steps;
+use perfctr_service::Unit;
+use tests::board::Board;
+use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::{Grant, Guest, Machine};
+
+/// The strand of guest 0, which has all rights at first.
+const LOSER: u16 = 0;
+
+/// The strand of guest 1, which has none.
+const NEXT: u16 = 1;
+
+/// Strands of the operator.
+const OPERATOR: u16 = 8;
+const SECOND: u16 = 9;
+
+const EOK: u64 = 0;
+const ENOACCESS: u64 = 10;
+
+const ALL: Grant = Grant::GLOBAL_HTSTRAND;
+const NONE: Grant = Grant::NONE;
+
+/// What a strand does.
+type Act = fn(&MachineUnderTest);
+
+/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has those below 18.
+const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
+
+/// A change of rights, or of a guest.
+struct Change {
+    /// The operator begins it.
+    begin: fn(&MachineUnderTest, on: u16),
+    /// The guest that has the registers afterwards, by its strand, and the one that has not.
+    holder: u16,
+    other: u16,
+}
+
+const TRANSFER: Change = Change {
+    begin: |machine, on| {
+        let given = machine.reconfigure_on(strand(on), &[NONE, ALL]);
+        assert_eq!(given, Ok(()));
+    },
+    holder: NEXT,
+    other: LOSER,
+};
+
+const RESET: Change = Change {
+    begin: |machine, on| machine.begin_reset_on(strand(on), 0),
+    holder: LOSER,
+    other: NEXT,
+};
+
+fn registers(machine: &MachineUnderTest) -> impl Iterator<Item = u64> {
+    let has_hubs = machine.board().machine().model().has_hubs();
+    REGISTERS.into_iter().filter(move |id| has_hubs || *id < 18)
+}
+
+/// Runs a test on a machine with one node whose guest 0 has written to all registers.
+fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
+    let board = Board::new(kind, 1, &[]);
+    let guests = [Guest::new([LOSER], ALL), Guest::new([NEXT], NONE)];
+    let machine = MachineUnderTest::ready(&board, &guests);
+    for id in registers(&machine) {
+        assert_eq!(machine.set(LOSER, id, 3), EOK);
+    }
+    board.put_pic(LOSER, 3);
+    board.before_accesses(|_| steps::step());
+    board.before_cross_calls(|_| steps::step());
+    board.after_pcr_writes(|_| steps::step());
+    test(&machine);
+}
+
+/// The next holder reads nothing of what the loser wrote. A hub or L2 control may be held by a dead strand.
+fn nothing_is_read(machine: &MachineUnderTest) {
+    for id in registers(machine) {
+        let (status, value) = machine.get(NEXT, id);
+        assert!(status != EOK || value == 0, "PerfReg {id}: {value}");
+    }
+}
+
+/// All strands but the dead take their cross-calls.
+fn acknowledge(machine: &MachineUnderTest, dead: &[u16]) {
+    for _ in 0..20 {
+        for number in [LOSER, NEXT, OPERATOR, SECOND] {
+            if !dead.contains(&number) {
+                machine.acknowledge(number);
+            }
+        }
+    }
+}
+
+/// A strand reports deaths; the living acknowledge. Nobody reads anything meanwhile.
+fn report(machine: &MachineUnderTest, dead: &[u16]) {
+    nothing_is_read(machine);
+    for number in dead {
+        machine
+            .service()
+            .strand_died(strand(SECOND), strand(*number));
+    }
+    nothing_is_read(machine);
+    acknowledge(machine, dead);
+    nothing_is_read(machine);
+}
+
+/// The change is complete: its holder finds zeros, and the other guest nothing.
+fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
+    assert_eq!(machine.awaited(), None);
+    // A dead strand comes back, and takes its cross-call before anything else.
+    for number in dead {
+        machine.acknowledge(*number);
+    }
+    for number in [LOSER, NEXT] {
+        assert_eq!(machine.negotiate(number, 1, 1), EOK);
+    }
+    let l2 = Unit::L2(Node::Node0);
+    if !machine.service().unit(l2).in_service {
+        // The strand has died with the lock of L2 control.
+        assert_eq!(machine.get(change.holder, 1), (ENOACCESS, 0x0bad));
+        assert_eq!(machine.return_to_service(SECOND, l2), Ok(()));
+    }
+    for id in registers(machine) {
+        assert_eq!(machine.get(change.holder, id), (EOK, 0), "PerfReg {id}");
+        let refused = machine.get(change.other, id);
+        assert_eq!(refused, (ENOACCESS, 0x0bad), "PerfReg {id}");
+    }
+    assert_eq!(machine.board().pcrs()[&LOSER], 0);
+    assert_eq!(machine.board().pics()[&LOSER], 0);
+}
+
+/// After `before`, strand `dies` does this and dies at each step of it. Returns the number of steps.
+fn at_each_step(change: &Change, before: Act, dies: u16, act: Act) -> usize {
+    let mut number = 0;
+    loop {
+        let mut died = false;
+        on_a_machine(Machine::Batoka, |machine| {
+            before(machine);
+            died = steps::die_at(number, || act(machine)).is_none();
+            let dead: &[u16] = if died { &[dies] } else { &[] };
+            if died {
+                report(machine, dead);
+                (change.begin)(machine, SECOND);
+            }
+            acknowledge(machine, dead);
+            is_complete(machine, change, dead);
+        });
+        if !died {
+            return number;
+        }
+        number += 1;
+    }
+}
+
+#[test]
+fn the_operator_begins_a_transfer() {
+    let steps = at_each_step(
+        &TRANSFER,
+        |_| {},
+        OPERATOR,
+        |machine| (TRANSFER.begin)(machine, OPERATOR),
+    );
+    assert!(steps > 50, "{steps} steps");
+    tests::tell(format_args!("{steps} steps"));
+}
+
+#[test]
+fn the_loser_acknowledges_a_transfer_and_scrubs() {
+    let steps = at_each_step(
+        &TRANSFER,
+        |machine| (TRANSFER.begin)(machine, OPERATOR),
+        LOSER,
+        |machine| assert!(machine.acknowledge(LOSER)),
+    );
+    assert!(steps > 300, "{steps} steps");
+    tests::tell(format_args!("{steps} steps"));
+}
+
+#[test]
+fn the_operator_resets_a_guest() {
+    let steps = at_each_step(
+        &RESET,
+        |_| {},
+        OPERATOR,
+        |machine| (RESET.begin)(machine, OPERATOR),
+    );
+    assert!(steps > 50, "{steps} steps");
+    tests::tell(format_args!("{steps} steps"));
+}
+
+#[test]
+fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
+    let steps = at_each_step(
+        &RESET,
+        |machine| (RESET.begin)(machine, OPERATOR),
+        LOSER,
+        |machine| assert!(machine.acknowledge(LOSER)),
+    );
+    assert!(steps > 300, "{steps} steps");
+    tests::tell(format_args!("{steps} steps"));
+}
+
+/// The loser dies at each step of its acknowledgement, and the strand that reports it dies at one of seven steps of that and of what
+/// follows. With each step of the loser these are others; all pairs hold, and take a minute.
+#[test]
+fn two_strands_die() {
+    let (mut first, mut pairs) = (0, 0);
+    let mut died = [true; 2];
+    while died[0] {
+        let mut second = first % 7;
+        died[1] = true;
+        while died[0] && died[1] {
+            on_a_machine(Machine::Maramba, |machine| {
+                (TRANSFER.begin)(machine, OPERATOR);
+                let acknowledges = || assert!(machine.acknowledge(LOSER));
+                died[0] = steps::die_at(first, acknowledges).is_none();
+                let reports = || {
+                    machine
+                        .service()
+                        .strand_died(strand(OPERATOR), strand(LOSER))
+                };
+                died[1] = steps::die_at(second, reports).is_none();
+                let dead = [LOSER, OPERATOR];
+                report(machine, &dead);
+                (TRANSFER.begin)(machine, SECOND);
+                acknowledge(machine, &dead);
+                is_complete(machine, &TRANSFER, &dead);
+            });
+            second += 7;
+            pairs += 1;
+        }
+        first += 1;
+    }
+    assert!(pairs > 1_000, "{pairs} pairs");
+    tests::tell(format_args!("{pairs} pairs of steps"));
+}
