@@ -4,12 +4,12 @@ use std::any::type_name;
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Layout, Mode, Ring,
+    Clock64Aligned, Event, Layout, Mode, Ring,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{Got, Large, Rare, Small, TestEvent, drain};
+use crate::{Empty, Got, Large, Rare, Small, TestEvent, drain};
 
 /// Records an event at each time, and asserts that a reader returns all of them.
 fn check<L: Layout>(times: &[u64], resolution: u64) {
@@ -60,6 +60,58 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
         time
     });
     [first].into_iter().chain(later).collect()
+}
+
+/// Lines 82 and 83 of the seed document, compact_trace_events.txt: "Create a "compact" facility which reserves the facility IDs
+/// with the MSB at 1. - or better : select mapping for events". Here the type bit is that MSB, and kinds with small numbers
+/// are the ones that are mapped: the others take the full header.
+#[test]
+fn kinds_with_small_numbers_have_short_headers() {
+    /// Returns how many words an event without further events in its packet takes.
+    fn room<L: Layout, E: Event + Copy>(event: E) -> usize {
+        const WORDS: usize = 128;
+        let ring = Ring::<L, 2, WORDS>::new(Mode::Discard);
+        // The first event in a packet has a full header, whatever its kind.
+        ring.record(512, Empty {});
+        let before = L::FULL_WORDS;
+        let mut events = 0;
+        while ring.discarded() == 0 && events < WORDS {
+            ring.record(512, event);
+            events += 1;
+        }
+        // Two packets, of which the second begins with a full header too.
+        (2 * WORDS - before) / (events - 1)
+    }
+    // An event with one word of payload: 9 is less than 16, 31 less than 64 and no less than 16, 31 and 32.
+    let small = Small { number: 1 };
+    let rare = Rare { number: 1 };
+    assert_eq!(
+        (
+            room::<Clock27Typed, _>(small),
+            room::<Clock27Typed, _>(rare)
+        ),
+        (2, 4)
+    );
+    assert_eq!(
+        (room::<Clock27, _>(small), room::<Clock27, _>(rare)),
+        (2, 5)
+    );
+    assert_eq!(
+        (room::<Clock26Cut6, _>(small), room::<Clock26Cut6, _>(rare)),
+        (2, 2)
+    );
+    assert_eq!(
+        (room::<Clock19, _>(small), room::<Clock19, _>(rare)),
+        (2, 2)
+    );
+    assert_eq!(
+        (room::<Clock32, _>(small), room::<Clock32, _>(rare)),
+        (3, 3)
+    );
+    assert_eq!(
+        (room::<Clock64, _>(small), room::<Clock64, _>(rare)),
+        (4, 4)
+    );
 }
 
 #[test]

@@ -9,6 +9,8 @@ use perfctr_service::trace::Get;
 use simulator::events::collect::{Keep, LayoutName, Rings};
 use simulator::events::ctf::{self, Endian};
 
+use crate::merged::rewritten;
+use crate::recorded::Random;
 use crate::{Hands, Place, strand, trace};
 
 /// A big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
@@ -227,4 +229,35 @@ fn metadata() {
     fs::remove_file(&file).unwrap();
     assert!(problem_of(&path, "metadata").starts_with("cannot be read: "));
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
+}
+
+/// Whatever is damaged, in what we write and in what `babeltrace2` makes of it: the trace is read or refused.
+#[test]
+fn any_damage() {
+    let place = Place::new("ctf-broken-any");
+    let path = small(&place);
+    let rewritten = rewritten(&place, &path);
+    let mut random = Random(1);
+    for path in [path, rewritten] {
+        let files = ["metadata", "strand_003"].map(|name| path.join(name));
+        let whole = files.clone().map(|file| fs::read(file).unwrap());
+        let mut refused = 0;
+        for _ in 0..300 {
+            let number = random.below(2) as usize;
+            let mut bytes = whole[number].clone();
+            let at = random.below(bytes.len() as u64) as usize;
+            let length = random.below(40) as usize;
+            let end = bytes.len().min(at + length);
+            match random.below(4) {
+                0 => bytes.truncate(at),
+                1 => drop(bytes.drain(at..end)),
+                2 => bytes.extend_from_within(at..end),
+                _ => bytes[at] = random.next() as u8,
+            }
+            fs::write(&files[number], bytes).unwrap();
+            refused += u32::from(ctf::read(&path).is_err());
+            fs::write(&files[number], &whole[number]).unwrap();
+        }
+        assert!((100..300).contains(&refused), "{refused}");
+    }
 }

@@ -27,7 +27,7 @@ fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, String, Strin
 }
 
 /// Lets `babeltrace2` write a trace anew, with its component `sink.ctf.fs`. Returns the directory.
-fn rewritten(place: &Place, path: &Path) -> PathBuf {
+pub(crate) fn rewritten(place: &Place, path: &Path) -> PathBuf {
     let output = place.0.join("rewritten");
     let _ = fs::remove_dir_all(&output);
     let arguments = ["-o", "ctf", "-w", output.to_str().unwrap()];

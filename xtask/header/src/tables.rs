@@ -167,11 +167,17 @@ fn sparc(text: &mut Text) {
         let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
         text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
     }
-    let off = "SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.)";
+    let off =
+        "SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.)";
     text.define_bits("SPARC_OFF", SparcSelect::OFF.code().into(), off);
-    let off = "SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0.";
+    let off =
+        "SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0.";
     text.define_bits("SPARC_PCR_OFF", SparcPcr::OFF.into(), off);
-    selects::<SparcPcr>(text, "SPARC", "the bits that can be written. HOLDOV reads as 0.");
+    selects::<SparcPcr>(
+        text,
+        "SPARC",
+        "the bits that can be written. HOLDOV reads as 0.",
+    );
     let width = "SPARC PIC: bits of a counter. Counter 0 is in bits 31:0, counter 1 in bits 63:32.";
     text.define("SPARC_PIC_WIDTH", SparcPic::WIDTH, width);
 }

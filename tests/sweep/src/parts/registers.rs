@@ -88,7 +88,8 @@ fn read_back(_: usize, configuration: &Configuration, system: &mut dyn System) {
             && configuration.machine.has_node(node)
         {
             // Bit 22 reads as 0.
-            let other_bits = !(0b11 << 36 | 1 << 22) & 0x0123_4567_89ab_cdef_u64.rotate_left(bank as u32);
+            let other_bits =
+                !(0b11 << 36 | 1 << 22) & 0x0123_4567_89ab_cdef_u64.rotate_left(bank as u32);
             system.change(Change::Put(cell, other_bits));
         }
     }
