@@ -82,7 +82,8 @@ impl MemoryController {
         }
     }
 
-    fn count(&mut self, event: DramEvent, n: u32) {
+    /// Adds to the counters that select this event.
+    pub fn count(&mut self, event: DramEvent, n: u32) {
         let selects = [self.pcr.select0(), self.pcr.select1()];
         for (pic, select) in self.pic.iter_mut().zip(selects) {
             if select == event.code() {

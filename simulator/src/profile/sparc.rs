@@ -95,7 +95,7 @@ impl<'a> Processor for Sparc<'a> {
         }
         strand.set_interruptible(false);
         strand.set_mode(SparcMode::Privileged);
-        strand.clear_softint();
+        strand.set_softint(false);
         drop(strand);
         if overflow {
             guest.interrupt(&mut self.unit, next, now)?;

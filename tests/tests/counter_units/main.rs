@@ -8,8 +8,8 @@ mod profiler;
 mod r10000;
 mod r10000_random;
 mod r10000_registers;
+mod second_reading;
 mod sparc;
-mod sparc_random;
 
 conformance::suite!(sparc_conforms, crate::sparc::Strand);
 conformance::suite!(own_counters_conform, crate::own::Own);

@@ -209,9 +209,9 @@ fn softint_is_set_by_the_request() {
     // It stays when OV is cleared, and comes back when it alone is cleared.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
-    by_both.clear_softint();
+    by_both.set_softint(false);
     assert!(!by_both.softint());
-    by_write.clear_softint();
+    by_write.set_softint(false);
     assert!(by_write.softint(), "OV is still set");
 
     // The counter sets both at the same event.

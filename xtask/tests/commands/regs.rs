@@ -48,7 +48,7 @@ fn json_is_a_list_of_objects() {
             "NODE3_MCU1_PIC",
             json!("0x8400001408"),
             json!("0xdc00001408"),
-            Some("0x7fffffff7fffffff"),
+            Some("0xffffffffffffffff"),
         ),
         (
             36,

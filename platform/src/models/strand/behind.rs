@@ -56,6 +56,13 @@ impl Behind {
         core::mem::take(&mut self.waiting)
     }
 
+    /// PIC is written at the end of the present clock. An update that is due in the next one would be overwritten.
+    pub(super) fn written(&mut self) {
+        if self.ahead == 1 {
+            self.lose(CounterSet::BOTH);
+        }
+    }
+
     /// Drops the events of these counters that wait.
     pub(super) fn lose(&mut self, counters: CounterSet) {
         for counter in counters.iter() {

@@ -96,9 +96,9 @@ impl StrandUnit {
         self.softint
     }
 
-    /// Clears bit 15 of %softint. A trap that is still requested sets it again at once if the strand takes interrupts.
-    pub fn clear_softint(&mut self) {
-        self.softint = false;
+    /// Writes bit 15 of %softint. A trap that is still requested sets it again at once if the strand takes interrupts.
+    pub fn set_softint(&mut self, set: bool) {
+        self.softint = set;
         self.request();
     }
 
@@ -146,9 +146,12 @@ impl StrandUnit {
         SparcPic::new().with_pic0(pic0).with_pic1(pic1).into_bits()
     }
 
-    /// Writes %pic, and so both counters, in the clock after the present one.
+    /// Writes %pic, and so both counters, at the end of the present clock. If PIC is due to be brought up to date then, the write
+    /// takes the place of that.
     pub fn set_pic(&mut self, value: u64) {
-        self.pass(1);
+        if let Some(behind) = &mut self.behind {
+            behind.written();
+        }
         let value = SparcPic::from_bits(value);
         self.pic = [value.pic0(), value.pic1()];
     }
