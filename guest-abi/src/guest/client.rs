@@ -79,6 +79,8 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not use it or its unit is out
     /// of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
+    ///
+    /// ENOACCESS says nothing of other registers, and may end: rights are given back, and units return to service.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         let arguments = [register.id(), 0, 0, 0, 0];

@@ -118,7 +118,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// Handles an interrupt of the unit: takes samples for the counters that have overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to continue, because a right was lost. What was counted until now is kept.
+    /// If the unit refuses to continue. What was counted until now is kept.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -131,7 +131,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// come, and is then spurious.
     ///
     /// # Errors
-    /// If the unit refuses to continue, because a right was lost. What was counted until now is kept.
+    /// If the unit refuses to continue. What was counted until now is kept.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();

@@ -38,7 +38,8 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The service's status for setting HT: ENOACCESS without the right.
+    /// The service's status for setting HT in register 0: ENOACCESS without the right to that at this moment. It says nothing of
+    /// other registers.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

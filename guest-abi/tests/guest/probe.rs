@@ -1,7 +1,7 @@
 //! The probe makes the same calls as that of illumos, in the same order.
 
-use guest_abi::guest::{PmuSet, Presence};
-use guest_abi::{PerfReg, Pmu};
+use guest_abi::guest::{Bounds, PmuSet, Presence, RetryError, SnapshotError};
+use guest_abi::{HvError, PerfReg, Pmu};
 
 use crate::script::{Script, Step, get, get_fails};
 
@@ -74,6 +74,37 @@ fn only_two_statuses_mean_absent() {
         assert_eq!(present.pmus().contains(gpd), ![6, 13].contains(&status));
         assert_eq!(present.may_use(gpd), ![6, 10, 13].contains(&status));
         assert_eq!(present.presence(pmu(48)), Presence::Readable);
+    }
+}
+
+/// Hub 1 answers ENOACCESS while it is out of service. Every other PMU is usable, and the hub's own once it has returned.
+#[test]
+fn enoaccess_is_for_one_register() {
+    let of_hub_1 = |pcr: u64| (36..54).contains(&pcr);
+    let probed = PCRS.map(|pcr| match of_hub_1(pcr) {
+        true => get_fails(pcr, 10),
+        false => get(pcr, 0),
+    });
+    let snapshot = |pcr| [pcr, pcr + 1, pcr + 2, pcr + 1, pcr].map(|id| get(id, 7));
+    let then = [get_fails(36, 10)].into_iter();
+    let counters = Script::counters(
+        probed
+            .into_iter()
+            .chain(then)
+            .chain(snapshot(18))
+            .chain(snapshot(36)),
+    );
+    let present = counters.probe();
+    for pcr in PCRS {
+        assert!(present.has(PerfReg::new(pcr).unwrap()), "{pcr}");
+        assert_eq!(present.may_use(pmu(pcr)), !of_hub_1(pcr), "{pcr}");
+    }
+    let register = PerfReg::new(36).unwrap();
+    let failed = SnapshotError::Read(register, RetryError::Failed(HvError::NoAccess));
+    assert_eq!(counters.snapshot(pmu(36), Bounds::ONCE), Err(failed));
+    for pcr in [18, 36] {
+        let read = counters.snapshot(pmu(pcr), Bounds::ONCE).unwrap();
+        assert_eq!((read.pic0, read.pic1), (7, 7), "{pcr}");
     }
 }
 
