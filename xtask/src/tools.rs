@@ -31,6 +31,9 @@ pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
 pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
 /// The linker for SPARC V9.
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
+/// Finds the function and the line of an address of a program for SPARC V9.
+pub const SPARC_ADDR2LINE: Tool =
+    Tool::new("sparc64-linux-gnu-addr2line", "binutils-sparc64-linux-gnu");
 /// The C library for SPARC V9 under Linux, which the package of the compiler only recommends.
 pub const SPARC_LIBC: Tool =
     Tool::new("../sparc64-linux-gnu/lib/crt1.o", "libc6-dev-sparc64-cross");

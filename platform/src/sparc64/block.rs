@@ -6,7 +6,7 @@ use core::ptr;
 
 use guest_abi::Registers;
 
-use super::WINDOWS;
+use super::{FatalTrap, WINDOWS};
 
 /// A strand's part of the hypervisor, shared between the veneers and Rust. The strand's scratchpad holds its address.
 ///
@@ -30,6 +30,7 @@ pub struct StrandBlock<H> {
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
+    pub(super) fatal: UnsafeCell<FatalTrap>,
 }
 
 // SAFETY: only the strand whose block it is uses it, and its veneers run one trap at a time.
@@ -64,6 +65,7 @@ impl<H> StrandBlock<H> {
             cleanwin: Cell::new(0),
             handler: Cell::new(ptr::null()),
             windows: UnsafeCell::new([[0; 16]; WINDOWS]),
+            fatal: UnsafeCell::new(FatalTrap::NONE),
         }
     }
 }

@@ -90,11 +90,12 @@ macro_rules! sun4v_boot {
              .word {LEAVE_HYPERVISOR}
 
             .section .text.windows, \"ax\"
-    sun4v_spill:                                ! Rust before the guest runs, or when all is over
-            rdpr %tpc, %g1
-            set __image_end, %g2
-            cmp %g1, %g2
-            bgeu,pn %xcc, sun4v_unexpected
+    sun4v_spill:                                ! of the hypervisor's, before the guest runs, or when all is over
+            rdpr %tstate, %g7                   ! compiled code may need the others
+            srlx %g7, {GL_SHIFT}, %g7
+            and %g7, 7, %g7
+            cmp %g7, {MAXGL}
+            bne,pn %xcc, sun4v_unexpected
              nop
             stx %l0, [%sp + {BIAS} + 0]
             stx %l1, [%sp + {BIAS} + 8]
@@ -115,10 +116,11 @@ macro_rules! sun4v_boot {
             saved
             retry
     sun4v_fill:
-            rdpr %tpc, %g1
-            set __image_end, %g2
-            cmp %g1, %g2
-            bgeu,pn %xcc, sun4v_unexpected
+            rdpr %tstate, %g7                   ! compiled code may need the others
+            srlx %g7, {GL_SHIFT}, %g7
+            and %g7, 7, %g7
+            cmp %g7, {MAXGL}
+            bne,pn %xcc, sun4v_unexpected
              nop
             ldx [%sp + {BIAS} + 0], %l0
             ldx [%sp + {BIAS} + 8], %l1
@@ -146,6 +148,7 @@ macro_rules! sun4v_boot {
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
             STACK = const $crate::sparc64::layout::STACK,
+            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
             ENTER_HYPERVISOR = const $crate::sparc64::layout::ENTER_HYPERVISOR,
             LEAVE_HYPERVISOR = const $crate::sparc64::layout::LEAVE_HYPERVISOR,
             SET_HTBA = const $crate::sparc64::layout::SET_HTBA,

@@ -7,7 +7,7 @@ use core::ptr;
 
 use guest_abi::{HvError, Registers, Trap};
 
-use super::{StrandBlock, layout};
+use super::{FatalTrap, StrandBlock, layout};
 
 /// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
 pub trait TrapHandler: Sized + 'static {
@@ -55,28 +55,9 @@ pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
     /// A trap that is no hypercall: in the hypervisor, a defect; in the guest, a trap that privileged code cannot take.
-    Trap(FatalTrap),
+    Trap(&'static FatalTrap),
     /// The hypervisor panicked in this line, or in an unknown line (0).
     Panic(u32),
-}
-
-/// A trap that nothing serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FatalTrap {
-    /// The trap type (%tt).
-    pub tt: u64,
-    /// The address of the instruction that trapped (%tpc).
-    pub tpc: u64,
-    /// The trap level after the trap (%tl).
-    pub tl: u64,
-}
-
-impl FatalTrap {
-    /// Returns whether the trap is a spill of "other" windows. In the hypervisor this means that
-    /// [`TrapHandler::trap`] needs more than [`WINDOWS`](super::WINDOWS) register windows.
-    pub const fn is_out_of_windows(&self) -> bool {
-        matches!(self.tt, 0xa0..=0xbf)
-    }
 }
 
 /// Called from reset. Returns the address at which the guest begins.
@@ -117,9 +98,13 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
 }
 
 /// Called for a trap that nothing serves, with all register windows.
+///
+/// # Safety
+/// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.
 #[doc(hidden)]
-pub extern "C" fn fatal_entry<H: TrapHandler>(tt: u64, tpc: u64, tl: u64) -> ! {
-    H::ended(End::Trap(FatalTrap { tt, tpc, tl }))
+pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> ! {
+    // SAFETY: the trap handler has written it, and does so again only if this function traps, which then does not go on.
+    H::ended(End::Trap(unsafe { &*block.fatal.get() }))
 }
 
 extern "C" fn exit_entry<H: TrapHandler>(code: u64) -> ! {

@@ -10,7 +10,16 @@ macro_rules! sun4v_fault {
     sun4v_fault:
             wrpr %g0, {PSTATE}, %pstate
             wrpr %g0, {MAXGL}, %gl
-            rdpr %tpc, %g1
+            mov {SCRATCHPAD}, %g6               ! %g6 is the block already if this is a trap of the hypervisor
+            ldxa [%g6] {ASI}, %g6
+            stx %g1, [%g6 + {FATAL_GLOBALS} + 8]
+            stx %g2, [%g6 + {FATAL_GLOBALS} + 16]
+            rdpr %tstate, %g1
+            srlx %g1, {GL_SHIFT}, %g1
+            and %g1, 7, %g1
+            cmp %g1, {MAXGL}
+            bne,pn %xcc, 2f                     ! the guest trapped
+             rdpr %tpc, %g1
             set sun4v_load, %g2
             cmp %g1, %g2
             be,pn %xcc, 1f
@@ -24,11 +33,11 @@ macro_rules! sun4v_fault {
              nop
             set __leaf_start, %g2
             cmp %g1, %g2
-            blu,pn %xcc, sun4v_unexpected
+            blu,pn %xcc, 2f
              nop
             set __leaf_end, %g2
             cmp %g1, %g2
-            bgeu,pn %xcc, sun4v_unexpected
+            bgeu,pn %xcc, 2f
              nop
             rdpr %tl, %g1                       ! back to the veneer, in place of the leaf function
             sub %g1, 1, %g1
@@ -60,10 +69,46 @@ macro_rules! sun4v_fault {
     sun4v_unexpected:
             wrpr %g0, {PSTATE}, %pstate
             wrpr %g0, {MAXGL}, %gl
-            rdpr %tt, %o0
-            rdpr %tpc, %o1
-            rdpr %tl, %o2
-            wrpr %g0, 1, %tl
+            mov {SCRATCHPAD}, %g6
+            ldxa [%g6] {ASI}, %g6
+            stx %g1, [%g6 + {FATAL_GLOBALS} + 8]
+            stx %g2, [%g6 + {FATAL_GLOBALS} + 16]
+    2:      .irp n, 3, 4, 5, 6, 7
+            stx %g\\n, [%g6 + {FATAL_GLOBALS} + 8 * \\n]
+            .endr
+            rdpr %tt, %g1
+            stx %g1, [%g6 + {FATAL_TT}]
+            rdpr %tpc, %g1
+            stx %g1, [%g6 + {FATAL_TPC}]
+            rdpr %tnpc, %g1
+            stx %g1, [%g6 + {FATAL_TNPC}]
+            rdpr %tl, %g1
+            stx %g1, [%g6 + {FATAL_TL}]
+            rdpr %canrestore, %g1
+            stx %g1, [%g6 + {FATAL_CANRESTORE}]
+            rdpr %tstate, %g1
+            stx %g1, [%g6 + {FATAL_TSTATE}]
+            mov {NWINDOWS} - 1, %g2
+            add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
+    3:      wrpr %g2, 0, %cwp
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            stx %l\\n, [%g3 + 8 * \\n]
+            stx %i\\n, [%g3 + 64 + 8 * \\n]
+            .endr
+            sub %g3, 128, %g3
+            brnz,pt %g2, 3b
+             sub %g2, 1, %g2
+            srlx %g1, {GL_SHIFT}, %g1
+            and %g1, 7, %g1
+            cmp %g1, {MAXGL}
+            be,pn %xcc, 4f
+             mov %g6, %o0
+            wrpr %g1, 0, %gl                    ! the guest's globals
+            .irp n, 1, 2, 3, 4, 5, 6, 7
+            stx %g\\n, [%o0 + {FATAL_GLOBALS} + 8 * \\n]
+            .endr
+            wrpr %g0, {MAXGL}, %gl
+    4:      wrpr %g0, 1, %tl
             set {fatal}, %g2
             ba,a,pt %xcc, sun4v_start_over
 
@@ -90,6 +135,15 @@ macro_rules! sun4v_fault {
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
             STACK = const $crate::sparc64::layout::STACK,
             FAULTED = const $crate::sparc64::layout::FAULTED,
+            FATAL_TT = const $crate::sparc64::layout::FATAL_TT,
+            FATAL_TPC = const $crate::sparc64::layout::FATAL_TPC,
+            FATAL_TNPC = const $crate::sparc64::layout::FATAL_TNPC,
+            FATAL_TSTATE = const $crate::sparc64::layout::FATAL_TSTATE,
+            FATAL_TL = const $crate::sparc64::layout::FATAL_TL,
+            FATAL_CANRESTORE = const $crate::sparc64::layout::FATAL_CANRESTORE,
+            FATAL_GLOBALS = const $crate::sparc64::layout::FATAL_GLOBALS,
+            FATAL_WINDOWS = const $crate::sparc64::layout::FATAL_WINDOWS,
+            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
             fatal = sym $crate::sparc64::fatal_entry::<$handler>,
         );
     };

@@ -5,6 +5,8 @@ use core::mem::offset_of;
 
 use guest_abi::{HvError, Trap};
 
+use super::FatalTrap;
+
 type StrandBlock = super::StrandBlock<()>;
 
 // A veneer leaves in %g5 how a call comes to the slow path: the number of its trap, or FAULTED. A leaf function returns FAST in
@@ -32,6 +34,18 @@ pub const CANRESTORE: usize = offset_of!(StrandBlock, canrestore);
 pub const OTHERWIN: usize = offset_of!(StrandBlock, otherwin);
 pub const CLEANWIN: usize = offset_of!(StrandBlock, cleanwin);
 pub const WINDOWS: usize = offset_of!(StrandBlock, windows);
+pub const FATAL_TT: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tt);
+pub const FATAL_TPC: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tpc);
+pub const FATAL_TNPC: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tnpc);
+pub const FATAL_TSTATE: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tstate);
+pub const FATAL_TL: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tl);
+pub const FATAL_CANRESTORE: usize =
+    offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, canrestore);
+pub const FATAL_GLOBALS: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, globals);
+pub const FATAL_WINDOWS: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, windows);
+
+/// The distance of GL from bit 0 of %tstate.
+pub const GL_SHIFT: usize = super::fatal::GL_SHIFT;
 
 /// `wrhpr %g1, %htba`
 pub const SET_HTBA: u32 = super::wrhpr(1, 0, 5);

@@ -37,11 +37,12 @@
 //! If a device access of a leaf function faults, [`FastPath::faulted`] undoes what the function did, and the call takes the
 //! slow path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
 //! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no hypercall ends the strand:
-//! [`TrapHandler::ended`] gets it as a [`FatalTrap`].
+//! [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
 
 mod block;
 mod boot;
 mod entry;
+mod fatal;
 mod fault;
 mod general;
 mod image;
@@ -51,9 +52,8 @@ mod strand;
 mod table;
 
 pub use block::StrandBlock;
-pub use entry::{
-    End, FastPath, FatalTrap, TrapHandler, fatal_entry, panicked, start_entry, trap_entry,
-};
+pub use entry::{End, FastPath, TrapHandler, fatal_entry, panicked, start_entry, trap_entry};
+pub use fatal::FatalTrap;
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 

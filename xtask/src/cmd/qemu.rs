@@ -97,7 +97,7 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
     Err(Mismatch(match end {
         End::Code(0) => return Ok(()),
         End::Code(code) if *code < 1 << 32 => format!("the guest ended with {code}"),
-        End::Code(_) => "the hypervisor ended the guest: see the last line of the console".into(),
+        End::Code(_) => "the hypervisor ended the guest: see the end of the console".into(),
         End::TimeOut => format!("the guest did not end within {timeout} s"),
         End::Qemu(said) => format!("QEMU ended: {said}"),
     }))

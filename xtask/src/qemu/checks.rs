@@ -160,32 +160,37 @@ impl Checks<'_> {
 
     /// Boots guests that the hypervisor must end with a message.
     fn bad_ends(&mut self) -> anyhow::Result<()> {
-        for (name, devices, task, begins, ends) in [
+        for (name, devices, task, says, place) in [
             (
                 "a hypervisor out of register windows says so and stops",
                 Devices::Control,
                 task::EXHAUST,
-                "hypervisor: trap 0xa0 at 0x1",
-                ", TL 2, out of register windows",
+                &[
+                    "hypervisor: trap 0xa0 at 0x1",
+                    ", TL 2, out of register windows\n%tpc ",
+                ][..],
+                "::recurse at ",
             ),
             (
                 "a guest that traps in its trap handlers is served in them, and ended at the third",
                 Devices::Models,
                 task::TRAP_IN_HANDLERS,
-                "10\n20\nguest: trap 0x10 at 0x80",
-                ", TL 3",
+                &["10\n20\nguest: trap 0x10 at 0x80", ", TL 3\n%tpc "],
+                ": handler at ",
             ),
         ] {
             let hypervisor = build::hypervisor(self.toolchain, devices)?;
             let before = self.report.console.len();
             let end = self.boot(&hypervisor, &self.guest.clone(), task)?;
-            let said = self.report.console[before..].trim_end();
-            let address = said
-                .strip_suffix(ends)
-                .and_then(|said| Some(said.rsplit_once(begins)?.1));
-            let right = end == End::Code(TRAPPED)
-                && address.is_some_and(|address| u64::from_str_radix(address, 16).is_ok());
-            let wrong = format!("it ended with {end:?}");
+            let said = &self.report.console[before..];
+            let in_order = says
+                .iter()
+                .try_fold(said, |said, part| Some(said.split_once(part)?.1));
+            // The place of the trap is the first line behind the registers.
+            let placed = in_order.and_then(|said| said.split_once("\n%tpc 0x")?.1.lines().next());
+            let right =
+                end == End::Code(TRAPPED) && placed.is_some_and(|line| line.contains(place));
+            let wrong = format!("it ended with {end:?}, at {placed:?}");
             self.say(&Report::line(name, (!right).then_some(&wrong)))?;
         }
         Ok(())

@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use platform::{Machine, Model};
 
 use super::console::Console;
+use super::fatal;
 use crate::interrupt::{self, Interrupted};
 use crate::tools::QEMU_SUN4V;
 
@@ -128,7 +129,13 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
         let said = errors.iter().flatten().collect::<Vec<_>>();
         End::Qemu(String::from_utf8_lossy(&said).trim().into())
     });
-    Ok((console.text().into(), end))
+    let mut text = console.text().to_vec();
+    if end == End::Code(TRAPPED) {
+        let places = fatal::places(&String::from_utf8_lossy(&text), boot)?;
+        show.write_all(places.as_bytes())?;
+        text.extend(places.as_bytes());
+    }
+    Ok((text, end))
 }
 
 /// Reads the console until the guest ends. Returns it, and how the guest ended, or `None` if QEMU ends first.

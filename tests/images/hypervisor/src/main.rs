@@ -101,13 +101,11 @@ impl TrapHandler for Handler {
         let code = match end {
             End::Exit(code) => code,
             End::Trap(trap) => {
-                let (whose, what) = match parameters::is_ours(trap.tpc) {
-                    true if trap.is_out_of_windows() => ("hypervisor", ", out of register windows"),
-                    true => ("hypervisor", ""),
-                    false => ("guest", ""),
+                let whose = match trap.is_in_hypervisor() {
+                    true => "hypervisor",
+                    false => "guest",
                 };
-                let (tt, tpc, tl) = (trap.tt, trap.tpc, trap.tl);
-                let _ = writeln!(Console, "{whose}: trap {tt:#x} at {tpc:#x}, TL {tl}{what}");
+                let _ = write!(Console, "{whose}: {trap}");
                 console::TRAPPED
             }
             End::Panic(line) => {

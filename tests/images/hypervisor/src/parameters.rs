@@ -34,8 +34,3 @@ pub fn read() -> Parameters {
         entry: if entry == 0 { PARTITION } else { entry },
     }
 }
-
-/// Returns whether an address is in the hypervisor's memory.
-pub fn is_ours(address: u64) -> bool {
-    address < 0x400_0000
-}

@@ -1,0 +1,114 @@
+//! A trap that nothing serves, and the registers that it leaves.
+
+use core::fmt;
+
+use super::{MAXGL, NWINDOWS};
+
+/// A trap that nothing serves. Its `Display` is several lines: what trapped and where, then the registers of the program that
+/// trapped, with the windows of its callers as far as they are in registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct FatalTrap {
+    /// The trap type (%tt).
+    pub tt: u64,
+    /// The address of the instruction that trapped (%tpc).
+    pub tpc: u64,
+    /// The address of the instruction after it (%tnpc).
+    pub tnpc: u64,
+    /// What the processor saves of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
+    pub tstate: u64,
+    /// The trap level after the trap (%tl).
+    pub tl: u64,
+    /// How many windows of callers are in registers (%canrestore).
+    pub canrestore: u64,
+    /// %g0 to %g7 of the level of globals that the program used. In the hypervisor %g6 is the address of the strand's block.
+    pub globals: [u64; 8],
+    /// %l0 to %l7 and %i0 to %i7 of each window.
+    pub windows: [[u64; 16]; NWINDOWS],
+}
+
+impl FatalTrap {
+    /// No trap yet.
+    pub(super) const NONE: Self = Self {
+        tt: 0,
+        tpc: 0,
+        tnpc: 0,
+        tstate: 0,
+        tl: 0,
+        canrestore: 0,
+        globals: [0; 8],
+        windows: [[0; 16]; NWINDOWS],
+    };
+
+    /// Returns whether the hypervisor trapped, and not its guest: whether the program used the level of globals that only
+    /// hyperprivileged code can select. Addresses do not tell: a guest may jump anywhere.
+    #[must_use]
+    pub const fn is_in_hypervisor(&self) -> bool {
+        self.tstate >> GL_SHIFT & 7 == MAXGL as u64
+    }
+
+    /// Returns whether the hypervisor has trapped in a spill of "other" windows: its
+    /// [`TrapHandler::trap`](super::TrapHandler::trap) needs more than [`WINDOWS`](super::WINDOWS) register windows.
+    #[must_use]
+    pub const fn is_out_of_windows(&self) -> bool {
+        self.is_in_hypervisor() && matches!(self.tt, 0xa0..=0xbf)
+    }
+
+    /// Returns %l0 to %l7 and %i0 to %i7 of the window that is this number of calls away: 0 for that of the program, 1 for
+    /// that of its caller.
+    const fn window(&self, calls: usize) -> &[u64; 16] {
+        &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
+    }
+}
+
+/// Where GL is in %tstate.
+pub(super) const GL_SHIFT: usize = 40;
+
+impl fmt::Display for FatalTrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tt, tpc, tl, .. } = self;
+        let windows = match self.is_out_of_windows() {
+            true => ", out of register windows",
+            false => "",
+        };
+        writeln!(f, "trap {tt:#x} at {tpc:#x}, TL {tl}{windows}")?;
+        let Self { tnpc, tstate, .. } = self;
+        writeln!(
+            f,
+            "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}"
+        )?;
+        row(f, 'g', &self.globals)?;
+        // The callee's %i registers are the caller's %o registers.
+        let (_, outs) = halves(self.window(NWINDOWS - 1));
+        row(f, 'o', outs)?;
+        for calls in 0..=(self.canrestore as usize).min(NWINDOWS - 2) {
+            if calls > 0 {
+                writeln!(f, "called from:")?;
+            }
+            let (locals, ins) = halves(self.window(calls));
+            row(f, 'l', locals)?;
+            row(f, 'i', ins)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the %l and the %i registers of a window.
+fn halves(window: &[u64; 16]) -> (&[u64], &[u64]) {
+    window.split_at(8)
+}
+
+/// Writes eight registers, on two lines.
+fn row(f: &mut fmt::Formatter<'_>, name: char, registers: &[u64]) -> fmt::Result {
+    for (number, register) in registers.iter().enumerate() {
+        match number {
+            0 | 4 => write!(f, "%{name}{number}")?,
+            _ => {}
+        }
+        write!(f, " {register:016x}")?;
+        if number % 4 == 3 {
+            writeln!(f)?;
+        }
+    }
+    Ok(())
+}
