@@ -204,15 +204,25 @@ impl Checks<'_> {
         const fn exit(code: u32) -> [u32; 3] {
             [0x9010_2000 | code, 0x9a10_2002, 0x91d0_20ff]
         }
+        // mov 0x5e, %l3; jmpl %g0, %o7; nop
+        const CALL_OF_NULL: [u32; 3] = [0xa610_205e, 0x9fc0_0000, 0x0100_0000];
         let patience = self.timeout.as_secs();
-        for (name, code, timeout, status, says) in [
-            ("a guest that ends with 0", &exit(0)[..], patience, 0, ""),
+        for (name, code, timeout, status, says, prints) in [
+            (
+                "a guest that ends with 0",
+                &exit(0)[..],
+                patience,
+                0,
+                "",
+                &[][..],
+            ),
             (
                 "a guest that ends with 3",
                 &exit(3),
                 patience,
                 1,
                 "error: the guest ended with 3\n",
+                &[],
             ),
             (
                 "a guest that does not end",
@@ -220,6 +230,20 @@ impl Checks<'_> {
                 1,
                 1,
                 "error: the guest did not end within 1 s\n",
+                &[],
+            ),
+            (
+                "a guest that calls NULL is blamed for it",
+                &CALL_OF_NULL,
+                patience,
+                1,
+                "error: the hypervisor ended the guest: see the end of the console\n",
+                &[
+                    "guest: trap 0x3e at 0x0, TL 1\n%tpc 0000000000000000  %tnpc 0000000000000004  ",
+                    // %o7: the call.
+                    "\n%o4 0000000000000000 0000000000000000 0000000000000000 0000000080000004\n",
+                    "\n%l0 0000000000000000 0000000000000000 0000000000000000 000000000000005e\n",
+                ],
             ),
         ] {
             let path = build::directory().join("guest-of-others.elf");
@@ -231,8 +255,11 @@ impl Checks<'_> {
                 .stdin(Stdio::null())
                 .output()?;
             let said = String::from_utf8_lossy(&output.stderr);
-            let right = output.status.code() == Some(status) && said == says;
-            let wrong = format!("{} and {said:?}", output.status);
+            let printed = String::from_utf8_lossy(&output.stdout);
+            let right = output.status.code() == Some(status)
+                && said == says
+                && prints.iter().all(|part| printed.contains(part));
+            let wrong = format!("{}, {said:?} and {printed:?}", output.status);
             self.say(&Report::line(
                 &format!("{name}, with --guest"),
                 (!right).then_some(&wrong),

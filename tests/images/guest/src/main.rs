@@ -57,7 +57,10 @@ extern "C" fn guest_main() -> ! {
         2 => faults::run(&mut report, machine),
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
-        5 => swept::exhaust(&mut report),
+        5 => {
+            swept::impossible(&mut report);
+            swept::exhaust(&mut report);
+        }
         7 => sampled::run(&mut report),
         _ => preserved::trap_in_handlers(&mut report),
     }

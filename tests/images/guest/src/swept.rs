@@ -4,15 +4,22 @@ use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
 use sweep::control::Control;
 use sweep::tell::{Detail, Machines, tell};
-use sweep::{Change, Configuration, System};
+use sweep::{Cell, Change, Configuration, System, parts};
 
+use crate::contract::{EINVAL, EOK};
 use crate::report::Report;
 use crate::sun4v;
 
+/// Makes a control call. Returns its value.
 pub fn control(control: Control) -> u64 {
+    called(control).o1
+}
+
+/// Returns the registers after a control call.
+fn called(control: Control) -> Registers {
     let mut registers = control.registers();
     Sun4v::trap(&sun4v(), Trap::Fast, &mut registers);
-    registers.o1
+    registers
 }
 
 /// The machine that this guest is on. The hypervisor lets it switch on another.
@@ -52,6 +59,26 @@ impl System for Real {
 
 pub fn run(report: &mut Report, detail: Detail) {
     tell(detail, &mut Here, &mut |line| report.line(line));
+}
+
+/// Asks for a machine whose guests have the same strands: the machine that runs goes on.
+pub fn impossible(report: &mut Report) {
+    let mut check = report.check("a machine that cannot be is refused");
+    let Some((_, possible)) = parts::READ_BACK.configurations().next() else {
+        check.same("configuration", "none", "one");
+        return;
+    };
+    check.same("on", called(Control::PowerOn(possible)).o0, EOK);
+    let new = control(Control::State);
+    for cell in Cell::all().take(1) {
+        control(Control::Change(Change::Put(cell, 1 << 36)));
+    }
+    let changed = control(Control::State);
+    check.same("changed", changed != new, true);
+    let mut impossible = possible;
+    impossible.guests = [possible.guests[0]; 3];
+    check.same("refused", called(Control::PowerOn(impossible)).o0, EINVAL);
+    check.same("state", control(Control::State), changed);
 }
 
 /// Lets the hypervisor nest as many calls as it has windows for, and then more.

@@ -7,9 +7,9 @@ use core::hint::black_box;
 use core::mem::MaybeUninit;
 use core::ops::ControlFlow::{self, Break, Continue};
 
-use guest_abi::{Hub, Registers, StrandId, Trap};
+use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
 use hv_core::{After, Caller, Hypervisor};
-use perfctr_service::PerfCounterService;
+use perfctr_service::{PerfCounterService, policy};
 use platform::models::Devices;
 use platform::sparc64::{End, TrapHandler};
 use spin::Mutex;
@@ -85,10 +85,17 @@ impl TrapHandler for Controlled {
     /// strand that the image began with serves all other traps.
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         if trap == Trap::Fast && registers.o5 == FUNCTION {
-            if let Some(control) = Control::from_registers(registers) {
-                registers.o1 = apply(control).unwrap_or(registers.o1);
-                registers.o0 = 0;
-            }
+            let applied = match Control::from_registers(registers) {
+                Some(control) => apply(control),
+                None => Err(HvError::Invalid),
+            };
+            registers.o0 = match applied {
+                Ok(value) => {
+                    registers.o1 = value.unwrap_or(registers.o1);
+                    0
+                }
+                Err(error) => error.number(),
+            };
             return Continue(());
         }
         let Some((hypervisor, caller)) = CALLER.0.get() else {
@@ -111,14 +118,14 @@ impl TrapHandler for Controlled {
     }
 }
 
-/// Serves a control call. Returns its value in %o1, if it has one.
-fn apply(control: Control) -> Option<u64> {
+/// Serves a control call. Returns its value in %o1, if it has one. A call that fails changes nothing.
+fn apply(control: Control) -> Result<Option<u64>, HvError> {
     match control {
-        Control::PowerOn(configuration) => power_on(configuration),
+        Control::PowerOn(configuration) => power_on(configuration)?,
         Control::Caller(strand) => be(strand),
-        Control::Recurse(depth) => return Some(recurse(depth)),
-        Control::Counters(counters) => return apply_to_counters(counters),
-        Control::State => return RUNNING.0.get().map(|running| modelled(running).state()),
+        Control::Recurse(depth) => return Ok(Some(recurse(depth))),
+        Control::Counters(counters) => return Ok(apply_to_counters(counters)),
+        Control::State => return Ok(RUNNING.0.get().map(|running| modelled(running).state())),
         Control::Change(change) => {
             if let Some(running) = RUNNING.0.get() {
                 let mut machine = modelled(running);
@@ -128,7 +135,7 @@ fn apply(control: Control) -> Option<u64> {
             }
         }
     }
-    None
+    Ok(None)
 }
 
 fn modelled(running: Running) -> Modelled<'static, Escaped> {
@@ -139,10 +146,11 @@ fn modelled(running: Running) -> Modelled<'static, Escaped> {
     }
 }
 
-fn power_on(configuration: Configuration) {
+fn power_on(configuration: Configuration) -> Result<(), HvError> {
+    let Configuration { machine, guests } = configuration;
+    policy::check(machine, &guests).map_err(|_| HvError::Invalid)?;
     CALLER.0.set(None);
     RUNNING.0.set(None);
-    let Configuration { machine, guests } = configuration;
     // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
     let devices = unsafe { DEVICES.put(Devices::new(machine)) };
     devices.start_caches();
@@ -155,6 +163,7 @@ fn power_on(configuration: Configuration) {
             busy: [false; Hub::ALL.len()],
         }));
     }
+    Ok(())
 }
 
 fn be(strand: StrandId) {
