@@ -8,6 +8,17 @@ use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
 /// %pcr and %pic of the strand that executes the call, as privileged code reaches them.
+///
+/// # When events reach %pic
+/// Hardware brings %pic up to date every 8 clocks (so it is in the UltraSPARC T2). Each counter counts at most one event a
+/// clock. Therefore:
+/// - A read of %pic lacks up to 8 events of each counter, which happened just before it.
+/// - A write of %pic is followed by up to 7 events of each counter that happened before it.
+/// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, which happened just before it. One that
+///   changes the SL of a counter loses up to 8 events of that counter.
+///
+/// Nothing lags and nothing is lost if 8 clocks without an event that is counted come first: in a handler whose own mode is not
+/// counted, those pass between the trap and the handler's first access.
 pub trait StrandCounters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self) -> SparcPcr;
@@ -64,28 +75,30 @@ impl<S: StrandCounters> StrandDriver<S> {
         Self { counters }
     }
 
-    /// Reads both counters at the same moment.
+    /// Reads both counters at the same moment. While they count, they lack up to 8 events each: see [`StrandCounters`].
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
 
-    /// Sets both counters to 0.
+    /// Sets both counters to 0. While they count, up to 7 events each that happened before are counted after it.
     pub fn clear(&self) {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and leaves the rest of the PCR as it is.
+    /// Stops counting: clears UT and ST, and leaves the rest of the PCR as it is, even an OV bit that is set meanwhile. Up to 8
+    /// events of each counter just before it are lost: see [`StrandCounters`].
     ///
     /// # Errors
     /// If HT is set. Hyperprivileged events are then still counted.
     pub fn stop(&self) -> Result<(), HtSet> {
         let pcr = self.counters.pcr();
-        self.counters
-            .set_pcr(pcr.with_user(false).with_system(false));
+        // HT stays as it is: a direct write does not change it.
+        self.counters.set_pcr(pcr.stopped());
         if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. What happened before is not counted. For a
+    /// `pcr` of one event, begin with [`SparcPcr::OFF`].
     ///
     /// # Errors
     /// If `pcr` has HT, in which case nothing is done; or if HT is set, in which case UT and ST are cleared.
@@ -106,10 +119,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     pub fn stop_by<H: Hypercall>(&self, service: &PerfCounters<H>) -> Result<(), HvError> {
         match self.stop() {
             Ok(()) => Ok(()),
-            Err(HtSet) => {
-                let pcr = self.counters.pcr();
-                service.set_strand_pcr(pcr.with_hypervisor(false))
-            }
+            Err(HtSet) => service.set_strand_pcr(self.counters.pcr().stopped()),
         }
     }
 

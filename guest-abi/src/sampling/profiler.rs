@@ -49,6 +49,11 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. Nothing is
 /// counted during these calls.
 ///
+/// Every event that happens outside these calls is counted, in its turn, if the unit's counters are up to date when a call
+/// stops them. Those of a strand are if its handlers run in a mode that is not counted; if that mode is counted too, up to 8
+/// events of each counter just before the call are lost, which are the handler's own: see
+/// [`StrandCounters`](crate::guest::StrandCounters).
+///
 /// Samples do not drift: each overflow is due one period after the one before was due, however late or early the interrupts
 /// come.
 #[derive(Clone, Debug)]

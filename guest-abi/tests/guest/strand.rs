@@ -12,6 +12,8 @@ const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
+/// HOLDOV1 and HOLDOV0: an overflow between the read and the write of the PCR is not lost.
+const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
 enum Write {
@@ -20,7 +22,7 @@ enum Write {
 }
 use Write::{Pcr, Pic};
 
-/// A model of %pcr and %pic that logs the writes. Direct writes do not change HT.
+/// A model of %pcr and %pic that logs the writes, with HOLDOV. Direct writes do not change HT.
 struct Fake {
     pcr: Cell<u64>,
     pic: Cell<u64>,
@@ -49,7 +51,7 @@ impl StrandCounters for Fake {
     fn set_pcr(&self, pcr: SparcPcr) {
         let pcr = u64::from(pcr) & !HT | self.pcr.get() & HT;
         self.writes.borrow_mut().push(Pcr(pcr));
-        self.pcr.set(pcr);
+        self.pcr.set(pcr & !HOLD);
     }
 
     fn pic(&self) -> SparcPic {
@@ -77,23 +79,23 @@ fn read_and_clear() {
 
 #[test]
 fn stop_clears_ut_and_st_only() {
-    let fake = Fake::new(0xc000_0000_7fff_fff7);
+    let fake = Fake::new(0x7fff_fff7);
     assert_eq!(StrandDriver::new(&fake).stop(), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(0xc000_0000_7fff_fff1)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | 0x7fff_fff1)]);
 }
 
 #[test]
 fn stop_says_that_ht_is_still_set() {
     let fake = Fake::new(HT | UT | PRIV);
     assert_eq!(StrandDriver::new(&fake).stop(), Err(HtSet));
-    assert_eq!(fake.writes(), [Pcr(HT | PRIV)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV)]);
 }
 
 #[test]
 fn start_without_ht_makes_no_call() {
     let wanted = SparcPcr::from(0x2fd << 6 | UT | ST);
     let from = SparcPic::from(u64::MAX);
-    let expected = [Pcr(PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
+    let expected = [Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
 
     let fake = Fake::new(UT | PRIV);
     assert_eq!(StrandDriver::new(&fake).start(wanted, from), Ok(()));
@@ -115,7 +117,7 @@ fn start_without_the_service_refuses_ht() {
     let fake = Fake::new(HT | UT);
     let driver = StrandDriver::new(&fake);
     assert_eq!(driver.start(UT.into(), SparcPic::new()), Err(HtSet));
-    assert_eq!(fake.writes(), [Pcr(HT)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | HT)]);
 }
 
 #[test]
@@ -125,21 +127,21 @@ fn ht_goes_through_register_0() {
     let counters = service([set(0, HT | UT)]);
     let wanted = SparcPcr::from(HT | UT);
     assert_eq!(driver.start_by(&counters, wanted, 3.into()), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(0), Pic(3)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD), Pic(3)]);
 }
 
 #[test]
 fn ht_that_is_set_is_cleared_first() {
     let fake = Fake::new(HT | UT | PRIV);
     let driver = StrandDriver::new(&fake);
-    let counters = service([set(0, PRIV)]);
+    let counters = service([set(0, HOLD | PRIV)]);
     assert_eq!(driver.stop_by(&counters), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HT | PRIV)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV)]);
 
-    let counters = service([set(0, PRIV), set(0, HT | ST)]);
+    let counters = service([set(0, HOLD | PRIV), set(0, HT | ST)]);
     let wanted = SparcPcr::from(HT | ST);
     assert_eq!(driver.start_by(&counters, wanted, 0.into()), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HT | PRIV), Pic(0)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV), Pic(0)]);
 }
 
 #[test]
@@ -153,10 +155,10 @@ fn refusal_leaves_the_counters_stopped() {
 
     let fake = Fake::new(HT | UT);
     let driver = StrandDriver::new(&fake);
-    let counters = service([set_fails(0, 0, 10)]);
+    let counters = service([set_fails(0, HOLD, 10)]);
     let started = driver.start_by(&counters, UT.into(), 0.into());
     assert_eq!(started, Err(HvError::NoAccess));
-    assert_eq!(fake.writes(), [Pcr(HT)]);
+    assert_eq!(fake.writes(), [Pcr(HOLD | HT)]);
 }
 
 #[test]

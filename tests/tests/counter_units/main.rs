@@ -1,6 +1,7 @@
 //! The counter units of SPARC strands and of the R10000: a suite that both pass, and that a strand's unit also passes as its
 //! guest uses it; tests of each unit alone; and both against reference counters that share no code with them.
 
+mod behind;
 mod conformance;
 mod instructions;
 mod own;

@@ -16,15 +16,15 @@ use crate::sparc::{self, Strand};
 
 /// A strand, `true` if the hypervisor lets it set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]
-struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
+pub(crate) struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
 
 impl World {
-    fn new(grants_ht: bool) -> Self {
+    pub(crate) fn new(grants_ht: bool) -> Self {
         let strand = RefCell::new(StrandUnit::new());
         Self(Rc::new((strand, Cell::new(grants_ht), Cell::new(0))))
     }
 
-    fn strand(&self) -> std::cell::RefMut<'_, StrandUnit> {
+    pub(crate) fn strand(&self) -> std::cell::RefMut<'_, StrandUnit> {
         self.0.0.borrow_mut()
     }
 
@@ -86,12 +86,19 @@ pub(crate) struct Own {
 
 impl Own {
     fn new(grants_ht: bool) -> Self {
-        let world = World::new(grants_ht);
+        Self::of(World::new(grants_ht))
+    }
+
+    pub(crate) fn of(world: World) -> Self {
         let service = PerfCounters::negotiate_best(world.clone()).unwrap();
         Self {
             unit: OwnCounters::new(world.clone(), Some(service)),
             world,
         }
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
     }
 }
 

@@ -1,0 +1,249 @@
+//! What a guest loses or sees late where PIC is brought up to date every 8 clocks, in each of the eight phases: within the
+//! bounds that `guest-abi` states.
+
+use std::ops::RangeInclusive;
+
+use guest_abi::Counter::{Pic0, Pic1};
+use guest_abi::StrandId;
+use guest_abi::event::SparcEvent;
+use guest_abi::guest::StrandDriver;
+use guest_abi::layout::{EventSelect, SparcPcr, SparcPic};
+use guest_abi::sampling::{Interrupted, ModeSet, Pace, Period, Profiler, Request, SparcMode};
+use platform::models::{Early, Phase};
+use tests::random::Random;
+
+use crate::own::{Own, World};
+
+const PHASES: RangeInclusive<u8> = 1..=8;
+
+/// Returns a world in which the first update of PIC is this number of clocks ahead.
+fn world(phase: u8) -> World {
+    let world = World::new(false);
+    let mut strand = world.strand();
+    strand.set_phase(Some(Phase::new(phase).unwrap()));
+    strand.set_early(Early::MOST);
+    drop(strand);
+    world
+}
+
+fn pcr() -> SparcPcr {
+    SparcPcr::OFF
+        .with_event(Pic0, SparcEvent::Loads)
+        .with_event(Pic1, SparcEvent::Stores)
+        .with_user(true)
+}
+
+/// A clock of user code: perhaps a load, and perhaps a store. Returns what happened.
+fn clock(world: &World, random: &mut Random) -> [u64; 2] {
+    let happened = [random.below(4) != 0, random.below(2) != 0];
+    let mut strand = world.strand();
+    strand.pass(1);
+    for (event, happened) in [SparcEvent::Loads, SparcEvent::Stores]
+        .into_iter()
+        .zip(happened)
+    {
+        strand.count(event, u32::from(happened));
+    }
+    happened.map(u64::from)
+}
+
+/// Returns what the counters lack of what happened.
+fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
+    [pic.pic0(), pic.pic1()]
+        .map(u64::from)
+        .into_iter()
+        .zip(happened)
+        .map(|(shown, happened)| happened.checked_sub(shown).expect("no more than happened"))
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap()
+}
+
+/// Reads lack up to 8 events, stops lose up to 8, and both none after 8 clocks in a mode that is not counted. All numbers
+/// from 0 to 8 occur.
+#[test]
+fn a_driver_lacks_and_loses_up_to_8() {
+    let random = &mut Random(3);
+    let (mut lacked, mut lost) = ([0; 10], [0; 10]);
+    for phase in PHASES {
+        for clocks in 0..200 {
+            for waits in [false, true] {
+                let world = world(phase);
+                let driver = StrandDriver::new(&world);
+                driver.start(pcr(), SparcPic::new()).unwrap();
+                let mut happened = [0; 2];
+                for _ in 0..clocks {
+                    let [loads, stores] = clock(&world, random);
+                    happened = [happened[0] + loads, happened[1] + stores];
+                }
+                world.strand().set_mode(SparcMode::Privileged);
+                if waits {
+                    world.strand().pass(8);
+                }
+                let read = lack(driver.read(), happened);
+                driver.stop().unwrap();
+                world.strand().pass(20);
+                let stopped = lack(driver.read(), happened);
+                assert!(!waits || read == [0, 0] && stopped == [0, 0]);
+                for n in 0..2 {
+                    lacked[read[n] as usize] += 1;
+                    lost[stopped[n] as usize] += 1;
+                }
+            }
+        }
+    }
+    for numbers in [lacked, lost] {
+        assert!(
+            numbers[..9].iter().all(|times| *times > 0) && numbers[9] == 0,
+            "{numbers:?}"
+        );
+    }
+}
+
+/// Counters that are cleared while they count get up to 7 events more, and none that are stopped first.
+#[test]
+fn up_to_7_events_follow_a_write() {
+    let random = &mut Random(4);
+    let mut follow = [0; 9];
+    for phase in PHASES {
+        for clocks in 0..200 {
+            let world = world(phase);
+            let driver = StrandDriver::new(&world);
+            driver.start(pcr(), SparcPic::new()).unwrap();
+            for _ in 0..clocks {
+                clock(&world, random);
+            }
+            driver.clear();
+            world.strand().set_mode(SparcMode::Privileged);
+            world.strand().pass(20);
+            follow[driver.read().pic0() as usize] += 1;
+
+            world.strand().set_mode(SparcMode::User);
+            for _ in 0..clocks % 16 {
+                clock(&world, random);
+            }
+            driver.start(pcr(), SparcPic::new().with_pic0(5)).unwrap();
+            world.strand().set_mode(SparcMode::Privileged);
+            world.strand().pass(20);
+            assert_eq!(driver.read(), SparcPic::new().with_pic0(5));
+        }
+    }
+    assert!(
+        follow[..8].iter().all(|times| *times > 0) && follow[8] == 0,
+        "{follow:?}"
+    );
+}
+
+/// A program is profiled: its overflow trap, which takes `trap` clocks to reach the handler, and a timer that rotates. The
+/// handler itself loads and stores for `own` clocks before it calls the profiler. Returns the events that are missing in the
+/// counts of what the modes select, and the number of calls that stopped the counters.
+fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
+    const TRAP: u64 = 9;
+    let random = &mut Random(seed);
+    let mut unit = Own::of(world(phase));
+    let requests =
+        [(SparcEvent::Loads, 100), (SparcEvent::Stores, 37)].map(|(event, period)| Request {
+            event: event.into(),
+            pace: Some(Pace::every(Period::new(period).unwrap())),
+        });
+    let mut profiler = Profiler::<Own, 1, 4096>::new(modes, &requests).unwrap();
+    profiler.start(&mut unit, 0).unwrap();
+    let (mut happened, mut calls, mut sampled) = ([0; 2], 0, [0; 2]);
+    for time in 1..5000_u64 {
+        let mut add = |more: [u64; 2], counted: bool| {
+            for (total, more) in happened.iter_mut().zip(more) {
+                *total += more * u64::from(counted);
+            }
+        };
+        add(clock(unit.world(), random), true);
+        let overflow = unit.world().strand().softint();
+        let timer = random.below(200) == 0;
+        let at = Interrupted {
+            address: 4 * time,
+            strand: StrandId::new(0).unwrap(),
+            time,
+            mode: SparcMode::User,
+        };
+        if overflow || timer {
+            let mut strand = unit.world().strand();
+            strand.set_mode(SparcMode::Privileged);
+            strand.set_interruptible(false);
+            strand.set_softint(false);
+            strand.pass(TRAP);
+            drop(strand);
+            for _ in 0..own {
+                add(
+                    clock(unit.world(), random),
+                    modes.contains(SparcMode::Privileged),
+                );
+            }
+            let handled = match overflow {
+                true => profiler.handle(&mut unit, &at),
+                false => profiler.rotate(&mut unit, &at),
+            };
+            assert!(!overflow || !handled.unwrap().is_spurious());
+            calls += 1;
+            let mut strand = unit.world().strand();
+            strand.set_mode(SparcMode::User);
+            strand.set_interruptible(true);
+        }
+        while let Some(sample) = profiler.pop() {
+            sampled[usize::from(sample.event != SparcEvent::Loads.into())] += sample.period;
+        }
+    }
+    let end = Interrupted {
+        address: 0,
+        strand: StrandId::new(0).unwrap(),
+        time: 5000,
+        mode: SparcMode::User,
+    };
+    unit.world().strand().set_mode(SparcMode::Privileged);
+    unit.world().strand().pass(TRAP);
+    profiler.stop(&mut unit, &end);
+    let counted: Vec<_> = profiler
+        .events()
+        .map(|event| event.estimate.unwrap().counted)
+        .collect();
+    for (n, period) in [100, 37].into_iter().enumerate() {
+        // The samples stand for all but the last period, which may have ended early.
+        assert!(
+            sampled[n] + period > counted[n] && sampled[n] <= counted[n] + 15,
+            "{sampled:?} of {counted:?}"
+        );
+    }
+    (
+        [happened[0] - counted[0], happened[1] - counted[1]],
+        calls + 1,
+    )
+}
+
+/// The handler's mode is not counted: nothing is lost, in any phase.
+#[test]
+fn a_profile_of_user_code_loses_nothing() {
+    for phase in PHASES {
+        for seed in 0..5 {
+            let (lost, calls) = profiled(phase, SparcMode::User.into(), 3, seed);
+            assert!(calls > 100);
+            assert_eq!(lost, [0, 0], "phase {phase}");
+        }
+    }
+}
+
+/// The handler's mode is counted: each call loses up to 8 events of each counter, all of them the handler's own. None if it
+/// did not count anything in the 8 clocks before.
+#[test]
+fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
+    for phase in PHASES {
+        for own in [0, 1, 3, 8, 20] {
+            let modes = ModeSet::from(SparcMode::User) | SparcMode::Privileged.into();
+            let (lost, calls) = profiled(phase, modes, own, u64::from(phase));
+            for lost in lost {
+                assert!(
+                    lost <= calls * own.min(8),
+                    "{lost} by {calls} calls, own {own}"
+                );
+                assert_eq!(lost > 0, own > 0);
+            }
+        }
+    }
+}
