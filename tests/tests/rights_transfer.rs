@@ -6,7 +6,7 @@ use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::{ChangeError, Unit};
 use tests::board::Board;
 use tests::machine::MachineUnderTest;
-use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
+use tests::oracle::{Access, Action, Cell, Fault, Grant, Guest, Machine, Target};
 
 const EVERY_BIT: u64 = u64::MAX;
 
@@ -174,7 +174,16 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(machine.set(0, 0, 0x9), 10, "HT is revoked at once");
     assert_eq!(machine.set(0, 0, 0x5), 0, "the rest of PCR is not");
     assert_eq!(machine.get(0, 2), (0, 0x21));
+    board.take_log();
     machine.complete_transfer();
+    // HOLDOV0 and HOLDOV1: a counter that overflows between the read and the write of the PCR keeps its OV bit.
+    let cleared = Access::done(Target::Pcr, Action::Write(0xc000_0000_0000_0007));
+    let log = board.take_log();
+    assert!(
+        log.iter()
+            .any(|(by, access)| (by.number(), *access) == (64, cleared)),
+        "{log:?}"
+    );
     assert_eq!(board.pcrs()[&0], 0x5);
     assert_eq!(board.pcrs()[&64], 0x7);
     assert_eq!(board.pics()[&64], 77);

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use guest_abi::layout::SparcPcr;
+use guest_abi::register::CounterSet;
 use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
 use platform::{AccessError, Bus, StrandRegisters};
@@ -123,8 +124,11 @@ impl<E: Environment> PerfCounterService<E> {
                 self.registers().set_pcr(strand, 0);
                 self.registers().set_pic(strand, 0);
             } else if asked & HT != 0 {
-                let pcr = self.registers().pcr(strand);
-                self.registers().set_pcr(strand, pcr & !SparcPcr::HT);
+                // With HOLDOV, so that a counter which overflows meanwhile keeps its OV bit.
+                let pcr = SparcPcr::from(self.registers().pcr(strand))
+                    .acknowledging(CounterSet::NONE)
+                    .with_hypervisor(false);
+                self.registers().set_pcr(strand, pcr.into());
             }
             // Otherwise a store that this strand made in a call could reach its device after the scrubbing.
             self.bus().complete_writes(strand);
