@@ -37,7 +37,10 @@ fn descriptions() {
         description(9),
         "The call cannot complete without blocking. Nothing was done; try again."
     );
-    assert_eq!(description(10), "The guest may not do this.");
+    assert_eq!(
+        description(10),
+        "The guest may not do this: for group 0x205, it has no right to the register, or the unit is out of service."
+    );
     assert_eq!(description(18), "Not a status of the specification.");
 }
 
