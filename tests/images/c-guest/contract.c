@@ -16,15 +16,20 @@ uint64_t contract_status(struct machine machine, enum negotiated version, uint64
 uint64_t contract_mask(uint64_t id)
 {
     if (id == 0)
-        return UINT64_C(0xc0000000ffffffff);
+        return UINT32_MAX;
     if (id == 1)
         return 3;
     if (id <= 17)
-        return id % 2 == 0 ? 0xff : UINT64_C(0x7fffffff7fffffff);
+        return id % 2 == 0 ? 0xff : UINT64_MAX;
     if (id % 3 != 0)
         return UINT64_MAX;
     /* Six units of three registers to a hub: four LPUs, GPD, ASU. */
     return (id - 18) % 18 / 3 < 4 ? 0xffff : 0xf0f;
+}
+
+uint64_t contract_written(uint64_t id, uint64_t value)
+{
+    return id == 0 ? value & ~(UINT64_C(3) << 62) : value;
 }
 
 uint32_t contract_units(struct machine machine, enum negotiated version)

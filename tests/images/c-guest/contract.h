@@ -22,6 +22,9 @@ uint64_t contract_status(struct machine machine, enum negotiated version, uint64
 /* The bits of a register that are kept. */
 uint64_t contract_mask(uint64_t id);
 
+/* A value to write: without HOLDOV of the PCR, by which it would not say what the PCR holds afterwards. */
+uint64_t contract_written(uint64_t id, uint64_t value);
+
 /* Which units there are, as bits, and which of them the guest may not use. */
 uint32_t contract_units(struct machine machine, enum negotiated version);
 uint32_t contract_refused(struct machine machine);
