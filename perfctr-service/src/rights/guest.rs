@@ -7,6 +7,7 @@ use platform::Machine;
 
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
+use crate::rights::protocol::Holding;
 use crate::units::{Unit, UnitSet};
 
 /// The versions of group 0x205, lowest first.
@@ -189,9 +190,18 @@ impl Guest {
         self.keep(Grant::NONE);
     }
 
-    /// Marks the guest, which has all its rights or gets them now, as started. Returns `true` if this ended a reset.
-    pub(super) fn started(&self) -> bool {
-        self.starting.swap(false, Ordering::SeqCst)
+    /// Marks the guest, which has all its rights or gets them now, as started.
+    pub(super) fn started(&self) {
+        self.starting.swap(false, Ordering::SeqCst);
+    }
+
+    /// Returns what it is granted and holds.
+    pub(super) fn holding(&self) -> Holding {
+        Holding {
+            granted: self.granted(),
+            held: self.load().grant(),
+            starting: self.starting.load(Ordering::SeqCst),
+        }
     }
 
     fn load(&self) -> AccessWord {

@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod grants;
 pub(crate) mod guest;
 pub mod policy;
+pub(crate) mod protocol;
 pub(crate) mod request;
 mod state;
 mod steps;
@@ -16,6 +17,7 @@ use platform::Machine;
 
 use crate::rights::guest::Guest;
 use crate::rights::policy::{ConfigError, GuestConfig};
+use crate::rights::protocol::Global;
 use crate::rights::request::Request;
 
 /// How many strands there can be. The model checker has room for fewer.
@@ -42,12 +44,8 @@ pub(crate) struct Rights {
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
     /// The guest whose reset is being taken up.
     resetting: AtomicId<GuestId>,
-    /// The guest that has `global`, or had it last and has left something behind.
-    user: AtomicId<GuestId>,
-    /// `global` is revoked from that guest.
-    revoked: AtomicBool,
-    /// What that guest has left behind is being listed.
-    revoking: AtomicBool,
+    /// Which guest has `global`: a [`Global`].
+    global: AtomicU32,
     /// There is an event of a change that is begun, and none of its end.
     noted: AtomicBool,
 }
@@ -73,9 +71,11 @@ impl Rights {
             again: AtomicBool::new(false),
             resets: Default::default(),
             resetting: AtomicId::default(),
-            user: AtomicId::new(user.and_then(GuestId::new)),
-            revoked: AtomicBool::new(false),
-            revoking: AtomicBool::new(false),
+            global: AtomicU32::new(
+                user.and_then(GuestId::new)
+                    .map_or(Global::Free, Global::Held)
+                    .bits(),
+            ),
             noted: AtomicBool::new(false),
         })
     }

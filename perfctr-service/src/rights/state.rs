@@ -5,6 +5,7 @@ use hv_core::GuestId;
 use hv_core::sync::{Ordering, OwnedGuard};
 
 use crate::rights::Rights;
+use crate::rights::protocol::{Global, GlobalEvent};
 
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
@@ -98,42 +99,28 @@ impl Rights {
         self.again.fetch_or(false, Ordering::SeqCst)
     }
 
-    /// The guest that has `global`, or had it last and has left something behind.
-    pub(super) fn user(&self) -> Option<GuestId> {
-        self.user.load()
+    /// Returns which guest has `global`.
+    pub(super) fn global(&self) -> Global {
+        Global::from_bits(self.global.load(Ordering::SeqCst))
     }
 
-    /// A guest gets `global`.
-    pub(super) fn grant_global(&self, guest: GuestId) {
-        self.revoked.store(false, Ordering::SeqCst);
-        self.user.store(Some(guest));
-    }
-
-    /// `global` is revoked from the user: what it has left behind is listed next.
-    pub(super) fn begin_revoke(&self) {
-        self.revoking.store(true, Ordering::SeqCst);
-    }
-
-    /// What the user has left behind is listed, and `global` is revoked from it.
-    pub(super) fn end_revoke(&self) {
-        self.revoked.store(true, Ordering::SeqCst);
-        self.revoking.store(false, Ordering::SeqCst);
-    }
-
-    /// A user whose list may not be whole, since the strand that made it has died.
-    pub(super) fn half_revoked(&self) -> Option<GuestId> {
-        self.user().filter(|_| self.revoking.load(Ordering::SeqCst))
+    /// Something happens to `global`.
+    pub(super) fn step_global(&self, event: GlobalEvent) {
+        let next = self.global().step(event);
+        self.global.store(next.bits(), Ordering::SeqCst);
     }
 
     /// What the user has left behind is scrubbed.
     pub(crate) fn end_scrub(&self) {
-        self.user.store(None);
-        self.revoked.store(false, Ordering::SeqCst);
+        self.step_global(GlobalEvent::Scrubbed);
     }
 
     /// Returns the user, if `global` is revoked from it.
     pub(crate) fn revoked(&self) -> Option<GuestId> {
-        self.user().filter(|_| self.revoked.load(Ordering::SeqCst))
+        match self.global() {
+            Global::Revoked(user) => Some(user),
+            _ => None,
+        }
     }
 }
 
@@ -188,26 +175,6 @@ mod tests {
             rights.end_reset();
             assert_eq!(rights.next_reset(), None);
         }
-    }
-
-    /// If the strand that makes it dies, another makes it again.
-    #[test]
-    fn a_list_that_is_begun_is_known_until_it_is_whole() {
-        let rights = rights(true);
-        let user = GuestId::new(0).unwrap();
-        assert_eq!((rights.half_revoked(), rights.revoked()), (None, None));
-        rights.begin_revoke();
-        assert_eq!(
-            (rights.half_revoked(), rights.revoked()),
-            (Some(user), None)
-        );
-        rights.end_revoke();
-        assert_eq!(
-            (rights.half_revoked(), rights.revoked()),
-            (None, Some(user))
-        );
-        rights.end_scrub();
-        assert_eq!((rights.half_revoked(), rights.revoked()), (None, None));
     }
 
     #[test]

@@ -6,8 +6,10 @@ use hv_core::GuestId;
 
 use crate::rights::access::AccessWord;
 use crate::rights::grants::Grants;
-use crate::rights::policy::{Grant, StrandRight, StrandSet};
-use crate::rights::request::{HT, PCR, Request};
+use crate::rights::policy::{Grant, StrandSet};
+use crate::rights::protocol::{
+    Answer, Asked, Circumstances, Global, GlobalEvent, GuestEvent, Scrub,
+};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 
@@ -76,10 +78,8 @@ impl Rights {
             };
             self.begin_reset(guest);
             self.guest(guest).start();
-            if self.user() == Some(guest) {
-                self.revoke_global(guest, units);
-            }
-            self.ask_all(guest, PCR, asked);
+            let (_, answer) = self.guest(guest).holding().step(GuestEvent::Reset);
+            self.lost(guest, answer, units, asked);
             self.end_reset();
         }
     }
@@ -96,37 +96,46 @@ impl Rights {
         taken: impl FnOnce(Grant),
     ) {
         let state = self.guest(guest);
-        let (old, new) = (state.granted(), state.granted().both(grant));
-        if new == old {
+        let (left, answer) = state.holding().step(GuestEvent::Revoke(grant));
+        if answer == Answer::Nothing {
             return;
         }
-        state.keep(new);
-        taken(new);
-        if !new.global && self.user() == Some(guest) {
+        state.keep(left.granted);
+        taken(left.granted);
+        self.lost(guest, answer, units, asked);
+        // Last: if this strand dies before, the whole step is made again.
+        state.set_granted(left.granted);
+        state.refresh(units.out());
+    }
+
+    /// Does what follows if a guest has lost something.
+    #[inline(always)]
+    fn lost(&self, guest: GuestId, answer: Answer, units: &Units, asked: &mut StrandSet) {
+        let Answer::Lost { scrub, global } = answer else {
+            return;
+        };
+        // Before the list is begun: if this strand dies at that, nobody scrubs while a strand is in a call of before.
+        for strand in self.guest(guest).strands().iter() {
+            self.ask(strand, scrub, asked);
+        }
+        if global && self.global().user() == Some(guest) {
             self.revoke_global(guest, units);
         }
-        let scrub = match (old.strand, new.strand) {
-            (StrandRight::HtStrand, StrandRight::Strand) => HT,
-            (old, new) if old != new => PCR,
-            _ => 0,
-        };
-        self.ask_all(guest, scrub, asked);
-        // Last: if this strand dies before, the whole step is made again.
-        state.set_granted(new);
-        state.refresh(units.out());
     }
 
     /// Records what the guests are granted now. What they lose by it is [revoked](Self::revoke) already.
     pub(crate) fn set_granted(&self, grants: &Grants) {
         for guest in self.guests() {
-            self.guest(guest).set_granted(grants.get(guest));
+            let event = GuestEvent::Grant(grants.get(guest));
+            let (next, _) = self.guest(guest).holding().step(event);
+            self.guest(guest).set_granted(next.granted);
         }
     }
 
     /// Makes a revocation of `global` again, if the strand that made it has died at that.
     #[inline(always)]
     pub(crate) fn finish_revoke(&self, units: &Units) {
-        if let Some(guest) = self.half_revoked() {
+        if let Global::Listed(guest) = self.global() {
             self.revoke_global(guest, units);
         }
     }
@@ -134,23 +143,16 @@ impl Rights {
     /// Revokes `global` from its holder.
     #[inline(always)]
     fn revoke_global(&self, guest: GuestId, units: &Units) {
-        self.begin_revoke();
+        self.step_global(GlobalEvent::Revoke);
         for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
             units.set_unclean(unit);
         }
-        self.end_revoke();
+        self.step_global(GlobalEvent::ListIsWhole);
     }
 
+    /// Asks a strand to scrub this and to acknowledge.
     #[inline(always)]
-    fn ask_all(&self, guest: GuestId, scrub: u32, asked: &mut StrandSet) {
-        for strand in self.guest(guest).strands().iter() {
-            self.ask(strand, scrub, asked);
-        }
-    }
-
-    /// Asks a strand to scrub what these bits say, maybe nothing, and to acknowledge.
-    #[inline(always)]
-    pub(crate) fn ask(&self, strand: StrandId, scrub: u32, asked: &mut StrandSet) {
+    pub(crate) fn ask(&self, strand: StrandId, scrub: Scrub, asked: &mut StrandSet) {
         self.request(strand).ask(scrub);
         asked.insert(strand);
     }
@@ -158,7 +160,7 @@ impl Rights {
     #[inline(always)]
     fn is_awaited(&self, guest: GuestId) -> bool {
         let mut strands = self.guest(guest).strands().iter();
-        strands.any(|strand| self.request(strand).is_awaited())
+        strands.any(|strand| self.request(strand).read().is_awaited())
     }
 
     /// Returns the guest that `global` is revoked from, if none of its strands is awaited: what it has left behind can be
@@ -176,7 +178,7 @@ impl Rights {
         is_there: impl Fn(StrandId) -> bool,
     ) -> Option<StrandId> {
         let mut strands = self.guest(guest).strands().iter();
-        strands.find(|strand| is_there(*strand) && !self.request(*strand).is_excused())
+        strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
     /// Gives guests the rights that nothing stands in the way of. Calls `given` with each guest
@@ -185,39 +187,41 @@ impl Rights {
     pub(crate) fn complete(&self, out: &UnitSet, given: impl Fn(GuestId, Grant)) {
         for guest in self.guests() {
             let state = self.guest(guest);
-            let (held, granted) = (state.access().grant(), state.granted());
-            if self.is_awaited(guest) || self.is_reset(guest) {
+            let circumstances = Circumstances {
+                guest,
+                awaited: self.is_awaited(guest),
+                reset: self.is_reset(guest),
+                global: self.global(),
+            };
+            let complete = GuestEvent::Complete(circumstances);
+            let (next, answer) = state.holding().step(complete);
+            if answer == Answer::Nothing {
                 continue;
             }
-            let user = self.user();
-            let global =
-                granted.global && user.is_none_or(|user| user == guest && self.revoked().is_none());
-            let free = Grant { global, ..granted };
-            let started = free == granted && state.started();
-            if free == held && !started {
-                continue;
+            if !next.starting {
+                state.started();
             }
-            if free.global {
-                self.grant_global(guest);
+            if next.held.global {
+                self.step_global(GlobalEvent::Grant(guest));
             }
             // A reset that crosses this is flagged before it takes anything away.
-            if !state.raise(free, || !self.is_reset(guest)) {
+            if !state.raise(next.held, || !self.is_reset(guest)) {
                 self.mark();
                 continue;
             }
-            given(guest, free);
+            given(guest, next.held);
             state.refresh(out);
         }
     }
 
-    /// A strand takes its cross-call: calls `scrub` with the bits of what it is to scrub, and acknowledges. It does this
-    /// again if it was asked for more meanwhile.
+    /// A strand takes its cross-call: calls `scrub` with what it is to scrub, and acknowledges. It does this again if it was
+    /// asked for more meanwhile.
     #[inline(always)]
-    pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(u32)) {
+    pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
         for _ in 0..ACKNOWLEDGE_TRIES {
-            let asked = request.read();
-            scrub(asked);
+            let asked = request.take();
+            scrub(asked.scrub());
             if request.acknowledge(asked) {
                 break;
             }
@@ -230,7 +234,7 @@ impl Rights {
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();
         self.lock.abandon(dead);
-        self.strands_whose(Request::is_asked)
+        self.strands_whose(Asked::is_asked)
     }
 
     /// Returns the strands that a pending change waits for, as [`pending`](crate::PerfCounterService::pending) says.
@@ -238,7 +242,7 @@ impl Rights {
         for _ in 0..PENDING_TRIES {
             let before = self.at_rest();
             // Nobody waits for the dead.
-            let awaited = self.strands_whose(Request::is_awaited);
+            let awaited = self.strands_whose(Asked::is_awaited);
             if !awaited.is_empty() || self.is_incomplete() {
                 return Some(awaited);
             }
@@ -259,10 +263,10 @@ impl Rights {
                 .any(|guest| self.held(guest) != self.guest(guest).granted())
     }
 
-    fn strands_whose(&self, request: impl Fn(&Request) -> bool) -> StrandSet {
+    fn strands_whose(&self, is_such: impl Fn(Asked) -> bool) -> StrandSet {
         (0..STRANDS)
             .filter_map(StrandId::new)
-            .filter(|strand| request(self.request(*strand)))
+            .filter(|strand| is_such(self.request(*strand).read()))
             .collect()
     }
 }

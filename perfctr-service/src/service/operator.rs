@@ -11,7 +11,7 @@ use platform::{AccessError, Bus, StrandRegisters};
 use crate::environment::Environment;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{ConfigError, Grant, StrandSet};
-use crate::rights::request::{HT, PCR};
+use crate::rights::protocol::Scrub;
 use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
@@ -120,15 +120,19 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {
-            if asked & PCR != 0 {
-                self.registers().set_pcr(strand, 0);
-                self.registers().set_pic(strand, 0);
-            } else if asked & HT != 0 {
-                // With HOLDOV, so that a counter which overflows meanwhile keeps its OV bit.
-                let pcr = SparcPcr::from(self.registers().pcr(strand))
-                    .acknowledging(CounterSet::NONE)
-                    .with_hypervisor(false);
-                self.registers().set_pcr(strand, pcr.into());
+            match asked {
+                Scrub::Nothing => {}
+                Scrub::Ht => {
+                    // With HOLDOV, so that a counter which overflows meanwhile keeps its OV bit.
+                    let pcr = SparcPcr::from(self.registers().pcr(strand))
+                        .acknowledging(CounterSet::NONE)
+                        .with_hypervisor(false);
+                    self.registers().set_pcr(strand, pcr.into());
+                }
+                Scrub::Pcr => {
+                    self.registers().set_pcr(strand, 0);
+                    self.registers().set_pic(strand, 0);
+                }
             }
             // Otherwise a store that this strand made in a call could reach its device after the scrubbing.
             self.bus().complete_writes(strand);

@@ -50,6 +50,7 @@ use platform::{AccessError, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::rights::policy::StrandSet;
+use crate::rights::protocol::Scrub;
 use crate::service::PerfCounterService;
 use crate::service::operator::ChangeError;
 use crate::trace::Why;
@@ -89,7 +90,7 @@ impl<E: Environment> PerfCounterService<E> {
             });
         });
         if !ended {
-            self.rights.ask(on, 0, &mut asked);
+            self.rights.ask(on, Scrub::Nothing, &mut asked);
         }
         for strand in asked.iter() {
             self.registers().cross_call(strand);
@@ -113,7 +114,7 @@ impl<E: Environment> PerfCounterService<E> {
                     let is_there = |strand: StrandId| strand.node() == node;
                     match self.rights.living_strand(guest, is_there) {
                         Some(strand) => {
-                            self.rights.ask(strand, 0, asked);
+                            self.rights.ask(strand, Scrub::Nothing, asked);
                             false
                         }
                         None => {
@@ -154,7 +155,7 @@ impl<E: Environment> PerfCounterService<E> {
                     // Whoever mends it may leave anything in it.
                     self.units.scrub_from_start(unit);
                 } else {
-                    self.rights.ask(on, 0, asked);
+                    self.rights.ask(on, Scrub::Nothing, asked);
                 }
                 given_up
             }

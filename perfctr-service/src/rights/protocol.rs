@@ -1,0 +1,283 @@
+//! The protocol by which rights pass from guest to guest: what follows from each event, without atomics and without devices.
+//!
+//! Three kinds of state make it up: what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
+//! [holds](Holding). An event is one step of one of them. [`Rights`](super::Rights) keeps each state in atomic words, and makes
+//! the steps in the order that [`transfer`](crate::transfer) describes. What only the strand that has the lock may do is
+//! marked "locked".
+
+use hv_core::GuestId;
+
+use crate::rights::policy::{Grant, StrandRight};
+
+/// What a strand scrubs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scrub {
+    /// Nothing: it only acknowledges, and so shows that it is in no call of before.
+    Nothing,
+    /// HT in %pcr.
+    Ht,
+    /// %pcr and %pic.
+    Pcr,
+}
+
+/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Asked(u32);
+
+/// What happens to a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StrandEvent {
+    /// It is asked to scrub this and to acknowledge.
+    Asks(Scrub),
+    /// Its death is reported.
+    Dies,
+    /// It takes its cross-call, between two calls: so it lives.
+    Takes,
+    /// It has done what was asked when it took the cross-call: this.
+    Acknowledges(Asked),
+}
+
+const ASKED: u32 = 1;
+const EXCUSED: u32 = 1 << 1;
+const PCR: u32 = 1 << 2;
+const HT: u32 = 1 << 3;
+
+impl Asked {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the next state. An acknowledgement changes it only if nothing was added since the strand took the cross-call: the
+    /// acknowledgement of an older request does not count for a newer one. Requests and deaths only add bits.
+    ///
+    /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is waited for again.
+    pub(crate) fn step(self, event: StrandEvent) -> Self {
+        match event {
+            StrandEvent::Asks(Scrub::Nothing) => Self(self.0 | ASKED),
+            StrandEvent::Asks(Scrub::Ht) => Self(self.0 | ASKED | HT),
+            StrandEvent::Asks(Scrub::Pcr) => Self(self.0 | ASKED | PCR),
+            StrandEvent::Dies => Self(self.0 | ASKED | EXCUSED),
+            StrandEvent::Takes => Self(self.0 & !EXCUSED),
+            StrandEvent::Acknowledges(taken) if self == taken => Self(0),
+            StrandEvent::Acknowledges(_) => self,
+        }
+    }
+
+    /// Returns what the strand is to scrub.
+    pub(crate) const fn scrub(self) -> Scrub {
+        match self.0 {
+            bits if bits & PCR != 0 => Scrub::Pcr,
+            bits if bits & HT != 0 => Scrub::Ht,
+            _ => Scrub::Nothing,
+        }
+    }
+
+    /// Returns `true` if it has not acknowledged, dead or not.
+    pub(crate) const fn is_asked(self) -> bool {
+        self.0 & ASKED != 0
+    }
+
+    /// Returns `true` if its acknowledgement is waited for.
+    pub(crate) const fn is_awaited(self) -> bool {
+        self.0 & (ASKED | EXCUSED) == ASKED
+    }
+
+    /// Returns `true` if it is dead: nobody waits for it.
+    pub(crate) const fn is_excused(self) -> bool {
+        self.0 & EXCUSED != 0
+    }
+}
+
+/// Which guest has `global`. Locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Global {
+    /// None, and none has left anything behind.
+    Free,
+    /// This guest.
+    Held(GuestId),
+    /// It is being revoked from this guest: what the guest may leave behind is being listed. If the strand that lists it dies,
+    /// another begins again.
+    Listed(GuestId),
+    /// It is revoked from this guest, and what the guest has left behind is not scrubbed yet.
+    Revoked(GuestId),
+}
+
+/// What happens to `global`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GlobalEvent {
+    /// A guest gets it.
+    Grant(GuestId),
+    /// It is revoked from its guest, which may have lost it already.
+    Revoke,
+    /// The list of what that guest has left behind is whole.
+    ListIsWhole,
+    /// All of the list is scrubbed, or out of service.
+    Scrubbed,
+}
+
+impl Global {
+    /// Returns the next state. It is the same if the event does not fit.
+    pub(crate) fn step(self, event: GlobalEvent) -> Self {
+        match (self, event) {
+            (Self::Free, GlobalEvent::Grant(guest)) => Self::Held(guest),
+            (Self::Held(user) | Self::Revoked(user), GlobalEvent::Revoke) => Self::Listed(user),
+            (Self::Listed(user), GlobalEvent::ListIsWhole) => Self::Revoked(user),
+            (Self::Revoked(_), GlobalEvent::Scrubbed) => Self::Free,
+            (state, _) => state,
+        }
+    }
+
+    /// Returns the guest that has it, or had it last and has left something behind.
+    pub(crate) const fn user(self) -> Option<GuestId> {
+        match self {
+            Self::Free => None,
+            Self::Held(user) | Self::Listed(user) | Self::Revoked(user) => Some(user),
+        }
+    }
+
+    /// Returns `true` if nothing stands in the way of giving it to this guest.
+    fn is_free_for(self, guest: GuestId) -> bool {
+        matches!(self, Self::Free) || self == Self::Held(guest)
+    }
+
+    pub(crate) const fn bits(self) -> u32 {
+        let (kind, user) = match self {
+            Self::Free => return 0,
+            Self::Held(user) => (1, user),
+            Self::Listed(user) => (2, user),
+            Self::Revoked(user) => (3, user),
+        };
+        (user.index() as u32) << 2 | kind
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        match (bits & 3, GuestId::new(bits as usize >> 2)) {
+            (1, Some(user)) => Self::Held(user),
+            (2, Some(user)) => Self::Listed(user),
+            (3, Some(user)) => Self::Revoked(user),
+            _ => Self::Free,
+        }
+    }
+}
+
+/// What a guest is granted, and what it holds of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Holding {
+    /// By the operator.
+    pub(crate) granted: Grant,
+    /// No more than that; less while a change is pending.
+    pub(crate) held: Grant,
+    /// It starts again, and does not have its rights back yet.
+    pub(crate) starting: bool,
+}
+
+/// What happens to a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GuestEvent {
+    /// The operator leaves it no more than this. Locked.
+    Revoke(Grant),
+    /// The operator grants it this. All revocations of the same configuration come before. Locked.
+    Grant(Grant),
+    /// It starts again.
+    Reset,
+    /// A strand looks what it can be given. Locked.
+    Complete(Circumstances),
+}
+
+/// On what it depends whether a guest is given what it is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    pub(crate) guest: GuestId,
+    /// One of its strands is [awaited](Asked::is_awaited).
+    pub(crate) awaited: bool,
+    /// It was reset, and nothing was done about that yet.
+    pub(crate) reset: bool,
+    pub(crate) global: Global,
+}
+
+/// What follows from what happens to a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Nothing,
+    /// It has lost something: its strands are asked to scrub this.
+    Lost {
+        scrub: Scrub,
+        /// `global` is revoked, if it is the [user](Global::user).
+        global: bool,
+    },
+    /// It is given what it holds now.
+    Given,
+}
+
+impl Holding {
+    /// Returns the next state, and what follows.
+    pub(crate) fn step(self, event: GuestEvent) -> (Self, Answer) {
+        match event {
+            GuestEvent::Revoke(grant) => self.revoke(grant),
+            GuestEvent::Grant(granted) => (Self { granted, ..self }, Answer::Nothing),
+            GuestEvent::Reset => {
+                let held = Grant::NONE;
+                let starting = true;
+                let (scrub, global) = (Scrub::Pcr, true);
+                let reset = Self {
+                    held,
+                    starting,
+                    ..self
+                };
+                (reset, Answer::Lost { scrub, global })
+            }
+            GuestEvent::Complete(circumstances) => self.complete(circumstances),
+        }
+    }
+
+    /// A guest that has waited for what it loses, and has never held it, loses it all the same.
+    fn revoke(self, grant: Grant) -> (Self, Answer) {
+        let granted = self.granted.both(grant);
+        if granted == self.granted {
+            return (self, Answer::Nothing);
+        }
+        let scrub = match (self.granted.strand, granted.strand) {
+            (StrandRight::HtStrand, StrandRight::Strand) => Scrub::Ht,
+            (old, new) if old != new => Scrub::Pcr,
+            _ => Scrub::Nothing,
+        };
+        let held = self.held.both(granted);
+        let global = !granted.global;
+        let left = Self {
+            granted,
+            held,
+            ..self
+        };
+        (left, Answer::Lost { scrub, global })
+    }
+
+    fn complete(self, circumstances: Circumstances) -> (Self, Answer) {
+        let Circumstances { guest, global, .. } = circumstances;
+        if circumstances.awaited || circumstances.reset {
+            return (self, Answer::Nothing);
+        }
+        let held = Grant {
+            global: self.granted.global && global.is_free_for(guest),
+            ..self.granted
+        };
+        let starting = self.starting && held != self.granted;
+        let next = Self {
+            held,
+            starting,
+            ..self
+        };
+        let answer = if next == self {
+            Answer::Nothing
+        } else {
+            Answer::Given
+        };
+        (next, answer)
+    }
+}
+
+#[cfg(test)]
+mod tests;
