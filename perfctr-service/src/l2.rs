@@ -6,7 +6,7 @@ use hv_core::sync::{OwnedGuard, OwnedLock};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{AccessError, Bus, PhysicalAddress};
 
-use crate::progress::{Progress, Stopwatch};
+use crate::progress::{Found, Progress, Stopwatch};
 
 /// How often a strand tries to get the lock of its node's L2 control before the call ends with EWOULDBLOCK. The lock is
 /// held for at most 8 reads and 16 writes; the 63 other strands of a node hold it that long one after the other. The model
@@ -35,7 +35,7 @@ impl L2Arbiter {
     pub(crate) fn new() -> Self {
         Self {
             lock: OwnedLock::default(),
-            progress: Progress::new(),
+            progress: Progress::default(),
         }
     }
 
@@ -50,9 +50,9 @@ impl L2Arbiter {
     }
 
     /// A strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
-    /// own, and `now` its time.
-    pub(crate) fn found_busy(&self, watch: &Stopwatch, now: u64) -> bool {
-        watch.busy(&self.progress, now)
+    /// own, and `now` returns its time.
+    pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
+        watch.look(&self.progress, Found::Busy, 0, now)
     }
 
     /// Returns the strand that has the registers.
@@ -62,16 +62,17 @@ impl L2Arbiter {
 
     /// A strand has died that had the registers: gives them back.
     pub(crate) fn abandon(&self, dead: StrandId) {
-        if self.lock.abandon(dead) {
-            self.progress.made();
+        if self.holder() == Some(dead) {
+            self.progress.ended();
         }
+        self.lock.abandon(dead);
     }
 }
 
 impl HeldL2<'_> {
     /// An access came to an end.
     pub(crate) fn access_ended(&self) {
-        self.progress.made();
+        self.progress.ended();
     }
 
     /// PERF_CONFIG of bank 0.

@@ -4,7 +4,7 @@
 use std::thread;
 
 use guest_abi::{Hub, Node};
-use perfctr_service::{BUSY_LIMIT_TICKS as LIMIT, Unit};
+use perfctr_service::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Unit};
 use tests::board::Board;
 use tests::leak;
 use tests::machine::{MachineUnderTest, strand};
@@ -35,16 +35,31 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
+/// The times at which a strand asks that asks from `from` on, before `to`, and never makes a pause.
+fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
+    (from..to).step_by(PAUSE as usize).chain([to - 1])
+}
+
+/// A strand reads a register of hub 1 again and again, from this time on. It is refused until the limit, and then the hub is out
+/// of service.
+fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64) {
+    let calls: Vec<_> = without_pause(from, from + LIMIT)
+        .map(|ticks| (strand, ticks, 9))
+        .collect();
+    played(machine, &calls);
+    let before = machine.service().unit(UNIT);
+    assert!(before.in_service);
+    played(machine, &[(strand, from + LIMIT, 10)]);
+    assert_eq!(machine.service().unit(UNIT).stuck, before.stuck + 1);
+}
+
 #[test]
 fn a_chip_that_is_busy_for_ever() {
     let board = board();
     let machine = with(&board);
     board.set_hub(1, HubCondition::Busy);
     // The time begins with the first refusal.
-    played(&machine, &[(0, 5000, 9), (0, 5000 + LIMIT - 1, 9)]);
-    let state = machine.service().unit(UNIT);
-    assert!(state.in_service && state.stuck == 0);
-    played(&machine, &[(0, 5000 + LIMIT, 10)]);
+    waits_for_limit(&machine, 0, 5000);
     let state = machine.service().unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
@@ -61,14 +76,7 @@ fn a_chip_that_is_busy_for_ever() {
 
     // When the hub returns to service and is still busy, the time begins anew.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
-    played(
-        &machine,
-        &[
-            (0, 7000 + LIMIT, 9),
-            (0, 6999 + 2 * LIMIT, 9),
-            (0, 7000 + 2 * LIMIT, 10),
-        ],
-    );
+    waits_for_limit(&machine, 0, 5000 + LIMIT);
     assert_eq!(machine.service().unit(UNIT).stuck, 2);
     board.set_hub(1, HubCondition::Free);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
@@ -87,12 +95,12 @@ fn each_strand_has_its_own_clock() {
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();
         *statuses.iter().max().unwrap()
     };
-    assert_eq!(worst(0, 0), 9);
-    assert_eq!(worst(1, 90 * LIMIT), 9);
-    assert_eq!(worst(0, LIMIT / 2), 9);
     assert_eq!(worst(64, u64::MAX - 3), 9);
-    assert_eq!(worst(1, 91 * LIMIT - 1), 9);
-    assert_eq!(worst(64, LIMIT - 5), 9);
+    for ticks in without_pause(PAUSE - 4, LIMIT - 4) {
+        assert_eq!(worst(0, ticks / 2), 9);
+        assert_eq!(worst(1, 90 * LIMIT + ticks / 3), 9);
+        assert_eq!(worst(64, ticks), 9);
+    }
     assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
@@ -101,30 +109,33 @@ fn each_strand_has_its_own_clock() {
 fn an_access_that_takes_place_is_progress() {
     let board = board();
     let machine = with(&board);
-    for (server, status) in [(0, 0), (1, 0)] {
+    for server in [0, 1] {
         board.set_hub(1, HubCondition::Busy);
-        played(&machine, &[(0, 100, 9)]);
-        board.set_hub(1, HubCondition::Free);
-        // Strand 0 does not ask again. Others are refused r = 4 times on its behalf.
-        let mut last = 9;
-        for _ in 0..6 {
-            last = machine.get(server, 36).0;
-            if last == 0 {
-                break;
-            }
+        for ticks in without_pause(100, LIMIT) {
+            played(&machine, &[(0, ticks, 9)]);
         }
-        assert_eq!(last, status);
+        board.set_hub(1, HubCondition::Free);
+        // Others are refused r = 4 times on behalf of strand 0.
+        let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
+        assert!(served);
         board.set_hub(1, HubCondition::Busy);
-        played(&machine, &[(0, 200 + LIMIT, 9), (0, 199 + 2 * LIMIT, 9)]);
+        waits_for_limit(&machine, 0, 100 + LIMIT);
         board.set_hub(1, HubCondition::Free);
-        for _ in 0..6 {
-            played(&machine, &[(0, 5 * LIMIT, 0)]);
-        }
+        assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
+        assert!((0..6).any(|_| machine.get(0, 36).0 == 0));
     }
-    // An access to another hub is no progress of this one.
+}
+
+/// An access to another hub is no progress of this one.
+#[test]
+fn an_access_to_another_hub_is_no_progress() {
+    let board = board();
+    let machine = with(&board);
     board.set_hub(1, HubCondition::Busy);
-    played(&machine, &[(0, 100, 9)]);
-    assert_eq!(machine.get(0, 18).0, 0);
+    for ticks in without_pause(100, 100 + LIMIT) {
+        played(&machine, &[(0, ticks, 9)]);
+        assert_eq!(machine.get(0, 18).0, 0);
+    }
     played(&machine, &[(0, 100 + LIMIT, 10)]);
 }
 
@@ -135,41 +146,14 @@ fn a_hub_that_is_never_released() {
     let stop = machine.board().stop_at(Cell::Register(40));
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
-    played(
-        machine,
-        &[
-            (0, 10, 9),
-            (64, 77, 9),
-            (0, LIMIT + 9, 9),
-            (0, LIMIT + 10, 10),
-        ],
-    );
-    assert_eq!(machine.service().unit(UNIT).stuck, 1);
+    played(machine, &[(64, 77, 9)]);
+    waits_for_limit(machine, 0, 10);
     // The hub is free once the strand is reported dead, and serves calls once it is returned to service.
     machine.service().strand_died(strand(0), strand(1));
     assert_eq!(machine.get(0, 36).0, 10);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     while machine.get(0, 36).0 == 9 {}
     played(machine, &[(64, 3 * LIMIT, 0)]);
-}
-
-/// A strand releases the hub between two refusals of another, which asks once an hour. The hub stays in service.
-#[test]
-fn a_hub_that_is_released_and_taken_again() {
-    let machine = leaked();
-    let stop = machine.board().stop_at(Cell::Register(40));
-    let call = thread::spawn(|| machine.set(1, 40, 1));
-    stop.reached();
-    played(machine, &[(0, 10, 9)]);
-    stop.go_on();
-    assert_eq!(call.join().unwrap(), 0);
-    // At the next call the chip itself is busy.
-    machine.board().make_busy_once(1);
-    played(
-        machine,
-        &[(0, 10 + 3600 * LIMIT, 9), (0, 11 + 3600 * LIMIT, 0)],
-    );
-    assert!(machine.service().unit(UNIT).in_service);
 }
 
 /// The L2 control of a node has the same limit.
@@ -179,10 +163,14 @@ fn an_l2_lock_that_is_never_released() {
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::spawn(|| machine.set(1, 1, 1));
     stop.reached();
-    for (ticks, status) in [(3, 9), (LIMIT + 2, 9), (LIMIT + 3, 10)] {
+    let asks_at = |ticks| {
         machine.board().set_ticks(0, ticks);
-        assert_eq!(machine.get(0, 1).0, status);
+        machine.get(0, 1).0
+    };
+    for ticks in without_pause(3, LIMIT + 3) {
+        assert_eq!(asks_at(ticks), 9);
     }
+    assert_eq!(asks_at(LIMIT + 3), 10);
     let state = machine.service().unit(Unit::L2(Node::Node0));
     assert!(!state.in_service && state.stuck == 1);
     assert_eq!(machine.get(64, 1).0, 0);
@@ -217,8 +205,7 @@ fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
 
     board.set_hub(3, HubCondition::Busy);
     assert_eq!(machine.reconfigure(&[Grant::GLOBAL, Grant::NONE]), Ok(()));
-    board.set_ticks(2, 1);
-    for ticks in [1, 2, LIMIT] {
+    for ticks in without_pause(1, LIMIT + 1) {
         board.set_ticks(2, ticks);
         assert!(machine.acknowledge(2));
         assert_eq!(machine.awaited(), Some([2].into()));

@@ -3,7 +3,7 @@
 use std::thread;
 
 use guest_abi::{Hub, Mcu, Node};
-use perfctr_service::{BUSY_LIMIT_TICKS, Unit};
+use perfctr_service::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS, Unit};
 use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
@@ -74,7 +74,7 @@ fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
 fn a_hub_that_stays_busy_is_scrubbed_from_the_beginning() {
     let board = &board();
     let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
-    for ticks in [1, 1 + BUSY_LIMIT_TICKS] {
+    for ticks in (1..=1 + BUSY_LIMIT_TICKS).step_by(BUSY_PAUSE_TICKS as usize) {
         board.set_ticks(0, ticks);
         assert!(machine.acknowledge(0));
     }

@@ -1,33 +1,19 @@
 //! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
-//! The hypervisor never waits for a hub: a call that cannot have it at once is refused with EWOULDBLOCK. The strand is
-//! then remembered, so that a guest that keeps asking makes progress:
+//! The hypervisor never waits for a hub: a call that cannot have it at once is refused with EWOULDBLOCK. Who is served next, so
+//! that every guest that keeps asking makes progress, is decided by [`Turns`], a function. Here its state is kept in
+//! words that strands change at the same time.
 //!
-//! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,
-//!   after the last one that had its turn. It stays there until that strand asks and is served, or is forgotten.
-//! - Others who ask while the hub is free and the turn is not theirs are refused and remembered. That happens at most
-//!   **r = 2w** times in one turn, w being the number of strands remembered (the asking ones included); then the
-//!   strand whose turn it is is forgotten until it asks again, and the turn moves on. w is at most the number of
-//!   strands N that use the hub, so r is at most 2N. A strand that has gone after being refused costs the others r
-//!   refusals, once: four when one other strand uses the hub.
-//! - A refusal because an access is in flight does not count: it is not on anyone's behalf.
-//!
-//! **Why b = N - 1.** Let strand Y be refused, and ask at least once in every r asks of the others. From then on every
-//! grant follows the turn, because Y is remembered. The turn moves forward through the strand numbers and takes a
-//! newcomer in only in front of it. So each other strand has at most one turn, and so at most one access, before the
-//! turn reaches Y. There it stays while others are refused at most r times, in which Y asks and is served.
-//!
-//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of
-//! the others, and r leaves a factor of two for a slow one. A strand that has just started to spin enlarges w, so a
-//! crowd that arrives in the middle of a turn does not cut it short.
-//!
-//! An uncontended hub costs one compare-and-swap each way. Otherwise the order above is kept under a lock that is
+//! An uncontended hub costs one compare-and-swap each way. Otherwise a strand enters the gate by a lock that is
 //! never held across a device access. It guards some hundred instructions without a loop but over words of strand
 //! bits, and is tried at most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any
 //! other, but no turn was decided: in r and b, "asks" are those that got the lock.
 
-use guest_abi::StrandId;
+use guest_abi::{Node, StrandId};
 use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, BEFORE_DEVICE, Ordering, OwnedLock};
+
+use super::turns::{Answer, Event, Turns};
+use crate::rights::policy::StrandSet;
 
 /// How often a strand tries to get the lock before it is refused. The model checker gives it one try, which may succeed or
 /// fail.
@@ -36,34 +22,36 @@ const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
 /// Set in the state while strands are remembered: the fast path is closed.
 const REMEMBERED: u32 = 1;
 
-const WORDS: usize = StrandId::COUNT / 64;
-
 /// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
     /// The strand that has an access in flight ([`Token`]), and [`REMEMBERED`].
     state: AtomicU32,
-    /// Strands that have been refused, a bit each.
-    remembered: [AtomicU64; WORDS],
-    /// Serialises entry to a free hub while [`REMEMBERED`] is set. While the hub is free, the lock's owner owns the fields
-    /// below; while the hub is taken, its holder does, without the lock.
+    /// [`Turns::remembered`]. Every strand may change its own bit.
+    remembered: [AtomicU64; Node::ALL.len()],
+    /// Serialises entry to a free hub while [`REMEMBERED`] is set.
     lock: OwnedLock,
-    /// The strand whose turn it is.
+    /// How often a strand has entered. Only the lock's owner changes this.
+    entered: AtomicU32,
+    /// [`Turns::turn`]. While the hub is free, the lock's owner owns this and the fields below; while the hub is taken, its
+    /// holder does, without the lock.
     turn: AtomicId<StrandId>,
-    /// Refusals on behalf of that strand.
+    /// [`Turns::refusals`].
     refusals: AtomicU32,
-    /// The strand that had the last turn.
+    /// [`Turns::last`].
     last: AtomicU32,
 }
 
 /// Why a strand does not get the hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Another access is in flight, or the lock was not to be had.
+    /// Another access is in flight.
     Taken,
     /// It is another strand's turn.
     Turn,
+    /// The lock was not to be had.
+    Locked,
 }
 
 /// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that bit 0 is free and 0 stands for
@@ -85,9 +73,10 @@ impl Gate {
             state: AtomicU32::new(0),
             remembered: Default::default(),
             lock: OwnedLock::default(),
+            entered: AtomicU32::new(0),
             turn: AtomicId::default(),
             refusals: AtomicU32::new(0),
-            last: AtomicU32::new(StrandId::COUNT as u32 - 1),
+            last: AtomicU32::new(Turns::NEW.last),
         }
     }
 
@@ -111,59 +100,69 @@ impl Gate {
             return Ok(());
         }
         let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
-            self.remember(strand);
+            self.step(Event::AsksTaken(strand));
             self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
-            return Err(Refused::Taken);
+            return Err(Refused::Locked);
         };
+        let entered = self.entered.load(Ordering::Relaxed);
+        (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
         if taken {
-            self.remember(strand);
-            Err(Refused::Taken)
-        } else {
-            self.by_turn(strand)
+            self.step(Event::AsksTaken(strand));
+            return Err(Refused::Taken);
+        }
+        match self.step(Event::AsksFree(strand)) {
+            Answer::Served => {
+                self.take_in_turn(strand);
+                Ok(())
+            }
+            Answer::Refused => Err(Refused::Turn),
         }
     }
 
-    /// The access is done.
+    /// The access is done. `ended` is called before the hub is free if another strand may have been refused meanwhile.
     #[inline(always)]
-    pub(super) fn release(&self, strand: impl Into<Token>) {
+    pub(super) fn release(&self, strand: impl Into<Token>, ended: impl FnOnce()) {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
                 .compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed);
         // As in `take_free`. The state is `taken`, alone or with REMEMBERED, and others set no other bit meanwhile.
         if state > taken {
+            ended();
             self.state.swap(REMEMBERED, Ordering::Release);
         }
     }
 
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
+    #[inline(always)]
     pub(super) fn give_back(&self, strand: StrandId) {
-        self.remember(strand);
-        self.turn.store(Some(strand));
-        self.refusals.store(0, Ordering::Relaxed);
+        self.step(Event::ChipBusy(strand));
         self.state.swap(REMEMBERED, Ordering::Release);
     }
 
-    /// Returns the strand that has an access in flight.
-    pub(super) fn holder(&self) -> Option<StrandId> {
-        let holder = (self.state.load(Ordering::SeqCst) >> 1).checked_sub(1)?;
-        StrandId::new(holder as usize)
+    /// Returns how often a strand has entered. While this does not change, nobody enters.
+    pub(super) fn entered(&self) -> u32 {
+        self.entered.load(Ordering::SeqCst)
     }
 
-    /// Releases all that a strand held, which has died, and forgets it. Returns `true` if it held the hub.
+    /// Releases all that a strand held, which has died, and forgets it. `ended` is called before the hub is free if the strand
+    /// held it.
     ///
-    /// What it left half-done is put right by those that ask next: at worst they are refused 2w times on behalf of a
-    /// strand that is not remembered.
-    pub(super) fn abandon(&self, strand: StrandId) -> bool {
+    /// What it left half-done is put right by those that ask next: REMEMBERED may be set though no strand is remembered.
+    pub(super) fn abandon(&self, strand: StrandId, ended: impl FnOnce()) {
         let Token(dead) = strand.into();
-        let held = self.state.load(Ordering::SeqCst) & !REMEMBERED == dead;
-        if held {
-            self.state.fetch_and(REMEMBERED, Ordering::SeqCst);
+        if self.state.load(Ordering::SeqCst) & !REMEMBERED == dead {
+            ended();
         }
-        self.forget_refusal(strand);
+        // Exchanged, because another strand may report the same death at the same time. The flag may be set in between.
+        for flag in [0, REMEMBERED] {
+            let _ =
+                self.state
+                    .compare_exchange(dead | flag, flag, Ordering::SeqCst, Ordering::Relaxed);
+        }
+        self.step(Event::Died(strand));
         self.lock.abandon(strand);
-        held
     }
 
     /// Forgets everyone, as in a new hub. Only while nobody can ask.
@@ -177,89 +176,62 @@ impl Gate {
         self.state.store(0, Ordering::SeqCst);
     }
 
-    /// The hub is free and the lock is held, so nobody else takes it.
-    fn by_turn(&self, strand: StrandId) -> Result<(), Refused> {
-        self.remember(strand);
-        let mut turn = match self.turn.load() {
-            Some(turn) => turn,
-            None => self.next(strand),
+    /// Makes a step of [`Turns`]. The strand owns the words of the turn, or the event changes only a strand's bit, or ends its turn.
+    ///
+    /// Inlined: what is left for a given event is short, but for one, and on SPARC calls nest in few register windows.
+    #[inline(always)]
+    fn step(&self, event: Event) -> Answer {
+        let turns = Turns {
+            remembered: self.remembered(),
+            turn: self.turn.load(),
+            refusals: self.refusals.load(Ordering::Relaxed),
+            last: self.last.load(Ordering::Relaxed),
         };
-        let mut refusals = self.refusals.load(Ordering::Relaxed);
-        if turn != strand && refusals >= 2 * self.count() {
-            self.forget(turn);
-            turn = self.next(strand);
-            refusals = 0;
+        let (next, answer) = turns.step(event);
+        let (old, new) = (turns.remembered.words(), next.remembered.words());
+        // Bit by bit, because other strands change theirs at the same time.
+        for (word, (old, new)) in self.remembered.iter().zip(old.into_iter().zip(new)) {
+            if new & !old != 0 {
+                word.fetch_or(new & !old, Ordering::SeqCst);
+            }
+            if old & !new != 0 {
+                word.fetch_and(!(old & !new), Ordering::SeqCst);
+            }
         }
-        if turn == strand {
-            self.forget(turn);
-            self.take_in_turn(strand);
-            return Ok(());
+        match next.turn {
+            turn if turn == turns.turn => {}
+            // Exchanged, because a death may end the turn at the same time.
+            None => {
+                self.turn.replace(turns.turn, None);
+            }
+            turn => self.turn.store(turn),
         }
-        self.turn.store(Some(turn));
-        self.refusals.store(refusals + 1, Ordering::Relaxed);
-        Err(Refused::Turn)
+        if next.refusals != turns.refusals {
+            self.refusals.store(next.refusals, Ordering::Relaxed);
+        }
+        if next.last != turns.last {
+            self.last.store(next.last, Ordering::Relaxed);
+        }
+        answer
     }
 
     fn take_in_turn(&self, strand: StrandId) {
         let Token(taken) = strand.into();
         self.state.swap(taken | REMEMBERED, Ordering::SeqCst);
-        if self.count() == 0 {
+        if self.remembered().is_empty() {
             self.state.fetch_and(!REMEMBERED, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
-            if self.count() != 0 {
+            if !self.remembered().is_empty() {
                 self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
             }
         }
     }
 
-    /// Ends a turn.
-    fn forget(&self, strand: StrandId) {
-        self.forget_refusal(strand);
-        self.last.store(strand.index() as u32, Ordering::Relaxed);
-        self.turn.store(None);
-        self.refusals.store(0, Ordering::Relaxed);
-    }
-
-    fn forget_refusal(&self, strand: StrandId) {
-        if let Some(word) = self.remembered.get(strand.index() / 64) {
-            word.fetch_and(!(1 << (strand.index() % 64)), Ordering::SeqCst);
-        }
-    }
-
-    fn remember(&self, strand: StrandId) {
-        if let Some(word) = self.remembered.get(strand.index() / 64) {
-            word.fetch_or(1 << (strand.index() % 64), Ordering::SeqCst);
-        }
-    }
-
-    fn count(&self) -> u32 {
-        self.remembered
-            .iter()
-            .map(|word| word.load(Ordering::SeqCst).count_ones())
-            .sum()
-    }
-
-    /// Returns the first remembered strand behind the last turn, cyclically; `otherwise` if there is none.
-    fn next(&self, otherwise: StrandId) -> StrandId {
-        let first = (self.last.load(Ordering::Relaxed) + 1) % StrandId::COUNT as u32;
-        // The word that the search begins in comes again at the end, for its lower bits.
-        for step in 0..=WORDS as u32 {
-            let index = (first / 64 + step) % WORDS as u32;
-            let Some(word) = self.remembered.get(index as usize) else {
-                continue;
-            };
-            let from_first = u64::MAX << (first % 64);
-            let window = match step {
-                0 => from_first,
-                _ if step == WORDS as u32 => !from_first,
-                _ => u64::MAX,
-            };
-            let candidates = word.load(Ordering::SeqCst) & window;
-            if candidates != 0 {
-                let number = index * 64 + candidates.trailing_zeros();
-                return StrandId::new(number as usize).unwrap_or(otherwise);
-            }
-        }
-        otherwise
+    fn remembered(&self) -> StrandSet {
+        StrandSet::from_words(
+            self.remembered
+                .each_ref()
+                .map(|word| word.load(Ordering::SeqCst)),
+        )
     }
 }

@@ -3,11 +3,12 @@
 mod gate;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;
 
-use crate::progress::{Progress, Stopwatch};
+use crate::progress::{Found, Progress, Stopwatch};
 use gate::{Gate, Refused};
 
 pub(crate) use gate::Token;
@@ -41,7 +42,7 @@ pub(crate) enum Blocked {
     Taken,
     /// It is another strand's turn.
     Turn,
-    /// Another access has been in flight, or the chip busy, for [`BUSY_LIMIT_TICKS`](crate::BUSY_LIMIT_TICKS).
+    /// The hub has been busy for [`BUSY_LIMIT_TICKS`](crate::BUSY_LIMIT_TICKS).
     Stuck,
 }
 
@@ -49,7 +50,7 @@ impl HubArbiter {
     pub(crate) fn new() -> Self {
         Self {
             gate: Gate::new(),
-            progress: Progress::new(),
+            progress: Progress::default(),
         }
     }
 
@@ -60,10 +61,10 @@ impl HubArbiter {
         self.gate.take_free(strand)
     }
 
-    /// Gives back what [`take_free`](Self::take_free) took.
+    /// Gives back what [`take_free`](Self::take_free) took: the access is done.
     #[inline(always)]
     pub(crate) fn give_back_free(&self, strand: impl Into<Token>) {
-        self.gate.release(strand);
+        self.gate.release(strand, || self.progress.ended());
     }
 
     /// Goes on with what [`take_free`](Self::take_free) took.
@@ -81,43 +82,32 @@ impl HubArbiter {
         watch: &Stopwatch,
         now: impl FnOnce() -> u64,
     ) -> Result<HubGuard<'_>, Blocked> {
-        match self.gate.ask(strand) {
-            Ok(()) => {
-                self.progress.found_free();
-                Ok(self.guard(strand))
-            }
-            Err(Refused::Turn) => {
-                self.progress.found_free();
-                Err(Blocked::Turn)
-            }
-            Err(Refused::Taken) => {
-                if let Some(holder) = self.gate.holder() {
-                    self.progress.taken(holder);
-                }
-                Err(self.found_busy(watch, now()))
-            }
+        let (found, blocked) = match self.gate.ask(strand) {
+            Ok(()) => return Ok(self.guard(strand)),
+            Err(Refused::Taken) => (Found::Busy, Blocked::Taken),
+            Err(Refused::Turn) => (Found::Turn, Blocked::Turn),
+            Err(Refused::Locked) => (Found::Locked, Blocked::Taken),
+        };
+        match watch.look(&self.progress, found, self.gate.entered(), now) {
+            true => Err(Blocked::Stuck),
+            false => Err(blocked),
         }
     }
 
-    /// A strand has found the hub taken or the chip busy. `watch` and `now` are as in [`ask`](Self::ask).
-    pub(crate) fn found_busy(&self, watch: &Stopwatch, now: u64) -> Blocked {
-        if watch.busy(&self.progress, now) {
-            Blocked::Stuck
-        } else {
-            Blocked::Taken
-        }
+    /// A strand has found the chip busy. `watch` and `now` are as in [`ask`](Self::ask). Returns `true` if the hub is stuck.
+    pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
+        self.progress.chip_busy();
+        watch.look(&self.progress, Found::Busy, self.gate.entered(), now)
     }
 
     /// An access that did not go through the gate came to an end.
     pub(crate) fn access_ended(&self) {
-        self.progress.made();
+        self.progress.ended();
     }
 
     /// Gives back all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
-        if self.gate.abandon(dead) {
-            self.progress.made();
-        }
+        self.gate.abandon(dead, || self.progress.ended());
     }
 
     /// Forgets every strand, as in a new hub. Call it only while no strand can ask.
@@ -129,22 +119,25 @@ impl HubArbiter {
 impl HubGuard<'_> {
     /// The access is done.
     pub(crate) fn complete(self) {
-        self.arbiter.progress.made();
+        self.arbiter.progress.ended();
     }
 
-    /// The chip was busy with an earlier access, and did nothing: the strand keeps its turn.
-    pub(crate) fn device_busy(self, watch: &Stopwatch, now: u64) -> Blocked {
+    /// The chip was busy with an earlier access, and did nothing: the strand keeps its turn. `watch` and `now` are as in
+    /// [`ask`](HubArbiter::ask).
+    pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
         let Self { arbiter, strand } = self;
         // The gate keeps the turn for the strand, so it is not given back as by a drop.
         core::mem::forget(self);
-        arbiter.progress.given_back(strand);
         arbiter.gate.give_back(strand);
-        arbiter.found_busy(watch, now)
+        match arbiter.chip_busy(watch, now) {
+            true => Blocked::Stuck,
+            false => Blocked::Taken,
+        }
     }
 }
 
 impl Drop for HubGuard<'_> {
     fn drop(&mut self) {
-        self.arbiter.gate.release(self.strand);
+        self.arbiter.gate.release(self.strand, || ());
     }
 }

@@ -228,17 +228,65 @@ impl StrandSet {
 
     /// Adds a strand.
     pub fn insert(&mut self, strand: StrandId) {
-        self.0[strand.node().index()] |= 1 << (strand.index() % StrandId::PER_NODE);
+        let (word, bit) = Self::place(strand);
+        self.0[word] |= bit;
+    }
+
+    /// Removes a strand.
+    pub(crate) fn remove(&mut self, strand: StrandId) {
+        let (word, bit) = Self::place(strand);
+        self.0[word] &= !bit;
     }
 
     /// Returns `true` if the strand is in it.
     pub fn has(self, strand: StrandId) -> bool {
-        self.0[strand.node().index()] >> (strand.index() % StrandId::PER_NODE) & 1 != 0
+        let (word, bit) = Self::place(strand);
+        self.0[word] & bit != 0
     }
 
     /// Returns `true` if it has no strand.
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
+    }
+
+    /// Returns how many strands are in it.
+    pub(crate) fn count(self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Returns the first strand after the one of this number, cyclically.
+    pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
+        const WORDS: u32 = Node::ALL.len() as u32;
+        let first = (number + 1) % StrandId::COUNT as u32;
+        // The word that the search begins in comes again at the end, for its lower bits.
+        (0..=WORDS).find_map(|step| {
+            let index = (first / 64 + step) % WORDS;
+            let from_first = u64::MAX << (first % 64);
+            let window = match step {
+                0 => from_first,
+                WORDS => !from_first,
+                _ => u64::MAX,
+            };
+            let candidates = self.0[index as usize] & window;
+            let number = index * 64 + candidates.trailing_zeros();
+            StrandId::new(number as usize).filter(|_| candidates != 0)
+        })
+    }
+
+    /// Returns the number of the [word](Self::words) that has a strand's bit, and the bit.
+    const fn place(strand: StrandId) -> (usize, u64) {
+        let bit = 1 << (strand.index() % StrandId::PER_NODE);
+        (strand.node().index(), bit)
+    }
+
+    /// Returns a word of bits for each node: one bit for each of its strands.
+    pub(crate) const fn words(self) -> [u64; Node::ALL.len()] {
+        self.0
+    }
+
+    /// Returns the set with these [words](Self::words).
+    pub(crate) const fn from_words(words: [u64; Node::ALL.len()]) -> Self {
+        Self(words)
     }
 
     /// Returns `true` if a strand is in both.

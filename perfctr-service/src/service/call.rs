@@ -296,7 +296,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     ) -> Refusal {
         let guard = match (error, guard) {
             (AccessError::Busy, Some((hub, guard))) => {
-                let blocked = guard.device_busy(self.watches.hub(hub), self.now());
+                let blocked = guard.device_busy(self.watches.hub(hub), || self.now());
                 return self.blocked(hub, blocked, Conflict::Busy);
             }
             // Only hubs can be busy: any other device that says so is faulty.
@@ -341,7 +341,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
-            let stuck = service.l2(node).found_busy(&self.watches.l2, self.now());
+            let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
             return Err(match stuck {
                 true => service.stuck(self.strand, unit),
                 false => Refusal::WouldBlock,

@@ -61,7 +61,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let arbiter = self.take_hub_fast(id)?;
         let written = self.write_or_trap(id as usize, value);
         if written.is_err() {
-            arbiter.give_back_free(self.token);
+            drop(arbiter.guard(self.strand));
         }
         written.ok().map(|()| arbiter)
     }
@@ -123,7 +123,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// had not been tried.
     pub fn leaf_faulted(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
-            arbiter.give_back_free(self.strand);
+            drop(arbiter.guard(self.strand));
         }
     }
 }

@@ -4,7 +4,7 @@ use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::environment::Environment;
-use crate::hubs::{Blocked, HubArbiter};
+use crate::hubs::HubArbiter;
 use crate::l2::{HeldL2, L2Arbiter};
 use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
@@ -77,8 +77,8 @@ impl<E: Environment> PerfCounterService<E> {
         let now = || self.registers().ticks(strand);
         let stuck = match unit {
             Unit::Mcu(..) => false,
-            Unit::Hub(hub) => self.hub(hub).found_busy(watches.hub(hub), now()) == Blocked::Stuck,
-            Unit::L2(node) => self.l2(node).found_busy(&watches.l2, now()),
+            Unit::Hub(hub) => self.hub(hub).chip_busy(watches.hub(hub), now),
+            Unit::L2(node) => self.l2(node).found_busy(&watches.l2, now),
         };
         if stuck {
             let _ = self.stuck(strand, unit);

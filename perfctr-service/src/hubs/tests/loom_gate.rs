@@ -73,7 +73,7 @@ impl Hub {
     /// The access in flight is made, and ends.
     fn end(&self, number: usize) {
         self.access();
-        self.gate.release(strand(number));
+        self.gate.release(strand(number), || ());
     }
 
     /// A whole call. Returns `true` if it was served.
@@ -131,7 +131,7 @@ impl Hub {
                     self.events.lock().unwrap()
                 );
                 if open {
-                    self.gate.release(strand(number));
+                    self.gate.release(strand(number), || ());
                 }
             }
             for number in waiting {

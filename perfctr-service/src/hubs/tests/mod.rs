@@ -1,5 +1,7 @@
-//! The gate: in written and random schedules, one ask at a time, and in every order of strands that meet.
+//! The gate: in written and random schedules, one ask at a time; in every state; if a strand dies or stops at any step; and in every
+//! order of strands that meet.
 
+mod every_state;
 #[cfg(loom)]
 mod loom_gate;
 mod schedules;

@@ -191,7 +191,7 @@ impl Both {
     }
 
     fn release(&mut self) {
-        self.gate.release(strand(self.model.release()));
+        self.gate.release(strand(self.model.release()), || ());
     }
 
     fn give_back(&mut self) {
@@ -226,7 +226,7 @@ impl Both {
                 self.gate.take_free(strand(number)),
                 "not forgotten: {told:?}"
             );
-            self.gate.release(strand(number));
+            self.gate.release(strand(number), || ());
         }
     }
 }
@@ -288,7 +288,7 @@ fn written_out(lines: &str) {
     let mut holder = None;
     for (number, step) in lines.split_whitespace().enumerate() {
         match step {
-            "." => gate.release(holder.take().unwrap()),
+            "." => gate.release(holder.take().unwrap(), || ()),
             "!" => gate.give_back(holder.take().unwrap()),
             _ => {
                 let (asks, answer) = step.split_at(step.len() - 1);
@@ -353,12 +353,12 @@ fn a_full_machine_is_served_round_robin() {
     for number in 1..256 {
         assert!(gate.ask(strand(number)).is_err());
     }
-    gate.release(strand(0));
+    gate.release(strand(0), || ());
     let mut served = Vec::new();
     while served.len() < 3 * 256 {
         for number in 0..256 {
             if gate.ask(strand(number)).is_ok() {
-                gate.release(strand(number));
+                gate.release(strand(number), || ());
                 served.push(number);
             }
         }

@@ -1,0 +1,97 @@
+//! The judgement of a unit that stays busy, as a function: what a strand knows before an ask, and what the ask found, in; what
+//! the strand knows afterwards, and the verdict, out.
+//!
+//! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since
+//! its last look is *waited* if at both the unit was busy, if no access has ended in between, and if it is no pause: at most
+//! [`BUSY_PAUSE_TICKS`]. Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`] is stuck.
+//!
+//! So a unit is stuck only if one strand has asked for it without a pause for the whole limit, has found it busy at least 32
+//! times (the limit is 32 times the longest pause), and no access has ended meanwhile.
+//!
+//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does one that steps
+//!   forward by more than a pause. Equal readings add nothing.
+//! - A strand that is refused on behalf of another does not learn whether the chip is busy. It has found the unit busy if the
+//!   chip was busy for some strand since its last look. Otherwise the look changes nothing: it does not restart the watch, and
+//!   a pause goes on.
+//! - Likewise a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
+
+/// How long a unit may stay busy, in ticks of %stick: about one second.
+pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
+
+/// The longest time between two looks of a strand at a busy unit that is no pause, in ticks of %stick: about 30 ms. A
+/// kernel that asks again at each tick of its clock (10 ms) makes no pause; and a unit that works would have to be busy at
+/// more than 32 looks in a row to be taken for one that does not.
+pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
+
+/// What a unit counts. Only differences matter, and the counts wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Accesses that ended.
+    pub(crate) ended: u32,
+    /// Accesses that did not take place because the chip was busy.
+    pub(crate) chip_busy: u32,
+    /// How often a strand entered the gate.
+    pub(crate) entered: u32,
+}
+
+/// What a strand found when it asked for a unit and did not get it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Another access is in flight, or the chip is busy.
+    Busy,
+    /// It is another strand's turn.
+    Turn,
+    /// The gate cannot be entered.
+    Locked,
+}
+
+/// What a strand knows of a unit that it has found busy; nothing at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    /// The counts at the last look.
+    pub(crate) counts: Counts,
+    /// The time of the last look that found the unit busy.
+    pub(crate) last: u64,
+    /// The ticks that the strand has waited; `None` if it has not found the unit busy yet.
+    pub(crate) waited: Option<u32>,
+}
+
+impl Watch {
+    /// The strand looks at a unit that it asked for and did not get. Returns what it knows from now on, and `true` if the unit is
+    /// stuck.
+    pub(crate) fn step(self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
+        let before = self.counts;
+        let busy = match found {
+            Found::Busy => true,
+            Found::Turn => counts.chip_busy != before.chip_busy,
+            Found::Locked => counts.entered == before.entered,
+        };
+        let waited = self.waited.filter(|_| counts.ended == before.ended);
+        if !busy {
+            let last = self.last;
+            return (
+                Self {
+                    counts,
+                    last,
+                    waited,
+                },
+                false,
+            );
+        }
+        let since_last = now.wrapping_sub(self.last);
+        let waited = match waited {
+            Some(waited) if since_last <= BUSY_PAUSE_TICKS => u64::from(waited) + since_last,
+            _ => 0,
+        };
+        let stuck = waited >= BUSY_LIMIT_TICKS;
+        let waited = Some(waited.min(BUSY_LIMIT_TICKS) as u32);
+        (
+            Self {
+                counts,
+                last: now,
+                waited,
+            },
+            stuck,
+        )
+    }
+}

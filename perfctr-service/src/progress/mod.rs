@@ -1,0 +1,120 @@
+//! A unit that stays busy for ever is as good as broken.
+//!
+//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and
+//! again without a pause (the longest time between two asks that is none is [`BUSY_PAUSE_TICKS`]), and no access to the unit ends
+//! for [`BUSY_LIMIT_TICKS`], the unit goes out of service: a guest that spins for ever is worse. That holds for a chip that
+//! answers "busy" and for one that another strand has had all the time, such as one that has died in its access. What is decided,
+//! and why no unit that works is taken for a stuck one, is in [`judgement`].
+//!
+//! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
+//!
+//! **What ends an access.** A call on the fast path counts the end of its access only if a strand has been refused meanwhile.
+//! That suffices: no other access ends between two looks of a strand. From its first look on it is remembered, and while a strand
+//! is remembered nobody gets the hub on the fast path. When it is forgotten, another strand is served on the slow path, which
+//! counts. An access is counted before the unit is given back, so that whoever takes it next finds it counted.
+
+mod judgement;
+
+use guest_abi::Hub;
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
+
+use judgement::{Counts, Watch};
+
+pub(crate) use judgement::Found;
+pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
+
+/// What a unit counts for those who find it busy.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    ended: AtomicU32,
+    chip_busy: AtomicU32,
+}
+
+impl Progress {
+    /// An access comes to an end. The unit has not been given back yet.
+    #[inline(always)]
+    pub(crate) fn ended(&self) {
+        self.ended.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The chip was busy, and an access did not take place.
+    pub(crate) fn chip_busy(&self) {
+        self.chip_busy.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the counts, with that of entries to the unit's gate.
+    fn counts(&self, entered: u32) -> Counts {
+        Counts {
+            ended: self.ended.load(Ordering::SeqCst),
+            chip_busy: self.chip_busy.load(Ordering::SeqCst),
+            entered,
+        }
+    }
+}
+
+/// What a strand knows of a unit that it has found busy: a [`Watch`], which only that strand uses.
+#[derive(Debug, Default)]
+pub(crate) struct Stopwatch {
+    ended: AtomicU32,
+    chip_busy: AtomicU32,
+    entered: AtomicU32,
+    /// The ticks plus 1; 0 for `None`.
+    waited: AtomicU32,
+    last: AtomicU64,
+}
+
+impl Stopwatch {
+    /// The strand asked for the unit and did not get it. `entered` is the count of entries to the unit's gate, and `now` returns
+    /// the strand's time. Returns `true` if the unit is stuck.
+    pub(crate) fn look(
+        &self,
+        progress: &Progress,
+        found: Found,
+        entered: u32,
+        now: impl FnOnce() -> u64,
+    ) -> bool {
+        let counts = progress.counts(entered);
+        let (watch, stuck) = self.load().step(found, counts, now());
+        self.store(watch);
+        // An access may have ended while the strand read its clock.
+        stuck && progress.counts(entered).ended == counts.ended
+    }
+
+    fn load(&self) -> Watch {
+        let counts = Counts {
+            ended: self.ended.load(Ordering::Relaxed),
+            chip_busy: self.chip_busy.load(Ordering::Relaxed),
+            entered: self.entered.load(Ordering::Relaxed),
+        };
+        Watch {
+            counts,
+            last: self.last.load(Ordering::Relaxed),
+            waited: self.waited.load(Ordering::Relaxed).checked_sub(1),
+        }
+    }
+
+    fn store(&self, watch: Watch) {
+        let waited = watch.waited.map_or(0, |waited| waited + 1);
+        self.ended.store(watch.counts.ended, Ordering::Relaxed);
+        self.chip_busy
+            .store(watch.counts.chip_busy, Ordering::Relaxed);
+        self.entered.store(watch.counts.entered, Ordering::Relaxed);
+        self.last.store(watch.last, Ordering::Relaxed);
+        self.waited.store(waited, Ordering::Relaxed);
+    }
+}
+
+/// The stopwatches of a strand.
+#[derive(Debug, Default)]
+pub(crate) struct Stopwatches {
+    hubs: [Stopwatch; Hub::ALL.len()],
+    /// For the L2 control of the strand's own node.
+    pub(crate) l2: Stopwatch,
+}
+
+impl Stopwatches {
+    /// Returns the stopwatch for a hub.
+    pub(crate) fn hub(&self, hub: Hub) -> &Stopwatch {
+        &self.hubs[hub.index() % Hub::ALL.len()]
+    }
+}

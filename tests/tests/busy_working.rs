@@ -1,0 +1,111 @@
+//! Units that work stay in service, whatever the strands that find them busy do, and whatever their clocks show.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+
+use guest_abi::Hub;
+use hv_core::sync::steps;
+use perfctr_service::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Unit};
+use tests::board::{Board, Stop};
+use tests::leak;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{self, Grant, Guest, Machine};
+
+const UNIT: Unit = Unit::Hub(Hub::Zam1);
+
+type Shared = &'static MachineUnderTest<'static>;
+
+/// Returns a machine with a holder of `global` on strands 0 to 2 and 64.
+fn machine() -> Shared {
+    let board = leak(Board::new(Machine::Batoka, 2, &[]));
+    let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);
+    leak(MachineUnderTest::ready(board, &[holder]))
+}
+
+/// Reads a register of hub 1 on strand 0 at this time. Returns the status.
+fn asks_at(machine: Shared, ticks: u64) -> u64 {
+    machine.board().set_ticks(0, ticks);
+    machine.get(0, 36).0
+}
+
+/// Begins an access to hub 1, which lasts until the test ends it.
+fn in_flight(machine: Shared, strand: u16, id: u64) -> (Stop, JoinHandle<()>) {
+    let stop = machine.board().stop_at(oracle::Cell::Register(id));
+    let call = thread::spawn(move || while machine.set(strand, id, 1) == 9 {});
+    stop.reached();
+    (stop, call)
+}
+
+fn end((stop, call): (Stop, JoinHandle<()>)) {
+    stop.go_on();
+    call.join().unwrap();
+}
+
+/// A strand asks for a hub and is refused, at first or again, because an access is in flight. That access ends at any step of its
+/// call, or after it. When the strand asks again, another access is in flight. Neither lasts as long as the limit.
+#[test]
+fn an_access_ends_at_each_step_of_an_ask() {
+    for (asks_before, silence) in [(0, 2 * LIMIT), (0, PAUSE), (40, PAUSE)] {
+        let mut refused = 0;
+        for step in 0.. {
+            let machine = machine();
+            let first = Rc::new(Cell::new(Some(in_flight(machine, 1, 40))));
+            // Two thirds of the limit at most.
+            let mut ticks = 0;
+            for _ in 0..asks_before {
+                assert_eq!(asks_at(machine, ticks), 9);
+                ticks += PAUSE / 2;
+            }
+            let ends = {
+                let first = Rc::clone(&first);
+                move || first.take().into_iter().for_each(end)
+            };
+            let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
+            if status == 0 {
+                // It ended before the strand came to the hub.
+                continue;
+            }
+            assert_eq!(status, 9);
+            ends();
+            ticks += silence;
+            let second = in_flight(machine, 2, 41);
+            for _ in 0..40 {
+                assert_eq!(asks_at(machine, ticks), 9, "step {step}");
+                ticks += PAUSE / 2;
+            }
+            end(second);
+            while machine.get(0, 36).0 == 9 {}
+            assert_eq!(machine.service().unit(UNIT).stuck, 0);
+            refused += 1;
+            if !within {
+                break;
+            }
+        }
+        assert!(refused >= 10, "{refused} steps");
+    }
+}
+
+/// The chip is busy now and then: an hour apart.
+#[test]
+fn a_chip_that_is_busy_once_an_hour() {
+    let machine = machine();
+    for hour in 0..5 {
+        machine.board().make_busy_once(1);
+        assert_eq!(asks_at(machine, hour * 3600 * LIMIT), 9, "hour {hour}");
+    }
+    assert_eq!(asks_at(machine, 5 * 3600 * LIMIT), 0);
+}
+
+/// A clock steps back between two asks, by little and by much.
+#[test]
+fn a_clock_that_steps_back() {
+    for back in [1, PAUSE, LIMIT, 5000 * LIMIT] {
+        let machine = machine();
+        for ticks in [5000 * LIMIT, 5000 * LIMIT - back, 5000 * LIMIT + 1 - back] {
+            machine.board().make_busy_once(1);
+            assert_eq!(asks_at(machine, ticks), 9, "{back} ticks back");
+        }
+        assert_eq!(asks_at(machine, 5000 * LIMIT), 0);
+    }
+}
