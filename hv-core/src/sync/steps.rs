@@ -27,6 +27,8 @@ extern crate std;
 use core::cell::Cell;
 use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::vec::Vec;
 
 #[cfg(not(loom))]
 use core::sync::atomic;
@@ -43,7 +45,7 @@ use super::Ordering;
 type Plan = (usize, Box<dyn FnOnce()>);
 
 thread_local! {
-    static PLAN: Cell<Option<Plan>> = Cell::default();
+    static PLANS: Cell<Vec<Plan>> = Cell::default();
     static DEAD: Cell<bool> = Cell::default();
 }
 
@@ -52,14 +54,33 @@ struct Dead;
 
 /// Makes a call. Before its step of this number, counted from 0, `other` is called: another strand acts on the same thread, and
 /// its steps do not count. Returns what the call returns, and `true` if it came to that step.
+///
+/// The call may be one [`before`] another step, and this may be the call of a strand that dies.
 pub fn before<R>(
     step: usize,
     other: impl FnOnce() + 'static,
     call: impl FnOnce() -> R,
 ) -> (R, bool) {
-    PLAN.with(|plan| plan.set(Some((step, Box::new(other)))));
+    let came = Rc::new(Cell::new(false));
+    let plan: Plan = (step, {
+        let came = Rc::clone(&came);
+        Box::new(move || {
+            came.set(true);
+            other();
+        })
+    });
+    change_plans(|plans| plans.push(plan));
     let result = call();
-    (result, PLAN.with(Cell::take).is_none())
+    if !came.get() {
+        change_plans(|plans| drop(plans.pop()));
+    }
+    (result, came.get())
+}
+
+fn change_plans(change: impl FnOnce(&mut Vec<Plan>)) {
+    let mut plans = PLANS.with(Cell::take);
+    change(&mut plans);
+    PLANS.with(|cell| cell.set(plans));
 }
 
 /// Makes a call as a strand that dies before its step of this number, counted from 0. Returns what the call returns; `None` if
@@ -85,17 +106,16 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
 
 /// A step that is no operation on an atomic.
 pub fn step() {
-    let due = PLAN.with(|plan| match plan.take() {
-        Some((0, due)) => Some(due),
-        Some((left, due)) => {
-            plan.set(Some((left - 1, due)));
-            None
-        }
-        None => None,
-    });
-    if let Some(due) = due {
-        due();
+    let plans = PLANS.with(Cell::take);
+    if plans.is_empty() {
+        return;
     }
+    let (due, mut later): (Vec<Plan>, Vec<Plan>) = plans.into_iter().partition(|plan| plan.0 == 0);
+    for (_, act) in due {
+        act();
+    }
+    later.iter_mut().for_each(|plan| plan.0 -= 1);
+    PLANS.with(|cell| cell.set(later));
 }
 
 /// Makes an operation on an atomic, unless the strand is dead.

@@ -1,0 +1,180 @@
+//! A strand dies, or stops, at each step of a gate, and another strand acts at each step before that.
+
+extern crate std;
+
+use std::rc::Rc;
+
+use guest_abi::StrandId;
+use hv_core::sync::steps;
+
+use super::super::gate::{Gate, Refused};
+
+const DIES: usize = 70;
+const OTHER: usize = 7;
+const GONE: usize = 200;
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+fn release(gate: &Gate, number: usize) {
+    gate.release(strand(number), || ());
+}
+
+/// A whole call. Returns `true` if it was served.
+fn call(gate: &Gate, number: usize) -> bool {
+    let served = gate.ask(strand(number)).is_ok();
+    if served {
+        release(gate, number);
+    }
+    served
+}
+
+/// The same, but the chip is busy.
+fn call_of_busy_chip(gate: &Gate, number: usize) {
+    if gate.ask(strand(number)).is_ok() {
+        gate.give_back(strand(number));
+    }
+}
+
+type Act = fn(&Gate);
+
+/// What happened before: nothing; the strand that dies was refused and waits for its turn, or the other does, or both; or
+/// a third does, which has gone.
+const BEFORE: [Act; 6] = [
+    |_| (),
+    |gate| {
+        assert!(gate.ask(strand(OTHER)).is_ok());
+        assert!(!call(gate, DIES));
+        release(gate, OTHER);
+    },
+    |gate| {
+        assert!(gate.ask(strand(DIES)).is_ok());
+        assert!(!call(gate, OTHER));
+        release(gate, DIES);
+    },
+    |gate| {
+        assert!(gate.ask(strand(GONE)).is_ok());
+        assert!(!call(gate, OTHER) && !call(gate, DIES));
+        release(gate, GONE);
+    },
+    |gate| {
+        assert!(gate.ask(strand(OTHER)).is_ok());
+        assert!(!call(gate, GONE));
+        release(gate, OTHER);
+    },
+    |gate| call_of_busy_chip(gate, DIES),
+];
+
+/// What the strand does that dies: a call, or a call that finds the chip busy.
+const DYING: [Act; 2] = [
+    |gate| {
+        call(gate, DIES);
+    },
+    |gate| call_of_busy_chip(gate, DIES),
+];
+
+/// The strand is dead, and that is known. The other is served, and not refused but for r = 2w = 4 times on behalf of a strand that has
+/// gone. Nobody is left behind, and both bounds hold for the strand when it is back.
+fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
+    let most = if gone { 4 } else { 0 };
+    let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
+    assert!(refused <= most, "{refused} refusals: {told:?}");
+    assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
+    assert!(!call(gate, DIES), "{told:?}");
+    release(gate, OTHER);
+    // In r = 4 asks of the other, at most b = 1 access is its own; then it is the turn of the strand that is back.
+    let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
+    assert!(accesses <= 1, "{accesses} accesses: {told:?}");
+    assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");
+    assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
+}
+
+#[test]
+fn at_each_step_of_a_gate() {
+    let mut deaths = 0;
+    for (number, before) in BEFORE.into_iter().enumerate() {
+        for (dying, dies) in DYING.into_iter().enumerate() {
+            // The other makes a call before the step `meets`, and the strand dies before the step `step` of its own.
+            for step in 0.. {
+                let mut died = false;
+                for meets in 0..=step {
+                    let gate = Rc::new(Gate::new());
+                    before(&gate);
+                    let other = Rc::clone(&gate);
+                    let acts = move || {
+                        call(&other, OTHER);
+                    };
+                    let lived = steps::die_at(step, || steps::before(meets, acts, || dies(&gate)));
+                    died |= lived.is_none();
+                    gate.abandon(strand(DIES), || ());
+                    goes_on(&gate, number == 4, &(number, dying, step, meets));
+                    deaths += usize::from(lived.is_none());
+                }
+                if !died {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(deaths > 1_000, "{deaths}");
+}
+
+/// A strand has died at some step of its ask, and two strands report that: one of them at any step of the other's report, and then
+/// it takes the hub, which stays its own.
+#[test]
+fn a_death_that_is_reported_twice() {
+    let mut reports = 0;
+    for dies in 0.. {
+        let mut died = false;
+        for step in 0.. {
+            let gate = Rc::new(Gate::new());
+            BEFORE[1](&gate);
+            died = steps::die_at(dies, || gate.ask(strand(DIES))).is_none();
+            let other = Rc::clone(&gate);
+            let reports_and_asks = move || {
+                other.abandon(strand(DIES), || ());
+                assert!(other.ask(strand(OTHER)).is_ok());
+            };
+            let second = || gate.abandon(strand(DIES), || ());
+            if !died || !steps::before(step, reports_and_asks, second).1 {
+                break;
+            }
+            reports += 1;
+            let taken = Err(Refused::Taken);
+            assert_eq!(gate.ask(strand(GONE)), taken, "dies {dies}, step {step}");
+        }
+        if !died {
+            break;
+        }
+    }
+    assert!(reports > 100, "{reports}");
+}
+
+/// A strand has died with the lock. Another tries for it 10,000 times: if the death is reported before the last try, the next try
+/// succeeds. Otherwise the strand is refused, and remembered all the same.
+#[test]
+fn a_strand_that_dies_in_the_lock() {
+    // The first step of an ask tries for the hub, the next ones for the lock.
+    for (reported_before, refused) in [
+        (1, Refused::Taken),
+        (2, Refused::Taken),
+        (10_000, Refused::Taken),
+        (10_001, Refused::Locked),
+        (10_002, Refused::Locked),
+    ] {
+        let gate = Rc::new(Gate::new());
+        assert!(gate.ask(strand(GONE)).is_ok());
+        assert_eq!(steps::die_at(2, || gate.ask(strand(DIES))), None);
+        let reports = {
+            let gate = Rc::clone(&gate);
+            move || gate.abandon(strand(DIES), || ())
+        };
+        let (asked, reported) = steps::before(reported_before, reports, || gate.ask(strand(OTHER)));
+        assert!(reported);
+        assert_eq!(asked, Err(refused), "reported before {reported_before}");
+        release(&gate, GONE);
+        assert!(!gate.take_free(strand(GONE)), "the other is remembered");
+        goes_on(&gate, false, &reported_before);
+    }
+}
