@@ -7,10 +7,11 @@
 //! table yet, and no memory is cleared: what the ELF file does not load is zero.
 //!
 //! The hypervisor serves trap 0xff, functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version),
-//! and trap 0x80, functions 0x106 and 0x107, of API group 0x205, for strand 0 and all its registers. The guest ends by
-//! `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take (no device at a physical
-//! address, a trap above TL 2) ends it too: the hypervisor prints the registers, and this program the functions and lines of
-//! the addresses in them, from the ELF file's symbols and debugging information.
+//! and trap 0x80, functions 0x106 and 0x107, of API group 0x205, for strand 0 and all its registers. Of the software traps
+//! between these two it claims 0x84 and 0xfe, for its checks: they return their number and the sum of %o0 to %o5. All others
+//! answer EBADTRAP. The guest ends by `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take
+//! (no device at a physical address, a trap above TL 2) ends it too: the hypervisor prints the registers, and this program
+//! the functions and lines of the addresses in them, from the ELF file's symbols and debugging information.
 //!
 //! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance with the
 //! instructions executed, 102.4 for each.
