@@ -71,12 +71,14 @@ impl Negotiated {
         // A fast path does not come here, but looks at a word that its service has derived from the version. A strand that
         // has seen the word of a version sees that version or a later one.
         fence(Ordering::Acquire);
+        // Relaxed: the fence orders it after the word, and nothing else hangs on it.
         NegotiatedVersion(self.0.load(Ordering::Relaxed))
     }
 
     /// Negotiates, or forgets. The service is to be told afterwards.
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        // Exchanged, because loom orders the stores of two strands only so.
+        // Exchanged, because loom orders the stores of two strands only so. Relaxed: the service's word, which is exchanged
+        // afterwards, publishes it.
         self.0.swap(version.0, Ordering::Relaxed);
     }
 }

@@ -128,7 +128,8 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write.
+/// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write. Relaxed: a count says nothing about
+/// other memory, and who reads it at any time sees some value that it had.
 #[derive(Debug, Default)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 

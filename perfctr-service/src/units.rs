@@ -144,8 +144,10 @@ pub(crate) struct Units {
     /// Something is in it of a guest that has lost it, or may be.
     unclean: UnitSet,
     /// How many of a unit's registers are scrubbed already, in the order of [`Unit::registers`]: the scrub of a unit that was
-    /// busy goes on where it was. Only the strand that has the lock of changes changes this. L2 control has no such register.
+    /// busy goes on where it was. Only the strand that has the lock of changes uses this, so Relaxed suffices: the lock orders it.
+    /// L2 control has no such register.
     scrubbed: [AtomicU8; Unit::COUNT],
+    /// For the operator to read, as `stuck`. Relaxed: a count says nothing about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }

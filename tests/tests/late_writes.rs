@@ -96,7 +96,7 @@ fn system() -> (&'static Posted, &'static System) {
         compatible: false,
     };
     let guests = [guest(&[0, 1], "global"), guest(&[2], "none")];
-    let service = PerfCounterService::new(machine, (&*posted, &posted.devices), &guests).unwrap();
+    let service = PerfCounterService::new(machine, (posted, &posted.devices), &guests).unwrap();
     let system = leak(Hypervisor::new((service,), NoConsole));
     for number in [0, 2] {
         let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);

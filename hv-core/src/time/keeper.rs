@@ -107,6 +107,7 @@ impl<S: ClockSource> Tracked<S> {
     }
 
     fn is_retired(&self) -> bool {
+        // Relaxed, as all its uses: a source that is retired is only no longer chosen, and `changing` orders the choices.
         self.retired.load(Ordering::Relaxed)
     }
 }
@@ -120,6 +121,7 @@ impl Epoch {
         }
     }
 
+    /// The epoch is not in use yet. Relaxed, as all loads of it: the number of the epoch publishes it, and then it never changes.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
@@ -241,6 +243,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             .current()
             .map_or(0, |epoch| epoch.time.load(Ordering::Relaxed));
         let time = self.time(strand).unwrap_or(begun).max(at_least);
+        // Relaxed: only the strand that has set `changing` writes it.
         let number = self.epoch.load(Ordering::Relaxed) + 1;
         let Some(epoch) = self.epochs.get(number as usize) else {
             return false;

@@ -32,7 +32,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     #[inline]
     fn ticks(&self) -> u64 {
         match self.keeper.time(self.strand) {
-            // Atomic because a trap handler may read the clock in the middle of this call. No other strand writes it.
+            // Atomic because a trap handler may read the clock in the middle of this call. Relaxed: no other strand uses it.
             Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
             None => self.last.load(Ordering::Relaxed),
         }

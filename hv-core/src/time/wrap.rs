@@ -34,6 +34,7 @@ impl Wrap {
     /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
+        // Relaxed, here and below: any value that it had within half a wrap serves, and it says nothing about other memory.
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
         // The signed distance from the last value to this one: less than half a wrap.

@@ -75,6 +75,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
+        // Relaxed: the ring publishes it with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }

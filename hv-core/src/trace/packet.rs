@@ -71,6 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
+        // Relaxed: after the fence, so a reader that sees one of these sees at its end that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -81,6 +82,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     /// For the writer: returns how far the packet is written.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
+        // Relaxed, as in the two functions below: the writer reads what it alone writes.
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
@@ -111,7 +113,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // In no layout is 0 the first word of an event.
+            // In no layout is 0 the first word of an event. Relaxed: the fill publishes it.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
@@ -130,6 +132,8 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
+        // Relaxed, here and for the words: after the number and the fill, and before the fence, behind which the number shows whether
+        // the packet was overwritten meanwhile.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

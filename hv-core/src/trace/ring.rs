@@ -89,6 +89,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         let payload = event.payload();
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
         let units = time >> L::DROPPED;
+        // Relaxed, here and below: the writer reads what it alone writes, and the commit publishes the words.
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
         if E::ID < L::SHORT_IDS
@@ -118,6 +119,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     #[inline(always)]
     fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
+        // Relaxed, here and below, as in `record`.
         let number = self.number.load(Ordering::Relaxed);
         let mut packet = self.packet(number);
         if packet.room(packet.fill(), size).is_none() {
@@ -146,6 +148,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
 
     fn begin(&self, number: u64, units: u64) -> &Packet<WORDS> {
         let before = self.packet(number - 1);
+        // Relaxed: the writer alone writes it.
         let discarded = self.discarded.load(Ordering::Relaxed);
         let start = Start {
             base: units,
@@ -163,6 +166,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     /// Makes a full time the base of the events behind it.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
+        // Relaxed: the writer alone uses it.
         self.reach.store(reach, Ordering::Relaxed);
     }
 

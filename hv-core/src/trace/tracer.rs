@@ -122,6 +122,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Returns the number of events on strands without a ring.
     pub fn missed(&self) -> u64 {
+        // Relaxed, as in `miss`: a count that says nothing about other memory.
         self.missed.load(Ordering::Relaxed)
     }
 
@@ -141,6 +142,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
+        // Relaxed: a call that crosses the change may be recorded or not.
         if self.on.load(Ordering::Relaxed) {
             Some(self.clocks.ticks(strand))
         } else {

@@ -154,6 +154,7 @@ impl Guest {
     /// Returns whether its calls are recorded.
     #[inline(always)]
     pub(crate) fn is_traced(&self) -> bool {
+        // Relaxed: a call that crosses the change may be recorded or not.
         self.traced.load(Ordering::Relaxed)
     }
 

@@ -143,7 +143,8 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// A strand has died, and will not go on in the call that it may have been in. What it held is free: hubs, locks. An L2
     /// control that it was at work on is out of service, since its banks may differ. No change waits for the strand any more;
-    /// if it comes back, which must not be before this returns, it takes its cross-call before anything else.
+    /// if it comes back, which must not be before this returns, it takes its cross-call before anything else. What it has written
+    /// to memory and to devices is complete and visible to the strand `on` before the call.
     ///
     /// A step of the operator's that it died in, and a reset of a guest, are to be made again.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {

@@ -19,12 +19,15 @@
 //! when it starts, as they are at power-on; an image that starts it at another time scrubs them first.
 //!
 //! # How it works
+//! What follows from each event is decided by pure functions, in `rights/protocol.rs`. This is how they are put to work.
+//!
 //! A call reads one word of its guest and then makes its access; nothing records that the call is in flight. But a strand takes
 //! no interrupt within a call. So:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin from now on do not have it.
 //! 2. Every strand of the loser gets a cross-call. A strand that takes it is in no call that has read the old word. If its %pcr
-//!    and %pic are to be scrubbed, the strand does that itself, because no other strand can. Then it acknowledges.
+//!    and %pic are to be scrubbed, the strand does that itself, because no other strand can. It waits until its stores to devices
+//!    are complete. Then it acknowledges.
 //! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). L2 control can be
 //!    reached from its own node only, so one strand of the loser on each node gets another cross-call for it. A chip that is busy
 //!    is tried again at a cross-call that the strand sends to itself.

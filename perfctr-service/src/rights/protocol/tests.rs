@@ -119,16 +119,16 @@ impl World {
 
     /// The operator grants this. If it is cut short, no more was done than to begin the list of what a guest leaves behind.
     fn configure(mut self, grants: [Grant; 2], cut: bool) -> Self {
-        for guest in 0..2 {
+        for (guest, grant) in grants.into_iter().enumerate() {
             let granted = self.guests[guest].granted;
-            let answer = self.step(guest, GuestEvent::Revoke(grants[guest]));
+            let answer = self.step(guest, GuestEvent::Revoke(grant));
             if !self.lost(guest, answer, cut) {
                 self.guests[guest].granted = granted;
                 return self;
             }
         }
-        for guest in 0..2 {
-            self.step(guest, GuestEvent::Grant(grants[guest]));
+        for (guest, grant) in grants.into_iter().enumerate() {
+            self.step(guest, GuestEvent::Grant(grant));
         }
         self
     }
