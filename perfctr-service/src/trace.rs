@@ -54,131 +54,131 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, numbers from 8 on.
     ///
-    /// The time of a call is that of its end, and its duration is in ticks, `u32::MAX` for any more. What a call found on
-    /// its way, a hub that is taken or a unit that faults, comes before the call.
+    /// The time of the event of a call is the end of the call. What a call found on its way, a hub that is taken or a unit
+    /// that faults, comes before the call.
     pub enum ServiceEvent {
         /// A register was read.
         8 Get "get_perfreg" {
-            /// Which one.
+            /// The number of the register.
             perfreg: u8 = REGISTERS,
-            /// EOK.
+            /// The status, which is EOK.
             status: u8 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
             /// The value that the guest received.
             value: u64 = Hex,
         }
         /// A register was written.
         9 Set "set_perfreg" {
-            /// Which one.
+            /// The number of the register.
             perfreg: u8 = REGISTERS,
-            /// EOK.
+            /// The status, which is EOK.
             status: u8 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
             /// The value that the guest passed, with bits that the register does not have.
             value: u64 = Hex,
         }
         /// A get was refused.
         10 GetRefused "get_perfreg_refused" {
-            /// Why.
+            /// The status that says why.
             status: u16 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// Which register, if there is one with this number.
+            /// The number that the guest passed, which may be no register's.
             perfreg: u64 = REGISTERS,
         }
         /// A set was refused.
         11 SetRefused "set_perfreg_refused" {
-            /// Why.
+            /// The status that says why.
             status: u16 = STATUSES,
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
-            /// How long the call took.
+            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// Which register, if there is one with this number.
+            /// The number that the guest passed, which may be no register's.
             perfreg: u64 = REGISTERS,
             /// The value that the guest passed.
             value: u64 = Hex,
         }
         /// A call could not have its hub at once.
         12 HubConflict "hub_conflict" {
-            /// Which hub.
+            /// The number of the hub.
             hub: u8 = HUBS,
             /// The reason: a strand has an access in flight, it is the turn of another strand, or the chip itself is busy.
             why: u8 = Names(&[(0, "in_flight"), (1, "turn_of_another"), (2, "chip_busy")]),
-            /// Which guest called.
+            /// The number of the calling guest.
             guest: u8 = Number,
-            /// On which strand.
+            /// The number of the calling strand.
             strand: u8 = Number,
         }
         /// A unit is out of service.
         13 UnitOut "unit_out_of_service" {
-            /// Which one.
+            /// The unit.
             unit: u16 = UNITS,
             /// A device of it faulted; it stayed busy for too long; a strand died at work on it; no strand is there to clear it.
             why: u8 = Names(&[(0, "fault"), (1, "stuck"), (2, "died"), (3, "uncleared")]),
-            /// On which strand this was found.
+            /// The number of the strand that found this.
             strand: u8 = Number,
         }
         /// The operator returned a unit to service.
         14 UnitReturned "unit_returned" {
-            /// Which one.
+            /// The unit.
             unit: u16 = UNITS,
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// The operator granted a guest something else than before.
         15 Granted "granted" {
-            /// Which guest.
+            /// The number of the guest.
             guest: u8 = Number,
             /// Its grant now.
             grant: u8 = GRANTS,
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// A guest lost rights, by a new grant or a reset.
         16 Revoked "revoked" {
-            /// Which guest.
+            /// The number of the guest.
             guest: u8 = Number,
             /// Those that it keeps of the rights that it had.
             left: u8 = GRANTS,
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// A guest was given rights that it is granted, after nothing stood in the way any more.
         17 Held "held" {
-            /// Which guest.
+            /// The number of the guest.
             guest: u8 = Number,
             /// The rights that it holds now.
             held: u8 = GRANTS,
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// A change of rights, or a reset, has to wait for strands.
         18 ChangePending "change_pending" {
-            /// How many.
+            /// The number of strands.
             awaited: u16 = Number,
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// Every guest holds what it is granted, and what others have lost is cleared.
         19 ChangeComplete "change_complete" {
-            /// On which strand.
+            /// The number of the strand that recorded the event.
             strand: u32 = Number,
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 /// Rows of cells under a header, each column as wide as its widest cell.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// For each column whether its cells align right.
+    /// `true` for each column whose cells align right.
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }

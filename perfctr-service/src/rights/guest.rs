@@ -151,7 +151,7 @@ impl Guest {
         }
     }
 
-    /// Returns whether its calls are recorded.
+    /// Returns `true` if calls of the guest are recorded as events.
     #[inline(always)]
     pub(crate) fn is_traced(&self) -> bool {
         // Relaxed: a call that crosses the change may be recorded or not.

@@ -34,9 +34,9 @@ use xtask::say::say;
 #[command(
     name = "cargo xtask profile",
     bin_name = "cargo xtask profile",
-    after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld,\n\
-                  or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or\n\
-                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates.\n\
+    after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
+                  or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or \
+                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates. \
                   A recording cannot cause all of them: --list says which.\n\n\
                   Examples:\n  cargo xtask profile\n  \
                   cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \

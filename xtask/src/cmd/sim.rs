@@ -34,8 +34,8 @@ use crate::say::say;
 /// 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Strands: k recordings share the strands: each gets every k-th strand, at least one. The strands execute\n\
-                  round robin, 1024 references at a time. By default these are the first strands of cores 0 and 1 of every\n\
+    after_help = "Strands: k recordings share the strands: each gets every k-th strand, at least one. The strands execute \
+                  round robin, 1024 references at a time. By default these are the first strands of cores 0 and 1 of every \
                   node, as far as they belong to the first guest.\n\n\
                   Examples:\n  cargo xtask sim\n  \
                   cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \

@@ -28,3 +28,15 @@ fn no_command_is_shown_the_help() {
     assert_eq!((ended.status, &*ended.stdout), (2, ""));
     assert!(ended.stderr.contains("Usage: cargo xtask"));
 }
+
+/// Where the width of the terminal is not known, lines have 100 characters at most.
+#[test]
+fn lines_are_wrapped() {
+    for name in [
+        "sim", "call", "record", "test", "qemu", "mutants", "clocks", "md",
+    ] {
+        let help = xtask(&[name, "--help"]).well();
+        let long = help.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{name}");
+    }
+}
