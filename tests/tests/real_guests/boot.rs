@@ -1,7 +1,7 @@
 //! Guests boot: what they negotiate, and which units they find.
 
 use tests::comparison::{Comparison, board};
-use tests::oracle::Trap::{Core, Fast};
+use tests::oracle::Trap::{Core, Fast, Other};
 use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
 use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play, start};
@@ -182,6 +182,12 @@ fn linux() {
             (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
             (Fast, SETPERF, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
             (Fast, GETPERF, [0, X, X, X, P], [7, X, X, X, P]),
+            // Its console sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr and ttrace_addentry are software
+            // traps of their own, which nobody serves here.
+            (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
+            (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
+            (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),
+            (Other(0x85), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
         ],
     );
     assert!(board.cells().is_empty() && board.pcrs().is_empty());
