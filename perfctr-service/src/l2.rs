@@ -84,13 +84,14 @@ impl HeldL2<'_> {
     }
 
     /// Sets PERF_CONFIG of all banks and nothing else in them. All are read before the first is written. If a bank
-    /// cannot be written, the ones before it get their old values back.
+    /// cannot be written, the ones before it get their old values back; `differ` is called if one of them does not.
     #[inline(always)]
     pub(crate) fn set(
         &self,
         bus: &impl Bus,
         strand: StrandId,
         value: u64,
+        differ: impl Fn(),
     ) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(value);
         let mut old = [0; L2_BANKS];
@@ -101,8 +102,9 @@ impl HeldL2<'_> {
             let new = L2Control::from(value).with_perf_config(config);
             if let Err(error) = bus.write(strand, bank, new.into()) {
                 for (bank, value) in banks().zip(old).take(written) {
-                    // A bank that now refuses its old value keeps the new one: the unit goes out of service anyway.
-                    let _ = bus.write(strand, bank, value);
+                    if bus.write(strand, bank, value).is_err() {
+                        differ();
+                    }
                 }
                 return Err(error);
             }

@@ -1,8 +1,11 @@
 //! Sets of PERF_CONFIG while banks of an L2 fault, against the reference model.
 
+use hv_core::sync::steps;
 use tests::board::Board;
 use tests::comparison::{Comparison, board};
-use tests::oracle::{Cell, Fault, Grant, Guest, Machine, World};
+use tests::leak;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Answer, Cell, Fault, Grant, Guest, Machine, World};
 
 /// Contents of the eight L2 control registers of node 1: PERF_CONFIG 2, and other bits that differ from bank to bank.
 const BANKS: [u64; 8] = [
@@ -67,7 +70,8 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
     }
 }
 
-/// A bank that can be written once but not restored keeps the new value; all others are restored.
+/// A bank that can be written once but not restored keeps the new value; all others are restored. When the unit returns to
+/// service, PERF_CONFIG is 0 in all banks alike.
 #[test]
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     for stuck in 0..7 {
@@ -76,13 +80,50 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
                 (stuck, Fault::WritesAfter(1)),
                 (broken, Fault::WritesAfter(0)),
             ];
-            set_fails(Machine::Maramba, &broken, 1, |_, board| {
+            set_fails(Machine::Maramba, &broken, 1, |both, board| {
                 let mut expected = BANKS;
                 expected[stuck] = BANKS[stuck] & !(0b11 << 36) | 1 << 36;
                 for (bank, value) in expected.into_iter().enumerate() {
                     assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
                 }
+                both.mend();
+                for (bank, value) in BANKS.into_iter().enumerate() {
+                    let cleared = value & !(0b11 << 36);
+                    assert_eq!(board.holds(cell(bank)), cleared, "bank {bank}");
+                }
+                assert_eq!(both.get(64, 1).regs[..2], [0, 0]);
             });
+        }
+    }
+}
+
+/// A set faults and cannot restore bank 0. At each step of it, another strand of the node reads PERF_CONFIG: what the set has
+/// written is never seen.
+#[test]
+fn what_a_set_that_faults_has_written_is_never_read() {
+    for step in 0.. {
+        let board = leak(Board::new(Machine::Batoka, 1, &[]));
+        let holder = Guest::new([0, 1], Grant::GLOBAL);
+        let machine = leak(MachineUnderTest::ready(board, &[holder]));
+        for (bank, writes) in [(0, 1), (3, 0)] {
+            board.break_cell(Cell::L2 { node: 0, bank }, Fault::WritesAfter(writes));
+        }
+        let reads = move || {
+            let faulted = |(_, access): &tests::board::Logged| access.answer == Answer::Fault;
+            let refused = board.take_log().iter().any(faulted);
+            match machine.get(1, 1) {
+                (0, 0) => assert!(!refused, "step {step}"),
+                answer => assert!(
+                    matches!(answer, (9 | 10, 0x0bad)),
+                    "step {step}: {answer:?}"
+                ),
+            }
+        };
+        let (status, within) = steps::before(step, reads, || machine.set(0, 1, 3));
+        assert_eq!(status, 10);
+        if !within {
+            assert!(step >= 10, "{step} steps");
+            break;
         }
     }
 }

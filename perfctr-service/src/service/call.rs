@@ -253,9 +253,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 Err(Refusal::NoAccess)
             }
             Kind::Strand => Ok(self.pcr(access)),
-            Kind::L2 => self
-                .l2(access)?
-                .map_err(|error| self.failed(register, None, error)),
+            Kind::L2 => self.l2(access),
             Kind::Dram { .. } => self
                 .device(register.index(), access)
                 .map_err(|error| self.failed(register, None, error)),
@@ -302,9 +300,15 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             // Only hubs can be busy: any other device that says so is faulty.
             (_, guard) => guard,
         };
-        let unit = Unit::of(register, self.node);
+        self.faulted(Unit::of(register, self.node), guard)
+    }
+
+    /// An access has faulted. Takes the unit out of service, and then drops `held`, which gives the unit back: the strand that has
+    /// it next finds it out of service.
+    #[inline(always)]
+    fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
-        drop(guard);
+        drop(held);
         // Last, so that nobody is refused while a slow logger writes.
         if let Some(unit) = news {
             log::error!("{unit} faulted and is out of service");
@@ -335,9 +339,9 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0. The outer error is a refusal without an access.
+    /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0.
     #[inline(always)]
-    fn l2(&self, access: Access) -> Result<Result<u64, AccessError>, Refusal> {
+    fn l2(&self, access: Access) -> Result<u64, Refusal> {
         let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
@@ -353,10 +357,14 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
         let result = match access {
             Access::Get => held.get(service.bus(), self.strand),
-            Access::Set(value) => held.set(service.bus(), self.strand, value).map(|()| 0),
+            Access::Set(value) => held
+                .set(service.bus(), self.strand, value, || {
+                    service.units.set_unclean(unit);
+                })
+                .map(|()| 0),
         };
         held.access_ended();
-        Ok(result)
+        result.map_err(|_| self.faulted(Some(unit), held))
     }
 
     /// Reads or writes a register that has an address, as [`pcr`](Self::pcr) does register 0.

@@ -57,7 +57,8 @@ impl<E: Environment> PerfCounterService<E> {
     /// Scrubs L2 control on a strand of its node, which has the lock.
     #[inline(always)]
     pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
-        held.set(self.bus(), on, 0)
+        // The unit stays unclean if this fails.
+        held.set(self.bus(), on, 0, || ())
             .map_err(|_| AccessError::Fault)?;
         held.access_ended();
         Ok(())

@@ -151,7 +151,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node. At a fault, restores the banks that were written.
+    /// Writes PERF_CONFIG to every bank of the node. At a fault, restores the banks that were written. If one of them cannot be
+    /// restored, the unit is to be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -169,7 +170,9 @@ impl World {
                 Ok(old) => written.push((cell, old)),
                 Err(answer) => {
                     for (cell, old) in written {
-                        let _ = self.write(node, cell, old, log);
+                        if self.write(node, cell, old, log).is_err() {
+                            self.transfer.unclean.insert(Unit::L2 { node });
+                        }
                     }
                     return Err(answer);
                 }
