@@ -81,6 +81,7 @@ impl<T: Id> AtomicId<T> {
                 number(old),
                 number(new),
                 Ordering::SeqCst,
+                // On failure nothing is taken over from whoever is held.
                 Ordering::Relaxed,
             )
             .is_ok()

@@ -88,7 +88,8 @@ impl Gate {
         let (Ok(state) | Err(state)) =
             self.state
                 .compare_exchange(0, taken, BEFORE_DEVICE, Ordering::Relaxed);
-        // The state is never negative, so this says `state == 0`. Written so, LLVM would test the success flag of the
+        // Relaxed on failure, here and below: the strand does not access the device then. (`release` goes on with an exchange that
+        // has an order.) The state is never negative, so this says `state == 0`. Written so, LLVM would test the success flag of the
         // exchange instead, which takes three more instructions on SPARC.
         state as i32 <= 0
     }
@@ -104,6 +105,7 @@ impl Gate {
             self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
             return Err(Refused::Locked);
         };
+        // Relaxed: the lock orders those who write it, and who misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
@@ -171,6 +173,7 @@ impl Gate {
             word.store(0, Ordering::SeqCst);
         }
         self.turn.store(None);
+        // Relaxed: before the state, by which the next strand enters.
         self.refusals.store(0, Ordering::Relaxed);
         self.lock.reset();
         self.state.store(0, Ordering::SeqCst);
@@ -181,6 +184,7 @@ impl Gate {
     /// Inlined: what is left for a given event is short, but for one, and on SPARC calls nest in few register windows.
     #[inline(always)]
     fn step(&self, event: Event) -> Answer {
+        // Relaxed, here and below: who decides by these words owns the lock or the hub, and both are given on by a release.
         let turns = Turns {
             remembered: self.remembered(),
             turn: self.turn.load(),

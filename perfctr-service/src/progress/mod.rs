@@ -80,6 +80,7 @@ impl Stopwatch {
         stuck && progress.counts(entered).ended == counts.ended
     }
 
+    /// Relaxed, as in [`store`](Self::store): only the watch's own strand uses it.
     fn load(&self) -> Watch {
         let counts = Counts {
             ended: self.ended.load(Ordering::Relaxed),
