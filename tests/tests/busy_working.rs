@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use guest_abi::Hub;
 use hv_core::sync::steps;
@@ -10,7 +12,7 @@ use perfctr_service::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Unit
 use tests::board::{Board, Stop};
 use tests::leak;
 use tests::machine::MachineUnderTest;
-use tests::oracle::{self, Grant, Guest, Machine};
+use tests::oracle::{self, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
@@ -108,4 +110,88 @@ fn a_clock_that_steps_back() {
         }
         assert_eq!(asks_at(machine, 5000 * LIMIT), 0);
     }
+}
+
+/// L2 control that another strand has, at two asks an hour apart, and again and again for two thirds of the limit, twice.
+#[test]
+fn l2_control_that_is_given_back() {
+    let machine = machine();
+    let held = || {
+        let stop = machine
+            .board()
+            .stop_at(oracle::Cell::L2 { node: 0, bank: 5 });
+        let call = thread::spawn(move || assert_eq!(machine.set(1, 1, 1), 0));
+        stop.reached();
+        (stop, call)
+    };
+    let asks_at = |ticks| {
+        machine.board().set_ticks(0, ticks);
+        machine.get(0, 1).0
+    };
+    for hour in 0..3 {
+        let other = held();
+        assert_eq!(asks_at(hour * 3600 * LIMIT), 9, "hour {hour}");
+        end(other);
+    }
+    let mut ticks = 5 * 3600 * LIMIT;
+    for _ in 0..2 {
+        let other = held();
+        for _ in 0..20 {
+            assert_eq!(asks_at(ticks), 9);
+            ticks += PAUSE;
+        }
+        end(other);
+    }
+    assert_eq!(asks_at(ticks), 0);
+}
+
+/// Threads use a hub and L2 control. Their clocks show the time, a tick each nanosecond, but now and then they step back, or forward by
+/// more than a pause, and the chip is busy now and then.
+#[test]
+fn threads_whose_clocks_step() {
+    let machine = machine();
+    let started = Instant::now();
+    tests::on_threads(0..3, |strand| {
+        let mut step = 0_u64;
+        for round in 0..2_000_u64 {
+            match round.wrapping_mul(0x9e37_79b9) % 64 {
+                0 => step = step.wrapping_sub(round * 0x10_0001),
+                1 => step = step.wrapping_add(PAUSE + round * LIMIT),
+                2 => machine.board().make_busy_once(1),
+                _ => {}
+            }
+            let time = started.elapsed().as_nanos() as u64;
+            machine.board().set_ticks(strand, time.wrapping_add(step));
+            let statuses = [machine.get(strand, 36).0, machine.set(strand, 1, round % 4)];
+            assert!(
+                statuses.iter().all(|status| [0, 9].contains(status)),
+                "{statuses:?}"
+            );
+        }
+    });
+    for unit in Unit::all() {
+        let state = machine.service().unit(unit);
+        assert!(state.in_service && state.stuck == 0, "{unit}");
+    }
+}
+
+/// Threads ask for a hub whose chip is busy for ever. The clock of each advances by a 64th of a pause from ask to ask. The hub goes out
+/// of service within twice the limit of a clock, and all are told so.
+#[test]
+fn threads_at_a_dead_hub() {
+    let machine = machine();
+    machine.board().set_hub(1, HubCondition::Busy);
+    let longest = AtomicU64::new(0);
+    tests::on_threads(0..3, |strand| {
+        let times = (0..=2 * LIMIT).step_by(PAUSE as usize / 64);
+        let mut answers = times.map(|ticks| {
+            machine.board().set_ticks(strand, ticks);
+            (ticks, machine.get(strand, 36).0)
+        });
+        let (ticks, status) = answers.find(|answer| answer.1 != 9).unwrap();
+        assert_eq!(status, 10);
+        longest.fetch_max(ticks, Ordering::SeqCst);
+    });
+    assert_eq!(machine.service().unit(UNIT).stuck, 1);
+    assert!(longest.into_inner() >= LIMIT);
 }

@@ -101,7 +101,7 @@ impl Gate {
             return Ok(());
         }
         let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
-            self.step(Event::AsksTaken(strand));
+            self.remember(strand);
             self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
             return Err(Refused::Locked);
         };
@@ -110,7 +110,7 @@ impl Gate {
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
         if taken {
-            self.step(Event::AsksTaken(strand));
+            self.remember(strand);
             return Err(Refused::Taken);
         }
         match self.step(Event::AsksFree(strand)) {
@@ -179,7 +179,7 @@ impl Gate {
         self.state.store(0, Ordering::SeqCst);
     }
 
-    /// Makes a step of [`Turns`]. The strand owns the words of the turn, or the event changes only a strand's bit, or ends its turn.
+    /// Makes a step of [`Turns`]. The strand owns the words of the turn, or the event is a death, which ends no turn but the strand's.
     ///
     /// Inlined: what is left for a given event is short, but for one, and on SPARC calls nest in few register windows.
     #[inline(always)]
@@ -231,11 +231,18 @@ impl Gate {
         }
     }
 
+    /// [`Event::AsksTaken`]. It adds the strand's bit, whatever the words are, and these may be another strand's.
+    fn remember(&self, strand: StrandId) {
+        let (added, _) = Turns::NEW.step(Event::AsksTaken(strand));
+        for (word, bits) in self.remembered.iter().zip(added.remembered.words()) {
+            if bits != 0 {
+                word.fetch_or(bits, Ordering::SeqCst);
+            }
+        }
+    }
+
     fn remembered(&self) -> StrandSet {
-        StrandSet::from_words(
-            self.remembered
-                .each_ref()
-                .map(|word| word.load(Ordering::SeqCst)),
-        )
+        let words = self.remembered.each_ref();
+        StrandSet::from_words(words.map(|word| word.load(Ordering::SeqCst)))
     }
 }

@@ -14,6 +14,8 @@
 //! counts. An access is counted before the unit is given back, so that whoever takes it next finds it counted.
 
 mod judgement;
+#[cfg(test)]
+mod tests;
 
 use guest_abi::Hub;
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};

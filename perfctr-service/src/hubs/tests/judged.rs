@@ -1,0 +1,198 @@
+//! A hub that works stays in service, and one that never works again goes out of it, whatever several strands do.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use guest_abi::StrandId;
+use hv_core::sync::steps;
+use proptest::prelude::*;
+
+use crate::hubs::{Blocked, HubArbiter, HubGuard};
+use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stopwatch};
+
+const STRANDS: usize = 4;
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+/// What a strand does, and how long after what happened before.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    strand: usize,
+    after: u64,
+    /// The chip is busy, if it may be.
+    busy: bool,
+    /// How long the access lasts.
+    lasts: u64,
+    /// By how much the strand's clock steps back, or forward by more than a pause.
+    step: u64,
+}
+
+fn asks() -> impl Strategy<Value = Vec<Ask>> {
+    let after = prop_oneof![8 => 0..=PAUSE / 8, 2 => 0..LIMIT / 2, 1 => 0..10_000 * LIMIT];
+    let step = prop_oneof![
+        20 => Just(0),
+        1 => (0..LIMIT).prop_map(u64::wrapping_neg),
+        1 => PAUSE + 1..10_000 * LIMIT,
+    ];
+    let lasts = prop_oneof![3 => 0..PAUSE, 2 => 0..LIMIT / 3];
+    let ask = (0..STRANDS, after, any::<bool>(), lasts, step);
+    let ask = ask.prop_map(|(strand, after, busy, lasts, step)| Ask {
+        strand,
+        after,
+        busy,
+        lasts,
+        step,
+    });
+    prop::collection::vec(ask, 1..400)
+}
+
+/// Plays asks of a hub that works: an access lasts less than a third of the limit, and the chip is busy for less than that
+/// between two accesses. Returns `true` if some strand took it for stuck.
+fn taken_for_stuck(asks: &[Ask]) -> bool {
+    let hub = HubArbiter::new();
+    let watches: [Stopwatch; STRANDS] = Default::default();
+    let mut clocks = [0_u64; STRANDS];
+    let mut now = 0;
+    let mut in_flight: Option<(u64, Option<HubGuard<'_>>, usize)> = None;
+    let mut busy_since = None;
+    for ask in asks {
+        now += ask.after;
+        clocks
+            .iter_mut()
+            .for_each(|clock| *clock = clock.wrapping_add(ask.after));
+        clocks[ask.strand] = clocks[ask.strand].wrapping_add(ask.step);
+        if let Some((_, guard, strand_in)) = in_flight.take_if(|flight| flight.0 <= now) {
+            match guard {
+                Some(guard) => guard.complete(),
+                None => hub.give_back_free(strand(strand_in)),
+            }
+            busy_since = None;
+        }
+        if in_flight
+            .as_ref()
+            .is_some_and(|flight| flight.2 == ask.strand)
+        {
+            continue;
+        }
+        let (watch, clock) = (&watches[ask.strand], clocks[ask.strand]);
+        let fast = hub.take_free(strand(ask.strand));
+        let asked = match fast {
+            true => Ok(hub.guard(strand(ask.strand))),
+            false => hub.ask(strand(ask.strand), watch, || clock),
+        };
+        let blocked = match asked {
+            Ok(guard) if ask.busy && now - *busy_since.get_or_insert(now) < LIMIT / 3 => {
+                guard.device_busy(watch, || clock)
+            }
+            Ok(guard) => {
+                let guard = if fast {
+                    core::mem::forget(guard);
+                    None
+                } else {
+                    Some(guard)
+                };
+                in_flight = Some((now + ask.lasts, guard, ask.strand));
+                continue;
+            }
+            Err(blocked) => blocked,
+        };
+        if blocked == Blocked::Stuck {
+            return true;
+        }
+    }
+    false
+}
+
+/// Why a hub never works again.
+#[derive(Clone, Copy, Debug)]
+enum Dead {
+    /// The chip is busy for ever.
+    Chip,
+    /// A strand has stopped at this step of an access that it made among others.
+    Stopped(usize),
+}
+
+/// Returns how long strands ask until the hub is stuck. Between two of the gaps, one strand asks, or none.
+fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
+    let hub = HubArbiter::new();
+    let watches: [Stopwatch; STRANDS] = Default::default();
+    if let Dead::Stopped(step) = dead {
+        assert!(hub.take_free(strand(1)));
+        assert!(hub.ask(strand(9), &watches[0], || 0).is_err());
+        hub.give_back_free(strand(1));
+        let call = || {
+            (0..9).any(|_| {
+                hub.ask(strand(9), &watches[0], || 0)
+                    .map(HubGuard::complete)
+                    .is_ok()
+            })
+        };
+        if steps::die_at(step, call).is_some() {
+            return Some(0);
+        }
+    }
+    let mut now = 0;
+    for (asks, gap) in gaps.iter().cycle() {
+        now += gap;
+        let clock = move || now;
+        let watch = &watches[*asks];
+        let blocked = match hub.ask(strand(*asks), watch, clock) {
+            Ok(guard) if matches!(dead, Dead::Chip) => guard.device_busy(watch, clock),
+            // What the strand left behind does not keep the hub from working.
+            Ok(_) => return Some(0),
+            Err(blocked) => blocked,
+        };
+        if blocked == Blocked::Stuck {
+            return Some(now);
+        }
+        if now > 4 * LIMIT {
+            return None;
+        }
+    }
+    None
+}
+
+fn gaps() -> impl Strategy<Value = Vec<(usize, u64)>> {
+    prop::collection::vec((0..STRANDS, PAUSE / 64..PAUSE / 32), 1..100)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_hub_that_works_stays_in_service(asks in asks()) {
+        prop_assert!(!taken_for_stuck(&asks));
+    }
+
+    /// Strands ask in any order, together without a pause.
+    #[test]
+    fn a_chip_that_is_busy_for_ever_is_stuck_within_twice_the_limit(gaps in gaps()) {
+        let time = time_until_stuck(Dead::Chip, &gaps);
+        prop_assert!(time.is_some_and(|time| (LIMIT..2 * LIMIT).contains(&time)), "{:?}", time);
+    }
+}
+
+/// One strand alone asks, or four in turn, of a hub in whose access or gate a strand has stopped.
+#[test]
+fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
+    let one = &[(0, PAUSE / 2)][..];
+    let four = &[
+        (0, PAUSE / 8),
+        (1, PAUSE / 8),
+        (2, PAUSE / 8),
+        (3, PAUSE / 8),
+    ][..];
+    let mut stuck = 0;
+    for gaps in [one, four] {
+        for step in 0..30 {
+            let time = time_until_stuck(Dead::Stopped(step), gaps);
+            let time = time.unwrap_or_else(|| panic!("step {step}: never"));
+            assert!(time < 2 * LIMIT, "step {step}: {time}");
+            stuck += usize::from(time >= LIMIT);
+        }
+    }
+    assert!(stuck >= 20, "{stuck}");
+}

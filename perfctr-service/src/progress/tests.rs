@@ -1,0 +1,130 @@
+//! The judgement, written out and at random.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::judgement::{Counts, Found, Watch};
+use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
+
+/// A look: what is found, by how much each count has grown (accesses that ended, chip busy, entered), and the time since the last.
+type Look = (Found, [u32; 3], u64);
+
+/// Plays looks from a time on. Returns after which of them the unit is stuck.
+fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
+    let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
+    let look = |(found, [ended, chip_busy, entered], ticks): Look| {
+        counts.ended = counts.ended.wrapping_add(ended);
+        counts.chip_busy = counts.chip_busy.wrapping_add(chip_busy);
+        counts.entered = counts.entered.wrapping_add(entered);
+        now = now.wrapping_add(ticks);
+        let stuck;
+        (watch, stuck) = watch.step(found, counts, now);
+        stuck
+    };
+    looks.into_iter().map(look).collect()
+}
+
+const BUSY: Look = (Found::Busy, [0; 3], PAUSE);
+
+/// The limit is 32 pauses. Returns the number of looks after which the unit is stuck if `last` come after 32 that find it busy,
+/// which wait 31 pauses.
+fn stuck_with(last: &[Look]) -> Option<usize> {
+    let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
+    let stuck = stuck(u64::MAX - 5 * PAUSE, looks);
+    stuck.iter().position(|stuck| *stuck).map(|first| first + 1)
+}
+
+#[test]
+fn cases() {
+    let back = |ticks: u64| ticks.wrapping_neg();
+    for (last, expected) in [
+        (&[BUSY][..], Some(33)),
+        // One tick too early; equal readings add nothing.
+        (
+            &[(Found::Busy, [0; 3], PAUSE - 1), (Found::Busy, [0; 3], 0)],
+            None,
+        ),
+        (
+            &[(Found::Busy, [0; 3], PAUSE - 1), (Found::Busy, [0; 3], 1)],
+            Some(34),
+        ),
+        // A pause, and steps back.
+        (&[(Found::Busy, [0; 3], PAUSE + 1), BUSY], None),
+        (&[(Found::Busy, [0; 3], 3600 * LIMIT), BUSY], None),
+        (&[(Found::Busy, [0; 3], back(1)), BUSY], None),
+        (&[(Found::Busy, [0; 3], back(LIMIT)), BUSY], None),
+        // An access has ended.
+        (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
+        (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
+        // A turn of another strand: the chip was busy for some strand, or nothing is known of it.
+        (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
+        (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
+        (
+            &[
+                (Found::Turn, [0, 0, 1], PAUSE - 1),
+                (Found::Busy, [0; 3], 1),
+            ],
+            Some(34),
+        ),
+        (
+            &[(Found::Turn, [0, 0, 0], PAUSE), (Found::Busy, [0; 3], 1)],
+            None,
+        ),
+        // The gate cannot be entered: nobody has entered since the last look, or somebody has.
+        (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
+        (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
+    ] {
+        assert_eq!(stuck_with(last), expected, "{last:?}");
+    }
+}
+
+fn looks() -> impl Strategy<Value = Vec<Look>> {
+    let found = prop_oneof![
+        4 => Just(Found::Busy),
+        1 => Just(Found::Turn),
+        1 => Just(Found::Locked),
+    ];
+    let ticks = prop_oneof![
+        6 => 0..=PAUSE,
+        2 => Just(PAUSE),
+        1 => PAUSE..10_000 * LIMIT,
+        1 => (0..10_000 * LIMIT).prop_map(u64::wrapping_neg),
+    ];
+    prop::collection::vec((found, (0..2_u32, 0..2_u32), ticks), 1..200).prop_map(|looks| {
+        let look = |(found, (chip_busy, entered), ticks)| (found, [0, chip_busy, entered], ticks);
+        looks.into_iter().map(look).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a clock shows: a unit to which an access ends at least once in 32 looks is never stuck.
+    #[test]
+    fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
+        looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);
+        prop_assert!(!stuck(from, looks).contains(&true));
+    }
+
+    /// A strand makes a pause, or its clock steps back, at least once in 32 looks.
+    #[test]
+    fn a_strand_that_makes_pauses_takes_nothing_for_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
+        looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
+        // A pause of which the strand learns nothing goes on.
+        looks.iter_mut().for_each(|look| look.0 = Found::Busy);
+        prop_assert!(!stuck(from, looks).contains(&true));
+    }
+
+    /// A unit never works again, and a strand asks without a pause: it is stuck when the limit is over, and not earlier.
+    #[test]
+    fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
+        let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));
+        let first = stuck(from, looks).iter().position(|stuck| *stuck);
+        let waited: Vec<u64> = (0..gaps.len()).map(|look| gaps[1..=look].iter().sum()).collect();
+        let expected = waited.iter().position(|waited| *waited >= LIMIT);
+        prop_assert_eq!(first, expected);
+    }
+}
