@@ -238,28 +238,33 @@ impl StrandUnit {
     }
 
     /// Returns the counters with TOE in which an event sets OV, although they may not wrap.
+    #[inline(always)]
     fn near_wrap(&self) -> CounterSet {
         let [near0, near1] = self.pic.map(|pic| pic >= self.early.threshold());
         let near = CounterSet::when(near0, Counter::Pic0) | CounterSet::when(near1, Counter::Pic1);
         near.intersection(self.pcr.traps())
     }
 
+    #[inline(always)]
     fn overflow(&mut self, counters: CounterSet) {
         self.pcr = self.pcr.with_overflows(self.pcr.overflows() | counters);
         self.request();
     }
 
+    #[inline(always)]
     fn request(&mut self) {
         if self.trap_requested() {
             self.interrupt();
         }
     }
 
+    #[inline(always)]
     fn interrupt(&mut self) {
         self.softint |= self.interruptible && self.mode != SparcMode::Hyperprivileged;
     }
 
     /// Returns `true` if the counters count in the present mode.
+    #[inline(always)]
     fn counting(&self) -> bool {
         match self.mode {
             SparcMode::User => self.pcr.user(),
@@ -268,30 +273,32 @@ impl StrandUnit {
         }
     }
 
+    // In place and inlined, because hypervisor images that contain the model have few register windows left.
+    #[inline(always)]
     fn select(&mut self) {
         let counting = self.counting();
-        self.counted = [Counter::Pic0, Counter::Pic1].map(|counter| {
-            let select = self.pcr.select(counter);
-            let (base, flushed) = (select.base_class(), select.counts_flushed());
-            let mut counted = [0; 16];
-            for class in [Some(base), flushed.then_some(base + 8)] {
-                let mask = class.and_then(|class| counted.get_mut(usize::from(class)));
-                if let Some(mask) = mask.filter(|_| counting) {
-                    *mask = happening(select);
-                }
-            }
-            counted
-        });
         let traps = self.pcr.traps();
-        self.quiet = [Counter::Pic0, Counter::Pic1].map(|counter| {
-            if self.behind.is_some() {
+        for (counter, counted) in Counter::ALL.iter().copied().zip(&mut self.counted) {
+            let select = self.pcr.select(counter);
+            for (class, mask) in (0_u8..).zip(counted) {
+                let counts = class == select.base_class()
+                    || select.counts_flushed() && class == select.class();
+                *mask = if counting && counts {
+                    happening(select)
+                } else {
+                    0
+                };
+            }
+        }
+        for (counter, quiet) in Counter::ALL.iter().copied().zip(&mut self.quiet) {
+            *quiet = if self.behind.is_some() {
                 0
             } else if traps.contains(counter) {
                 self.early.threshold()
             } else {
                 u32::MAX
-            }
-        });
+            };
+        }
     }
 }
 
