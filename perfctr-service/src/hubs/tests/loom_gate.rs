@@ -11,6 +11,7 @@ use std::vec::Vec;
 
 use guest_abi::StrandId;
 use hv_core::sync::model::{Part, explore};
+use hv_core::sync::{AtomicU32, Ordering, steps};
 use loom::cell::UnsafeCell;
 
 use super::super::gate::Gate;
@@ -288,5 +289,59 @@ fn a_busy_chip_keeps_the_turn() {
         );
         assert!(hub.call(1));
         hub.settle();
+    });
+}
+
+/// Strand 0 dies at some step of a call while strand 1 calls twice, and its death is reported. Strand 0 was refused before, or it was
+/// not. Strand 1 is served, and nobody is left behind. At most 3 preemptions.
+#[test]
+fn a_strand_dies_at_each_step_beside_another() {
+    for (step, refused_before) in (0..12)
+        .map(|n| (n, false))
+        .chain((0..40).map(|n| (n, true)))
+    {
+        explore(3, 3, move || {
+            let hub = Rc::new(Hub::new());
+            if refused_before {
+                assert!(hub.ask(1));
+                assert!(!hub.ask(0));
+                hub.end(1);
+            }
+            let dies = {
+                let hub = Rc::clone(&hub);
+                loom::thread::spawn(move || {
+                    if steps::die_at(step, || hub.call(0)).is_none() {
+                        hub.gate.abandon(strand(0), || ());
+                    }
+                })
+            };
+            twice::<1>(&hub);
+            dies.join().unwrap();
+            assert!(hub.alone(1) <= R_OF_TWO, "step {step}");
+        });
+    }
+}
+
+/// An access on the fast path ends while another strand asks: if that strand is refused because of it, and served later, the end
+/// is counted by then. At most 5 preemptions.
+#[test]
+fn an_end_is_counted_before_the_hub_is_free() {
+    explore(5, 10, || {
+        let hub = Rc::new((Gate::new(), AtomicU32::new(0)));
+        assert!(hub.0.take_free(strand(0)));
+        let ends = {
+            let hub = Rc::clone(&hub);
+            loom::thread::spawn(move || {
+                hub.0.release(strand(0), || {
+                    hub.1.fetch_add(1, Ordering::SeqCst);
+                });
+            })
+        };
+        let refused = hub.0.ask(strand(1)).is_err();
+        if refused && hub.0.ask(strand(1)).is_ok() {
+            assert_eq!(hub.1.load(Ordering::SeqCst), 1);
+        }
+        ends.join().unwrap();
+        assert_eq!(hub.1.load(Ordering::SeqCst), u32::from(refused));
     });
 }
