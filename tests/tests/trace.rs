@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use guest_abi::{Clock, Hub};
+use guest_abi::{Clock, Hub, Registers};
+use hv_core::sync::steps;
 use hv_core::trace::{
     Clock27, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion, Trace as _, Tracer,
 };
+use hv_core::{Caller, Context as _, Negotiated, NegotiatedVersion, Service as _};
 use perfctr_service::Unit;
 use perfctr_service::trace::{
     ChangeComplete, ChangePending, Get, GetRefused, Granted, Held, HubConflict, Revoked,
@@ -367,4 +369,34 @@ fn recording_changes_nothing() {
     }
     let [with, without] = machines.map(|machine| (machine.board().cells(), machine.board().pcrs()));
     assert_eq!(with, without);
+}
+
+/// A strand turns the tracer on or off, and another turns it back at each step of that. What the other has said last is in force: a
+/// call is recorded, or is not.
+#[test]
+fn two_strands_turn_the_tracer() {
+    for on in [true, false] {
+        for step in 0.. {
+            let traced = leak(Traced::new(!on));
+            assert_eq!(traced.machine.negotiate(0, 1, 1), 0);
+            let (_, within) = steps::before(step, move || traced.turn(!on), || traced.turn(on));
+            if !within {
+                assert!(step > 10, "{step} steps");
+                break;
+            }
+            let mut log = traced.log(0);
+            log.events();
+            assert_eq!(traced.machine.get(0, 2), (0, 0));
+            assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
+            // A call that is not recorded has the fast path.
+            let version = Negotiated::new(NegotiatedVersion::new(2));
+            let caller = Caller {
+                guest: guest_id(0),
+                strand: strand(0),
+            };
+            let context = traced.machine.service().context(caller, &version);
+            let served = context.fast_path(0x106, &Registers::call(0x106, [2, 0, 0, 0, 0]));
+            assert_eq!(served.is_some(), on, "step {step}, turned {on}");
+        }
+    }
 }

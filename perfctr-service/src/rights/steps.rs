@@ -16,6 +16,9 @@ use crate::units::{Unit, UnitSet, Units};
 /// How often a strand looks whether a newer cross-call has come while it was at work on one.
 const ACKNOWLEDGE_TRIES: usize = 4;
 
+/// How often a strand looks whether the tracer is on, while others turn it.
+const TRACED_TRIES: usize = 4;
+
 /// How often a strand looks whether no change is pending, while others make steps.
 const PENDING_TRIES: usize = 4;
 
@@ -35,10 +38,18 @@ impl Rights {
         self.guest(guest).access().grant()
     }
 
-    /// The tracer was turned on or off. Asks `is_traced` once for each guest.
+    /// The tracer was turned on or off. Another strand may turn it meanwhile: what `is_traced` returns last counts.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
-            guest.set_traced(is_traced());
+            let settled = (0..TRACED_TRIES).any(|_| {
+                let traced = is_traced();
+                guest.set_traced(traced);
+                is_traced() == traced
+            });
+            if !settled {
+                // This is right in either case: the slow path looks at the tracer.
+                guest.set_traced(true);
+            }
             guest.refresh(out);
         }
     }
