@@ -7,6 +7,7 @@ use clap::Parser;
 
 use crate::cmd::Mismatch;
 use crate::interrupt::{self, Interrupted};
+use crate::output;
 use crate::say::say;
 
 /// The exit status for bad input, and for any other failure but a [`Mismatch`].
@@ -26,7 +27,8 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. A closed pipe is no failure: whoever read the output has seen enough.
+/// Prints a failure on one line. A closed pipe is no failure: whoever read the output has seen enough. It is one if a file
+/// that the user asked for is not written because of it.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let kind = match cause.downcast_ref::<io::Error>() {
@@ -38,7 +40,11 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         kind == Some(io::ErrorKind::BrokenPipe)
     };
     if error.chain().find(gone).is_some() {
-        return ExitCode::SUCCESS;
+        if !output::is_abandoned() {
+            return ExitCode::SUCCESS;
+        }
+        say(format_args!("error: {error:#}; nothing was written"));
+        return ExitCode::from(CANNOT);
     }
     say(format_args!("error: {error:#}"));
     if error.is::<Mismatch>() {

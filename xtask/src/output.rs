@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -15,6 +16,14 @@ use crate::interrupt;
 /// What is not complete, which an interrupt removes: temporary names, and below a directory the names of its files, after its
 /// own.
 static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether something was dropped before it was complete.
+static ABANDONED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether an output that was begun has been given up.
+pub(crate) fn is_abandoned() -> bool {
+    ABANDONED.load(Ordering::Relaxed)
+}
 
 fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
     INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,6 +62,10 @@ impl Incomplete {
             hidden.push(name);
             hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
             let temporary = path.with_file_name(hidden);
+            ensure!(
+                !incomplete.contains(&temporary),
+                "{shown}: is named for two outputs"
+            );
             match make(&temporary) {
                 Ok(made) => {
                     incomplete.push(temporary.clone());
@@ -86,11 +99,13 @@ impl Incomplete {
 impl Drop for Incomplete {
     fn drop(&mut self) {
         let mut incomplete = incomplete();
-        remove(
-            &incomplete
-                .extract_if(.., |path| path.starts_with(&self.temporary))
-                .collect::<Vec<_>>(),
-        );
+        let left: Vec<_> = incomplete
+            .extract_if(.., |path| path.starts_with(&self.temporary))
+            .collect();
+        remove(&left);
+        if !left.is_empty() {
+            ABANDONED.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -153,11 +168,8 @@ impl OutputFile {
     pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
         let shown = path.display();
-        if let Ok(metadata) = fs::metadata(&path) {
-            ensure!(
-                metadata.is_file(),
-                "{shown}: is there and is no ordinary file"
-            );
+        if fs::symlink_metadata(&path).is_ok() {
+            ensure!(path.is_file(), "{shown}: is there and is no ordinary file");
             ensure!(replaces, "{shown}: is there");
             path = fs::canonicalize(&path)?;
         }
@@ -226,10 +238,11 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The same where a file cannot have two names: takes the name first, by an empty file.
+/// The same where a file cannot have two names: takes the name first, by an empty file, which goes again if the renaming
+/// fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     File::create_new(to)?;
-    fs::rename(from, to)
+    fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
 /// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.

@@ -12,6 +12,9 @@ use simulator::events::{Epoch, Trace, chrome};
 use simulator::nearest::unknown;
 use simulator::simulation::Tracing;
 
+/// The latest beginning of a simulation, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
+const LATEST_EPOCH: u64 = 9_000_000_000;
+
 /// Whether and how events are recorded.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
@@ -26,7 +29,8 @@ pub struct EventArgs {
 
     /// Say in the directory that the simulation begins at this time, in seconds since 1970: its events can then be merged with
     /// those of other clocks
-    #[arg(long, value_name = "SECONDS", requires = "events_out")]
+    #[arg(long, value_name = "SECONDS", requires = "events_out",
+          value_parser = clap::value_parser!(u64).range(..=LATEST_EPOCH))]
     events_epoch: Option<u64>,
 
     /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)

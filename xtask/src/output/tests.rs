@@ -117,15 +117,15 @@ fn files_that_are_in_the_way_stay() {
             path.display()
         )
     );
-    // A link to nowhere is a name that is taken.
+    // A link to nowhere is a name that is taken, meanwhile or from the beginning.
     fs::remove_file(&path).unwrap();
+    let file = OutputFile::create(&path, false).unwrap();
     std::os::unix::fs::symlink("nowhere", &path).unwrap();
-    assert!(
-        OutputFile::create(&path, false)
-            .unwrap()
-            .complete()
-            .is_err()
-    );
+    assert!(file.complete().is_err());
+    for replaces in [false, true] {
+        let error = OutputFile::create(&path, replaces).err().unwrap();
+        assert!(error.to_string().ends_with("is no ordinary file"));
+    }
     assert_eq!(fs::read_link(&path).unwrap(), Path::new("nowhere"));
     assert_eq!(names(&place), ["result"]);
     fs::remove_dir_all(place).unwrap();
@@ -146,6 +146,29 @@ fn a_name_is_taken_only_if_it_is_free() {
     let error = rename_to_claimed(&from, &to).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(&to).unwrap(), b"new");
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// Someone removes the hidden file.
+#[test]
+fn a_name_is_free_again_if_nothing_gets_it() {
+    let place = directory("removed");
+    let file = OutputFile::create(place.join("result"), false).unwrap();
+    fs::remove_file(place.join(&names(&place)[0])).unwrap();
+    let error = file.complete().unwrap_err().to_string();
+    assert!(error.ends_with("result: cannot be written"), "{error}");
+    assert!(names(&place).is_empty());
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn two_outputs_cannot_have_one_name() {
+    let place = directory("twice");
+    let path = place.join("result");
+    let _file = OutputFile::create(&path, true).unwrap();
+    let error = OutputFile::create(&path, true).err().unwrap();
+    let expected = format!("{}: is named for two outputs", path.display());
+    assert_eq!(error.to_string(), expected);
     fs::remove_dir_all(place).unwrap();
 }
 

@@ -71,9 +71,9 @@ impl fmt::Display for Text<'_> {
             f,
             "\n\
              short, full: bits of the two headers; type, id, size, clock: bits of these in the short one; cut: the lowest bits of\n\
-             the clock, which are omitted; ids: how many numbers of kinds the short header can express; heartbeat: the longest\n\
-             distance of heartbeats from which a reader knows each wrap, - if the timer cannot record so many. The hypervisor's\n\
-             rings need no heartbeat: an event whose time the short header cannot express has the full one.\n"
+             the clock, which are omitted; ids: how many kinds of event the short header can distinguish; heartbeat: a reader\n\
+             notices each wrap if heartbeats are no further apart than this; - if the timer interrupt comes too rarely for that.\n\
+             The hypervisor's rings need no heartbeat: an event whose time the short header cannot express has the full one.\n"
         )
     }
 }

@@ -175,6 +175,14 @@ fn other_programs_read_write_and_merge_traces() {
     assert!(first.starts_with("[1700000000.0"), "{first}");
     assert!(last.starts_with("[1700000001.0"), "{last}");
     xtask(&["sim", "--events-epoch", "5"]).badly("--events-out");
+    // babeltrace2 reads the latest epoch, and could not read a later one.
+    let late = path(&place, "late");
+    small(
+        &place,
+        &["--events-out", &late, "--events-epoch", "9000000000"],
+    );
+    assert!(run(&["--clock-seconds", &late]).starts_with("[9000000000.0"));
+    xtask(&["sim", "--events-out", &late, "--events-epoch", "9000000001"]).badly("9000000000");
 }
 
 /// The same simulation writes the same files, identifiers included.

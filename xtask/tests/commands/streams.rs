@@ -110,3 +110,25 @@ fn a_list_that_nobody_reads_is_no_error() {
         assert_eq!(ended.status.code(), Some(0), "{format}");
     }
 }
+
+/// The user has asked for a file too, which is not written.
+#[test]
+fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
+    let place = Place::new("closed-pipe");
+    let file = place.path().join("layouts.json");
+    let mut child = command(&["events", "--layouts", "--json", file.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(
+        said,
+        "error: Broken pipe (os error 32); nothing was written\n"
+    );
+    assert_eq!(ended.status.code(), Some(2));
+    assert_eq!(place.path().read_dir().unwrap().count(), 0);
+}
