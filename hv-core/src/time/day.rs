@@ -93,8 +93,8 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Follows the reference. Call it now and then, not more often than each millisecond: the time of day deviates from the reference by what the clock deviates
-    /// between two calls.
+    /// Follows the reference. Call it now and then, but at most once per millisecond: between two calls, the time of day
+    /// deviates from the reference by as much as the clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading {
             before, day, after, ..

@@ -60,9 +60,10 @@ pub const fn tsc(hz: u64) -> Description {
 
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
-/// `hz` is the rate that the system states. The counter is safe if that is the rate of a well-known timer, or differs from
-/// the rate of the CPU's clock by 5%. A counter that divides the CPU's clock is not recognised. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted: the upper
-/// bits are wrong unless the counter is read once per wrap, every 4.7 seconds.
+/// `hz` is the rate that the system states. The counter is safe if that is the rate of a well-known timer, or if it differs
+/// from the rate of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is
+/// [`PMT_HZ`], only the 24 bits of that timer can be trusted: the upper bits are wrong unless the counter is read at least
+/// once per wrap, every 4.7 seconds.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",
