@@ -326,7 +326,10 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let aside = PathBuf::from(aside);
     let cannot = |error| cannot_be_written(path, error);
     fs::rename(path, &aside).map_err(cannot)?;
+    // The names are those of a directory, not of what a link refers to.
+    let is_directory = fs::symlink_metadata(&aside).is_ok_and(|aside| aside.is_dir());
     let renamed = match come(&aside, files) {
+        _ if !is_directory => Err(stays(path)),
         None => fs::rename(new, path).map_err(cannot),
         Some(name) => Err(stays(&path.join(name))),
     };

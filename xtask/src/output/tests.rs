@@ -210,6 +210,34 @@ fn files_that_come_into_a_directory_stay() {
     fs::remove_dir_all(place).unwrap();
 }
 
+/// A file comes in place of a directory that may be replaced; or a link to a directory, with a file of the same name.
+#[test]
+fn what_comes_in_place_of_a_directory_stays() {
+    let place = directory("in-place");
+    let [path, other] = ["result", "other"].map(|name| place.join(name));
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("old"), "mine").unwrap();
+    let comes: [fn(&Path); 2] = [
+        |path| fs::write(path, "mine").unwrap(),
+        |path| std::os::unix::fs::symlink("other", path).unwrap(),
+    ];
+    for come in comes {
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("old"), "").unwrap();
+        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+        made.write("new", b"").unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        come(&path);
+        let error = made.complete().unwrap_err().to_string();
+        assert!(error.contains("result: has come meanwhile"), "{error}");
+        assert!(!path.join("new").exists());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fs::read(other.join("old")).unwrap(), b"mine");
+        assert_eq!(names(&place), ["other"]);
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
 /// This program writes no directory into another.
 #[test]
 fn directories_within_a_directory_stay() {
