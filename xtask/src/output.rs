@@ -238,18 +238,21 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The same where a file cannot have two names: takes the name first, by an empty file, which goes again if the renaming
-/// fails.
+/// The same for a directory, and where a file cannot have two names: takes the name first, by an empty directory or file, which
+/// goes again if the renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
-    File::create_new(to)?;
+    match from.is_dir() {
+        true => fs::create_dir(to)?,
+        false => drop(File::create_new(to)?),
+    }
     fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
 /// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
 pub struct OutputDirectory {
     incomplete: Incomplete,
-    /// What the directory had at the beginning: all that may be removed.
-    replaces: Vec<OsString>,
+    /// What the directory had at the beginning, which is all that may be removed; `None` if there was none.
+    replaces: Option<Vec<OsString>>,
 }
 
 impl OutputDirectory {
@@ -263,7 +266,7 @@ impl OutputDirectory {
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
-        let mut replaces = Vec::new();
+        let mut replaces = None;
         if fs::symlink_metadata(&path).is_ok() {
             ensure!(
                 path.is_dir(),
@@ -271,13 +274,14 @@ impl OutputDirectory {
                 path.display()
             );
             path = fs::canonicalize(&path)?;
-            replaces = names(&path)?;
-            if !replaces.is_empty() {
+            let there = names(&path)?;
+            if !there.is_empty() {
                 check(&path)?;
             }
-            if let Some(name) = replaces.iter().find(|name| path.join(name).is_dir()) {
+            if let Some(name) = there.iter().find(|name| path.join(name).is_dir()) {
                 bail!("{}: is a directory, and stays", path.join(name).display());
             }
+            replaces = Some(there);
         }
         let (incomplete, ()) = Incomplete::make(path, |temporary| fs::create_dir(temporary))?;
         Ok(Self {
@@ -307,14 +311,17 @@ impl OutputDirectory {
             replaces,
         } = self;
         incomplete.complete(|temporary, path| {
-            if replaces.is_empty() {
+            let renamed = match &replaces {
+                None => rename_to_claimed(temporary, path),
                 // This replaces an empty directory only.
-                return fs::rename(temporary, path).map_err(|error| match come(path, &replaces) {
-                    Some(name) => stays(&path.join(name)),
-                    None => cannot_be_written(path, error),
-                });
-            }
-            replace(temporary, path, &replaces)
+                Some(files) if files.is_empty() => fs::rename(temporary, path),
+                Some(files) => return replace(temporary, path, files),
+            };
+            renamed.map_err(|error| match come(path, &[]) {
+                Some(name) => stays(&path.join(name)),
+                None if error.kind() == io::ErrorKind::AlreadyExists => stays(path),
+                None => cannot_be_written(path, error),
+            })
         })
     }
 }

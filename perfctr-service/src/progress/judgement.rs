@@ -9,7 +9,8 @@
 //! times (the limit is 32 times the longest pause), and no access has ended meanwhile.
 //!
 //! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does one that steps
-//!   forward by more than a pause. Equal readings add nothing.
+//!   forward by more than a pause. Equal readings add nothing. (A clock that steps forward by less cannot be told from one that
+//!   runs. It would have to do so at more than 32 looks in a row, all within one access.)
 //! - A strand that is refused on behalf of another does not learn whether the chip is busy. It has found the unit busy if the
 //!   chip was busy for some strand since its last look. Otherwise the look changes nothing: it does not restart the watch, and
 //!   a pause goes on.

@@ -59,7 +59,7 @@ impl Rate {
 /// An event of a unit, for a list of all.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The name or names that [`sparc`] or [`r10000`] takes.
+    /// The name or names that [`sparc`] or [`r10000()`] takes.
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,

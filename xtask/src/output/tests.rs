@@ -200,6 +200,14 @@ fn files_that_come_into_a_directory_stay() {
         assert_eq!(names(&place), ["result"]);
         fs::remove_dir_all(&path).unwrap();
     }
+    // So does an empty directory that comes.
+    let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+    made.write("new", b"").unwrap();
+    fs::create_dir(&path).unwrap();
+    let error = made.complete().unwrap_err().to_string();
+    assert!(error.contains("result: has come meanwhile"), "{error}");
+    assert!(names(&path).is_empty());
+    fs::remove_dir(&path).unwrap();
     // What comes into the directory that is being written stays there.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();

@@ -66,6 +66,9 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
             continue;
         }
+        if !path.is_file() {
+            return Err(wrong(&path, "is no ordinary file".to_owned()));
+        }
         let bytes = input::read(&path, LONGEST_PROGRAM)?;
         let Some(stream) = stream(&bytes, &format).map_err(|problem| wrong(&path, problem))? else {
             continue;

@@ -90,7 +90,7 @@ impl Happened {
             | Event::InvalidationHits
             | Event::StoresToShared => return Err("there is no other processor"),
             Event::StoresToClean => {
-                return Err("the caches do not tell the first store to a block");
+                return Err("the model of the caches does not tell the first store to a block from later ones");
             }
             Event::L2InstructionWayMispredicted | Event::L2DataWayMispredicted => {
                 return Err("the secondary cache finds both ways at once");
