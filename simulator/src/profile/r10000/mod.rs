@@ -90,7 +90,9 @@ impl Happened {
             | Event::InvalidationHits
             | Event::StoresToShared => return Err("there is no other processor"),
             Event::StoresToClean => {
-                return Err("the model of the caches does not tell the first store to a block from later ones");
+                return Err(
+                    "the model of the caches does not tell the first store to a block from later ones",
+                );
             }
             Event::L2InstructionWayMispredicted | Event::L2DataWayMispredicted => {
                 return Err("the secondary cache finds both ways at once");
