@@ -3,7 +3,7 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_fault {
-    ($handler:ty) => {
+    ($handler:ty, [$($wait:literal),*]) => {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
@@ -31,6 +31,14 @@ macro_rules! sun4v_fault {
             cmp %g1, %g2
             be,pn %xcc, 1f
              nop
+            ",
+            $(concat!(
+                "set ", $wait, ", %g2
+            cmp %g1, %g2
+            be,pn %xcc, 5f
+             nop"
+            ),)*
+            "
             set __leaf_start, %g2
             cmp %g1, %g2
             blu,pn %xcc, 2f
@@ -39,7 +47,7 @@ macro_rules! sun4v_fault {
             cmp %g1, %g2
             bgeu,pn %xcc, 2f
              nop
-            rdpr %tl, %g1                       ! back to the veneer, in place of the leaf function
+    5:      rdpr %tl, %g1                       ! back to the veneer, in place of the leaf function
             sub %g1, 1, %g1
             wrpr %g1, 0, %tl
             retl

@@ -40,7 +40,7 @@
 /// # A service's fast path
 /// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
 /// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
-/// `entry`.
+/// `entry`. `waits` lists the labels of those instructions of the veneers, `membar #Sync`, that wait for a store of a leaf function.
 ///
 /// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
 /// in one of two ways: by `done`, with all registers but the results as they were; or by a jump to `sun4v_general`, with the guest's
@@ -50,7 +50,8 @@
 /// window, because both are the guest's. Such a function calls nothing, has no inline assembly, no bounds check and no
 /// panic, and needs few registers. Rust cannot express this, so check the linked image: the section has no `save` and no `call`.
 /// Compiled code does not use %g6 and %g7. If a device access of a leaf function faults, the veneer finds `layout::FAULTED` in
-/// %o0, as if the function had returned it, and passes it on in %g5.
+/// %o0, as if the function had returned it, and passes it on in %g5. If an instruction of `waits` traps because the store faults
+/// only then, the last leaf function returns once more, with `layout::FAULTED`: %o7 is still that of its call.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
@@ -59,19 +60,21 @@ macro_rules! sun4v_image {
             claims: [$($($claimed),*)?],
             entry: { "ba,pt %xcc, sun4v_general", "mov {FAST}, %g5" },
             operands: { FAST = const $crate::sparc64::layout::FAST },
+            waits: [],
         }
     };
     (
         $handler:ty,
         claims: [$($claimed:literal),* $(,)?],
         entry: { $($entry:literal),* $(,)? },
-        operands: { $($operands:tt)* } $(,)?
+        operands: { $($operands:tt)* },
+        waits: [$($wait:literal),* $(,)?] $(,)?
     ) => {
         static SUN4V_BLOCK: $crate::sparc64::StrandBlock<$handler> =
             $crate::sparc64::StrandBlock::new();
         $crate::sun4v_boot!($handler, SUN4V_BLOCK);
         $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);
-        $crate::sun4v_fault!($handler);
+        $crate::sun4v_fault!($handler, [$($wait),*]);
     };
 }

@@ -11,8 +11,9 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// bit 39 set are not cached).
 ///
 /// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. `read_or_trap`,
-/// `write_or_trap` and `complete_writes` are a single instruction. If it traps in a leaf function, the call takes the slow path as
-/// if no leaf function had been called; elsewhere the trap is fatal.
+/// `write_or_trap` and `complete_writes` are a single instruction. If it traps in a leaf function, or if a store of a leaf function
+/// traps in the `membar #Sync` by which a veneer waits for it, the call takes the slow path as if no leaf function had been called;
+/// elsewhere the trap is fatal.
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
 /// when it returns. It goes on before a store has reached a device: `write` and `complete_writes` contain the `membar #Sync`

@@ -34,10 +34,10 @@
 //! need not clear what they leave in it on the leaf path. QEMU lets a guest select it all the same.
 //!
 //! # Faults
-//! If a device access of a leaf function faults, [`FastPath::faulted`] undoes what the function did, and the call takes the
-//! slow path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
-//! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no hypercall ends the strand:
-//! [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
+//! If a device access of a leaf function faults, at once or while a veneer waits for the store, [`FastPath::faulted`] undoes
+//! what the function did, and the call takes the slow path. On that path, [`read`](crate::Bus::read) and
+//! [`write`](crate::Bus::write) of [`Mmio`] return [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no
+//! hypercall ends the strand: [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
 
 mod block;
 mod boot;

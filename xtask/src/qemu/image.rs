@@ -152,16 +152,21 @@ const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
-/// Returns whether a function is called, and every call has `membar #Sync` in its delay slot, which is executed before the
-/// function.
+/// Returns whether a function is called, and every call comes after `brz,a %o0` to it with `membar #Sync` in the delay slot, which
+/// is executed if the branch is taken, and `ba,a`, which is executed if not.
 fn waits(instructions: &[(u64, u32)], function: u64) -> bool {
-    let calls = instructions.windows(2).filter(|pair| {
-        let (address, code) = pair[0];
+    let calls = instructions.windows(4).filter(|codes| {
+        let (address, code) = codes[3];
         let distance = (code << 2) as i32;
         op(code) == 1 && address.wrapping_add_signed(distance.into()) == function
     });
-    let mut slots = calls.map(|pair| pair[1].1).peekable();
-    slots.peek().is_some() && slots.all(|slot| slot == 0x8143_e040)
+    let mut before = calls
+        .map(|codes| [codes[0].1, codes[1].1, codes[2].1])
+        .peekable();
+    before.peek().is_some()
+        && before.all(|[branch, slot, other]| {
+            branch == 0x22ca_0003 && slot == 0x8143_e040 && other >> 19 == 0x3068_0000 >> 19
+        })
 }
 
 /// Returns whether this uses floating point registers or conditions: operations, loads, stores and branches.
@@ -207,19 +212,44 @@ mod tests {
 
     #[test]
     fn a_store_is_waited_for() {
-        // call to 0x1000, from before and from behind; membar #Sync; membar #StoreStore
-        let (before, behind, sync, other) = (0x4000_0004, 0x7fff_fffc, 0x8143_e040, 0x8143_e008);
-        let waits = |codes: [u32; 4]| {
-            let addresses = [0xff0, 0xff4, 0x1010, 0x1014];
+        // brz,a,pt %o0, .+12; membar #Sync; membar #StoreStore; ba,a,pt %xcc, .-64
+        let (stored, sync, other, away) = (0x22ca_0003, 0x8143_e040, 0x8143_e008, 0x306f_fff0);
+        // call to 0x1000, from 0xffc and from 0x101c
+        let (before, behind) = (0x4000_0001, 0x7fff_fff9);
+        let waits = |codes: [u32; 8]| {
+            let addresses = [0xff0, 0xff4, 0xff8, 0xffc, 0x1010, 0x1014, 0x1018, 0x101c];
             let instructions: Vec<_> = addresses.into_iter().zip(codes).collect();
             super::waits(&instructions, 0x1000)
         };
-        assert!(waits([before, sync, behind, sync]));
-        assert!(waits([other, sync, behind, sync]));
-        assert!(!waits([before, sync, behind, other]));
-        assert!(!waits([before, other, other, other]));
-        assert!(!waits([sync, before, sync, sync]), "another function");
-        assert!(!waits([sync, sync, sync, sync]), "no call");
+        assert!(waits([
+            stored, sync, away, before, stored, sync, away, behind
+        ]));
+        assert!(waits([
+            stored, sync, away, other, stored, sync, away, behind
+        ]));
+        assert!(!waits([
+            stored, sync, away, before, stored, other, away, behind
+        ]));
+        assert!(!waits([
+            stored, sync, other, before, stored, sync, away, behind
+        ]));
+        assert!(!waits([
+            other, sync, away, before, stored, sync, away, behind
+        ]));
+        // brz,pt: executes the delay slot on both ways; brz,a,pt to .+16.
+        for branch in [0x02ca_0003, 0x22ca_0004] {
+            assert!(!waits([
+                branch, sync, away, before, stored, sync, away, behind
+            ]));
+        }
+        assert!(
+            !waits([stored, sync, away, behind, stored, sync, away, before]),
+            "other functions"
+        );
+        assert!(
+            !waits([stored, sync, away, sync, stored, sync, away, sync]),
+            "no call"
+        );
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89.
+//! Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89. Stores to hub 1, registers 36 to 53,
+//! trap too, on the fast path where the strand waits for them. Stores to the other hubs trap there as well, but not when the call is
+//! made anew on the slow path.
 
 use guest_abi::Trap;
 
@@ -42,5 +44,18 @@ pub fn run(report: &mut Report, machine: Machine) {
     if machine.hubs {
         let mut check = report.check("a hub that faults");
         registers(&mut check, hubs.iter());
+        drop(check);
+        let late = [
+            get(36, EOK),
+            // Serving it once more shows that the hub was given back.
+            set(18, EOK),
+            get(18, EOK),
+            set(40, ENOACCESS),
+            set(40, ENOACCESS),
+            get(36, ENOACCESS),
+            set(19, EOK),
+        ];
+        let mut check = report.check("a hub whose store faults late");
+        registers(&mut check, late.iter());
     }
 }

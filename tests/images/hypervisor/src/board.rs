@@ -37,15 +37,32 @@ mod faults {
     use platform::sparc64::{Mmio, StrandRegs};
     use platform::{AccessError, Bus, PhysicalAddress};
 
-    /// Real devices, but the addresses of channel 1 of node 0 and of hub 3 are changed to ones that are not aligned, and trap.
+    /// Real devices, but the addresses of channel 1 of node 0 and of hub 3 are changed to ones that are not aligned, and trap. A
+    /// store to hub 1 traps only where the strand waits for it: see [`trap_in_wait`].
     pub struct Board(Mmio);
 
     pub type Registers = StrandRegs;
 
     pub fn new(_: super::Machine) -> (Board, Registers) {
         // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers,
-        // and the trap handler answers for those that are not.
+        // and the trap handler answers for those that are not. No hypercall has been made yet.
+        unsafe { trap_in_wait() };
+        // SAFETY: as above.
         unsafe { (Board(Mmio::new()), StrandRegs::new(super::cross_call)) }
+    }
+
+    /// Replaces the instruction in which the fast path of a hub's set waits for the store. QEMU's stores fault at once or never.
+    /// The new one, `ldx [%o1 + 0], %g0`, loads from the address that equals the value of the call: it traps if the value is not
+    /// a multiple of eight.
+    ///
+    /// # Safety
+    /// Called before the first hypercall.
+    unsafe fn trap_in_wait() {
+        unsafe extern "C" {
+            static mut sun4v_set_hub_wait: u32;
+        }
+        // SAFETY: the MMU is off, so that the instruction can be written, and it has not been executed.
+        unsafe { (&raw mut sun4v_set_hub_wait).write_volatile(0xc05a_6000) }
     }
 
     #[inline(always)]
@@ -67,7 +84,10 @@ mod faults {
             address: PhysicalAddress,
             value: u64,
         ) -> Result<(), AccessError> {
-            self.0.write(strand, bent(address), value)
+            // Bits 39:34 are 0b111001 for hub 1.
+            let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
+            self.0
+                .write(strand, PhysicalAddress(bent(address).0 | late), value)
         }
 
         fn is_direct() -> bool {
