@@ -82,6 +82,14 @@ pub fn works(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
+/// The arguments that a command hands on to the program that it becomes.
+#[derive(clap::Args, Debug)]
+pub struct HandedOn {
+    /// The arguments of the program
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
 /// Builds a program of the workspace if necessary and replaces this process by it. Returns only if that fails.
 ///
 /// # Errors

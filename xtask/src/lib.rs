@@ -2,7 +2,6 @@
 #![deny(unsafe_code, clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cargo;
-pub mod clocks;
 pub mod cmd;
 pub mod exit;
 pub mod interrupt;

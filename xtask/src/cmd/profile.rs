@@ -1,17 +1,14 @@
 //! `profile`: which code causes the events.
 
-use std::ffi::OsString;
-
-use crate::cargo::become_package;
+use crate::cargo::{HandedOn, become_package};
 
 /// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
 /// cause the events
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// The arguments of the program `profile`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<OsString>,
+    #[command(flatten)]
+    handed_on: HandedOn,
 }
 
 /// Becomes the program `profile`, a package of its own, so that other commands are built without what reads symbols and
@@ -20,5 +17,5 @@ pub struct Args {
 /// # Errors
 /// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    become_package("profile", &["--release"], args.arguments)
+    become_package("profile", &["--release"], args.handed_on.arguments)
 }

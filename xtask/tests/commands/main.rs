@@ -3,7 +3,6 @@
 mod bad_input;
 mod call;
 mod check;
-mod clocks;
 mod consoles;
 mod events;
 mod help;

@@ -35,6 +35,10 @@ fn arguments_are_handed_on() {
         called(&["profile", "-c", "10", "--help"], 5),
         ["--release", "--", "-c", "10", "--help"]
     );
+    assert_eq!(
+        called(&["clocks", "--help"], 3),
+        ["--release", "--", "--help"]
+    );
     assert_eq!(called(&["profile"], 2), ["--release", "--"]);
     assert_eq!(called(&["header", "--check"], 2), ["--", "--check"]);
 }

@@ -6,9 +6,10 @@ use std::io::Write;
 use hv_core::time::{Finding, Frequency};
 use serde::Serialize;
 
-use super::day::Day;
-use crate::clocks::Name;
-use crate::table::Table;
+use xtask::table::Table;
+
+use crate::day::Day;
+use crate::host::Name;
 
 /// The content of the file.
 #[derive(Serialize)]

@@ -6,11 +6,11 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use hv_core::time::pc;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
-use super::machine::Processors;
+use crate::machine::Processors;
 
 /// The clocks that a host may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
+pub(crate) enum Name {
     /// The cycle counter of x86 processors.
     Tsc,
     /// CLOCK_MONOTONIC_RAW: at the rate of the hardware.
@@ -23,7 +23,7 @@ pub enum Name {
 
 impl Name {
     /// All clocks, the best first.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::Tsc,
         Self::MonotonicRaw,
         Self::Monotonic,
@@ -32,7 +32,7 @@ impl Name {
 
     /// Returns the name that people type and read.
     #[must_use]
-    pub const fn text(self) -> &'static str {
+    pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Tsc => "tsc",
             Self::MonotonicRaw => "monotonic_raw",
@@ -67,7 +67,7 @@ impl Name {
 
 /// A clock of the host.
 #[derive(Clone, Copy, Debug)]
-pub struct HostClock {
+pub(crate) struct HostClock {
     how: How,
     description: Description,
 }
@@ -81,7 +81,7 @@ enum How {
 impl HostClock {
     /// Returns a clock, if the host has it. The cycle counter gets its frequency by [`with_hz`](Self::with_hz).
     #[must_use]
-    pub fn find(name: Name, processors: &Processors) -> Option<Self> {
+    pub(crate) fn find(name: Name, processors: &Processors) -> Option<Self> {
         if name == Name::Tsc {
             cycles()?;
             return processors.has("tsc").then_some(Self {
@@ -104,7 +104,7 @@ impl HostClock {
 
     /// Returns the system's time of day, in nanoseconds since 1970.
     #[must_use]
-    pub fn time_of_day() -> Option<Self> {
+    pub(crate) fn time_of_day() -> Option<Self> {
         Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
     }
 
@@ -127,21 +127,21 @@ impl HostClock {
 
     /// Returns the clock with this frequency, in Hz.
     #[must_use]
-    pub fn with_hz(mut self, hz: u64) -> Self {
+    pub(crate) fn with_hz(mut self, hz: u64) -> Self {
         self.description.hz = hz;
         self
     }
 
     /// Returns the clock, described as not synchronised between processors.
     #[must_use]
-    pub fn apart(mut self) -> Self {
+    pub(crate) fn apart(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
     }
 
     /// Returns the current time of the clock, in ticks.
     #[must_use]
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         match self.how {
             How::Cycles => cycles(),
             How::System(id) => clock_gettime(id).ok().and_then(nanoseconds),

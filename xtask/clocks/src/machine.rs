@@ -6,28 +6,28 @@ use guest_abi::clock::{Hazards, Scope};
 
 /// The processors, as Linux describes them. On other systems nothing is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Processors {
+pub(crate) struct Processors {
     /// The number of processors, or 1 if it is unknown.
-    pub count: usize,
+    pub(crate) count: usize,
     /// The flags of /proc/cpuinfo that all of them have.
     flags: Vec<String>,
     /// The counters that the kernel accepts for its own time, and the one that it uses.
-    pub kernel: Option<KernelClocks>,
+    pub(crate) kernel: Option<KernelClocks>,
 }
 
 /// The counters of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelClocks {
+pub(crate) struct KernelClocks {
     /// The counters that it could use.
-    pub available: Vec<String>,
+    pub(crate) available: Vec<String>,
     /// The counter that it uses.
-    pub current: String,
+    pub(crate) current: String,
 }
 
 impl Processors {
     /// Returns the processors of this machine.
     #[must_use]
-    pub fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let clocks = "/sys/devices/system/clocksource/clocksource0";
         let read = |name| fs::read_to_string(format!("{clocks}/{name}")).ok();
         let kernel = read("available_clocksource").zip(read("current_clocksource"));
@@ -67,13 +67,13 @@ impl Processors {
 
     /// Returns whether all processors have this flag.
     #[must_use]
-    pub fn has(&self, flag: &str) -> bool {
+    pub(crate) fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|has| has == flag)
     }
 
     /// Returns what can make the cycle counter wrong.
     #[must_use]
-    pub fn tsc_hazards(&self) -> Hazards {
+    pub(crate) fn tsc_hazards(&self) -> Hazards {
         Hazards {
             stops_when_idle: !self.has("nonstop_tsc"),
             rate_varies: !self.has("constant_tsc"),
@@ -84,7 +84,7 @@ impl Processors {
     /// Returns what can make the system's clocks wrong: they are made from the counter that the kernel uses. If that is not
     /// known, it may be the cycle counter.
     #[must_use]
-    pub fn kernel_hazards(&self) -> Hazards {
+    pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
             Some("hpet" | "acpi_pm" | "pit" | "jiffies" | "refined-jiffies") => Hazards::default(),
@@ -100,7 +100,7 @@ impl Processors {
     /// Returns whether the cycle counters of the processors agree. The kernel compares them, and drops `tsc` from its list if
     /// they do not.
     #[must_use]
-    pub fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
         if self.kernel.as_ref().is_some_and(listed) {
             Scope::Strand

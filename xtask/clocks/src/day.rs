@@ -4,7 +4,7 @@ use guest_abi::clock::{Clock, ClockSource};
 use hv_core::time::{DayReading, Followed, TimeOfDay};
 use serde::Serialize;
 
-use crate::clocks::HostClock;
+use crate::host::HostClock;
 
 /// How a time of day, made from the chosen clock, followed the system's.
 #[derive(Serialize, Default)]

@@ -2,19 +2,19 @@
 
 /// A line through points, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// How much the second number of a point grows with the first.
-    pub slope: f64,
+    pub(crate) slope: f64,
     /// The standard error of the slope.
-    pub error: f64,
+    pub(crate) error: f64,
     /// The root mean square of the distances of the points from the line.
-    pub scatter: f64,
+    pub(crate) scatter: f64,
 }
 
 impl Line {
     /// Returns the line through these points, or `None` if there are fewer than three, or all have the same first number.
     #[must_use]
-    pub fn through(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         if points.len() < 3 {
             return None;

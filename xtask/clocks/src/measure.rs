@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use guest_abi::clock::ClockSource;
 use hv_core::time::{Frequency, FrequencyMeter, Reading};
 
-use super::HostClock;
-use super::fit::Line;
+use crate::fit::Line;
+use crate::host::HostClock;
 
 /// The time that measuring the frequency of the cycle counter takes.
-pub const CALIBRATION: Duration = Duration::from_millis(250);
+pub(crate) const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock by another one, whose frequency is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     of: HostClock,
     by: HostClock,
     meter: FrequencyMeter,
@@ -25,13 +25,13 @@ pub struct Comparison {
 impl Comparison {
     /// Returns a comparison without readings.
     #[must_use]
-    pub fn new(of: HostClock, by: HostClock) -> Self {
+    pub(crate) fn new(of: HostClock, by: HostClock) -> Self {
         let meter = FrequencyMeter::new(&of.describe(), &by.describe());
         Self { of, by, meter }
     }
 
     /// Reads both clocks: the closest of several tries.
-    pub fn read(&mut self) {
+    pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
             before: self.by.now(),
             count: self.of.now(),
@@ -45,14 +45,14 @@ impl Comparison {
 
     /// Returns the name of the other clock, and the frequency that it has measured.
     #[must_use]
-    pub fn frequency(&self) -> Option<(&'static str, Frequency)> {
+    pub(crate) fn frequency(&self) -> Option<(&'static str, Frequency)> {
         Some((self.by.describe().name, self.meter.frequency()?))
     }
 }
 
 /// Returns the frequency of a clock in Hz, measured by another clock; 0 if it cannot be measured.
 #[must_use]
-pub fn frequency(of: HostClock, by: HostClock) -> u64 {
+pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     let mut comparison = Comparison::new(of, by);
     comparison.read();
     thread::sleep(CALIBRATION);
@@ -63,7 +63,7 @@ pub fn frequency(of: HostClock, by: HostClock) -> u64 {
 
 /// Returns the largest step back, in ticks, that threads on different processors see.
 #[must_use]
-pub fn step_back(clock: &HostClock, threads: usize) -> u64 {
+pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -86,7 +86,7 @@ pub fn step_back(clock: &HostClock, threads: usize) -> u64 {
 
 /// Returns the time that a read takes, in nanoseconds: the median of several batches.
 #[must_use]
-pub fn cost(clock: &HostClock) -> f64 {
+pub(crate) fn cost(clock: &HostClock) -> f64 {
     const READS: u32 = 500;
     let mut batches: Vec<f64> = (0..51)
         .map(|_| {
@@ -103,7 +103,7 @@ pub fn cost(clock: &HostClock) -> f64 {
 
 /// Returns the smallest step forward that is seen, in ticks, or `None` if the clock does not advance for 50 ms.
 #[must_use]
-pub fn resolution(clock: &HostClock) -> Option<u64> {
+pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     const TIME: Duration = Duration::from_millis(50);
     const STEPS: u32 = 2000;
     let begun = Instant::now();
@@ -125,7 +125,7 @@ pub fn resolution(clock: &HostClock) -> Option<u64> {
 
 /// Rounds in which several clocks are read together. Times are in nanoseconds since the first round.
 #[derive(Clone, Debug)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     clocks: Vec<HostClock>,
     nanoseconds_per_tick: Vec<f64>,
     first: Vec<u64>,
@@ -135,7 +135,7 @@ pub struct Rounds {
 impl Rounds {
     /// Returns no rounds of these clocks.
     #[must_use]
-    pub fn new(clocks: Vec<HostClock>) -> Self {
+    pub(crate) fn new(clocks: Vec<HostClock>) -> Self {
         let rates = clocks.iter().map(|clock| 1e9 / clock.describe().hz as f64);
         Self {
             nanoseconds_per_tick: rates.collect(),
@@ -146,7 +146,7 @@ impl Rounds {
     }
 
     /// Adds a round: reads all clocks a few times, and keeps the fastest try.
-    pub fn read(&mut self) {
+    pub(crate) fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
             let shown: Vec<u64> = self.clocks.iter().map(HostClock::now).collect();
@@ -169,7 +169,7 @@ impl Rounds {
     /// Returns how much faster one clock is than another, in parts per million, and the scatter of their difference, in
     /// nanoseconds.
     #[must_use]
-    pub fn apart(&self, clock: usize, from: usize) -> Option<Line> {
+    pub(crate) fn apart(&self, clock: usize, from: usize) -> Option<Line> {
         // Over the time of the first clock of all, so that swapping the two clocks only changes the sign.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;

@@ -1,22 +1,22 @@
-//! `clocks`.
+//! The program as a person or a script runs it, by `cargo xtask clocks`.
+
+#[path = "../../tests/commands/program.rs"]
+mod program;
 
 use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{Ended, Place, xtask};
+use crate::program::{Ended, Place, command, end, xtask};
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_clocks");
 
 /// Runs `clocks` for a short time. Returns how it ended, and the JSON that it wrote.
 fn clocks(name: &str, arguments: &[&str]) -> (Ended, Value) {
     let place = Place::new(name);
     let file = place.path().join("clocks.json");
-    let mut all = vec![
-        "clocks",
-        "--seconds",
-        "0.1",
-        "--json",
-        file.to_str().unwrap(),
-    ];
+    let mut all = vec!["--seconds", "0.1", "--json", file.to_str().unwrap()];
     all.extend(arguments);
     let ended = xtask(&all);
     let written = fs::read_to_string(&file).unwrap();
@@ -122,5 +122,45 @@ fn none_is_left() {
     assert_eq!(ended.stderr, "error: no clock can be used\n");
     for none in ["chosen", "watchdog", "time_of_day"] {
         assert!(report[none].is_null(), "{none}");
+    }
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let place = Place::new("clocks-bad");
+    place.file("there.json", "mine");
+    for (arguments, says) in [
+        (
+            "--disable monotonic-row",
+            "there is no clock 'monotonic-row'; did you mean monotonic_raw",
+        ),
+        ("--seconds 0", "expected 0.1 to 3600"),
+        ("--seconds NaN", "expected 0.1 to 3600"),
+        (
+            "--disable tsc --force tsc",
+            "tsc cannot be both disabled and forced",
+        ),
+        ("--json .", "is no ordinary file"),
+        ("--json there.json", "there.json: is there"),
+    ] {
+        let ended = place.run(arguments);
+        ended.badly(says);
+        assert_eq!(ended.stdout, "", "{arguments}");
+    }
+}
+
+#[test]
+fn the_help_has_examples() {
+    for flag in ["-h", "--help"] {
+        let help = end(command(&[flag]), b"").well();
+        assert!(
+            help.contains("Usage: cargo xtask clocks [OPTIONS]"),
+            "{help}"
+        );
+        assert!(help.contains("Examples:\n  cargo xtask clocks\n"), "{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{help}"
+        );
     }
 }
