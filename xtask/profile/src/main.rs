@@ -59,7 +59,7 @@ struct Args {
     event: Vec<String>,
 
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "svg", "folded"])]
     list: bool,
 
     /// How many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]

@@ -316,6 +316,11 @@ fn the_list_says_what_a_recording_cannot_cause() {
             assert!(list.contains(&words(line)), "{line}: {list:?}");
         }
     }
+    for output in ["json", "svg", "folded"] {
+        let ended = place.run(&format!("--list --{output} list"));
+        ended.badly("cannot be used with");
+        assert!(!place.path().join("list").exists(), "{output}");
+    }
 }
 
 #[test]
