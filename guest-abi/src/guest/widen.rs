@@ -175,7 +175,8 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
     ///
     /// # Errors
     /// If the counter may have wrapped once more than the count has it, since the last read was too long ago for what the
-    /// counter and its flag show, or `now` is before it and the flag does not show that there was no wrap. The count then continues from this read, at [`TooLate::at_least`].
+    /// counter and its flag show, or `now` is before it and the flag does not show that there was no wrap. The count then
+    /// continues from this read, at [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;

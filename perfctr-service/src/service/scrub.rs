@@ -108,6 +108,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// written out of service. Returns the unit; `None` if no performance register is at this address for the strand.
     ///
     /// For the image's trap handler, on the strand that made the write, between two of its calls: see [`Bus::write_or_trap`].
+    /// The fault handler of `platform::sparc64` does not call this: to it, such a fault is a fatal trap.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
         if self.faulted(strand, unit) {

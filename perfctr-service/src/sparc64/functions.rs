@@ -89,7 +89,8 @@ pub trait Leaf: Sized {
     /// Decides whether the strand may read register 0. If it may, the veneer reads %pcr. Returns `value` as it was given. `id` is 0.
     extern "C" fn get_pcr(id: u64, value: u64, o2: u64, o3: u64, context: &Self) -> Return;
 
-    /// Decides whether the strand may write `value` to register 0. If it may, the veneer writes the value that is returned to %pcr. `id` is 0.
+    /// Decides whether the strand may write `value` to register 0. If it may, the veneer writes the value that is returned to
+    /// %pcr. `id` is 0.
     extern "C" fn set_pcr(id: u64, value: u64, o2: u64, o3: u64, context: &Self) -> Return;
 }
 

@@ -43,7 +43,8 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Returns the time of day that the system shows. `step` is that of the clock, in nanoseconds. Returns `None` if the system has no time of day.
+    /// Follows the time of day that the system shows, by a clock whose step is `step` nanoseconds. Returns `None` if the system
+    /// has no time of day.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {

@@ -95,19 +95,25 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
+/// Runs the program, whose output nobody reads. Returns its exit status and what it says on standard error.
+fn unread(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child = command(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    (ended.status.code(), said)
+}
+
 #[test]
 fn a_list_that_nobody_reads_is_no_error() {
     for format in ["table", "csv", "json"] {
-        let mut child = command(&["regs", "--format", format])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        let ended = child.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{format}");
-        assert_eq!(ended.status.code(), Some(0), "{format}");
+        let ended = unread(&["regs", "--format", format]);
+        assert_eq!(ended, (Some(0), String::new()), "{format}");
     }
 }
 
@@ -116,19 +122,8 @@ fn a_list_that_nobody_reads_is_no_error() {
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");
     let file = place.path().join("layouts.json");
-    let mut child = command(&["events", "--layouts", "--json", file.to_str().unwrap()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(
-        said,
-        "error: Broken pipe (os error 32); nothing was written\n"
-    );
-    assert_eq!(ended.status.code(), Some(2));
+    let ended = unread(&["events", "--layouts", "--json", file.to_str().unwrap()]);
+    let said = "error: Broken pipe (os error 32); nothing was written\n";
+    assert_eq!(ended, (Some(2), said.to_owned()));
     assert_eq!(place.path().read_dir().unwrap().count(), 0);
 }
