@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 
-use crate::recording::{Progress, RecordingError, RecordingReader, Reference};
+use crate::recording::{Chunk, Progress, Recording, RecordingError, Reference};
 
 /// A strand executes this many references before the next one does.
 pub const QUANTUM: usize = 1024;
@@ -15,8 +15,8 @@ pub const MOST_PROGRAMS: usize = 48;
 
 /// One program, and the strands that execute it.
 struct Program {
-    reader: RecordingReader,
-    block: Vec<Reference>,
+    reader: Recording,
+    chunk: Chunk,
     next: usize,
     strands: Vec<StrandId>,
     /// The strand that executes, by its place in `strands`.
@@ -48,13 +48,13 @@ pub struct Share<'a> {
 impl Scheduler {
     /// Schedules these recordings, at most [`MOST_PROGRAMS`], on these strands, at least one.
     #[must_use]
-    pub fn new(readers: Vec<RecordingReader>, strands: &[StrandId]) -> Self {
+    pub fn new(readers: Vec<Recording>, strands: &[StrandId]) -> Self {
         let count = readers.len();
         let programs = readers.into_iter().enumerate().map(|(number, reader)| {
             let first = number % strands.len();
             Program {
                 reader,
-                block: Vec::new(),
+                chunk: Chunk::default(),
                 next: 0,
                 strands: strands.iter().skip(first).step_by(count).copied().collect(),
                 executing: 0,
@@ -75,9 +75,9 @@ impl Scheduler {
     pub fn next(&mut self, most: usize) -> Result<Option<Share<'_>>, RecordingError> {
         while !self.programs.is_empty() {
             let program = &mut self.programs[self.current];
-            if program.next == program.block.len() {
+            if program.next == program.chunk.references.len() {
                 program.next = 0;
-                if !program.reader.next_block(&mut program.block)? {
+                if !program.reader.next_chunk(0, &mut program.chunk)? {
                     self.programs.remove(self.current);
                     if self.current == self.programs.len() {
                         self.current = 0;
@@ -115,8 +115,8 @@ impl Program {
     fn share(&mut self, most: usize) -> Share<'_> {
         let count = most
             .min(self.left_in_quantum)
-            .min(self.block.len() - self.next);
-        let references = &self.block[self.next..self.next + count];
+            .min(self.chunk.references.len() - self.next);
+        let references = &self.chunk.references[self.next..self.next + count];
         self.next += count;
         self.left_in_quantum -= count;
         Share {

@@ -14,7 +14,7 @@ use super::sparc::{self, Sparc};
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
-use crate::recording::RecordingReader;
+use crate::recording::Recording;
 
 /// The counters that sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Unit {
 /// A program to sample, and how.
 pub struct Job<'a> {
     /// The recording.
-    pub program: RecordingReader,
+    pub program: Recording,
     /// How often to take a sample.
     pub rate: Rate,
     /// The functions of the program; `None` to report pages.

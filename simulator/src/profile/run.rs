@@ -6,7 +6,7 @@ use guest_abi::sampling::CounterUnit;
 
 use super::error::ProfileError;
 use super::guest::Guest;
-use crate::recording::{RecordingReader, Reference};
+use crate::recording::{Chunk, Recording, Reference};
 
 /// A processor that executes recorded instructions and has counters.
 pub trait Processor {
@@ -57,7 +57,7 @@ pub fn run<P: Processor>(
     processor: &mut P,
     guest: &mut Guest<P::Unit>,
     events: usize,
-    program: &mut RecordingReader,
+    program: &mut Recording,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Truth, ProfileError> {
     let mut truth = Truth {
@@ -66,12 +66,12 @@ pub fn run<P: Processor>(
     };
     let mut happened = vec![0; events];
     let (mut address, mut next) = (0, 0);
-    let mut block = Vec::new();
+    let mut chunk = Chunk::default();
     let began = processor.now();
     guest.start(processor.unit(), began)?;
-    while program.next_block(&mut block)? {
-        truth.references += block.len() as u64;
-        for instruction in block.chunk_by(|_, later| !later.kind.is_fetch()) {
+    while program.next_chunk(0, &mut chunk)? {
+        truth.references += chunk.references.len() as u64;
+        for instruction in chunk.references.chunk_by(|_, later| !later.kind.is_fetch()) {
             if let Some(fetch) = instruction.first().filter(|first| first.kind.is_fetch()) {
                 processor.interrupt(guest, fetch.address)?;
                 address = fetch.address;

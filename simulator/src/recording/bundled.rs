@@ -1,6 +1,6 @@
 //! The recording that comes with the program.
 
-use super::RecordingReader;
+use super::Recording;
 
 static RECORDING: &[u8] = include_bytes!("../../bundled/workload.lackey.zst");
 
@@ -9,8 +9,8 @@ pub static BUNDLED_PROGRAM: &[u8] = include_bytes!("../../bundled/workload.elf")
 
 /// The bundled recording: 2.9 million references of `bundled/workload.rs`, as it really ran.
 #[must_use]
-pub fn bundled() -> RecordingReader {
-    RecordingReader::from_reader(
+pub fn bundled() -> Recording {
+    Recording::from_reader(
         "the bundled recording",
         RECORDING,
         Some(RECORDING.len() as u64),

@@ -10,13 +10,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{RecordingError, RecordingReader, Reference};
+use super::{LackeyReader, RecordingError, Reference};
 
 /// A program that runs under lackey. It is ended when this is dropped.
 pub struct Lackey {
     name: String,
     pipe: Option<PipeReader>,
-    reader: Option<RecordingReader>,
+    reader: Option<LackeyReader>,
     limit: u64,
     /// Dropped to have the program ended.
     running: Option<Sender<()>>,
@@ -70,7 +70,7 @@ impl Lackey {
         })
     }
 
-    /// The next references, as [`RecordingReader::next_block`] gives them; false at the end of the program, or the limit.
+    /// The next references, as [`LackeyReader::next_block`] gives them; false at the end of the program, or the limit.
     ///
     /// # Errors
     /// valgrind wrote something else, or no reference at all.
@@ -83,7 +83,7 @@ impl Lackey {
                 in_reference: false,
             };
             let name = format!("{} under valgrind", self.name);
-            self.reader = Some(RecordingReader::from_reader(&name, stream, None)?);
+            self.reader = Some(LackeyReader::from_reader(&name, stream, None)?);
         }
         self.reader
             .as_mut()

@@ -12,17 +12,22 @@
 //! with gzip or zstd, whatever its name. Recordings of any length are read in constant memory.
 
 mod bundled;
+mod chunk;
 mod error;
 pub mod lackey;
 mod line;
 mod reader;
+#[allow(clippy::module_inception, reason = "the type of this name")]
+mod recording;
 mod source;
 mod writer;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, bundled};
+pub use chunk::{Chunk, Order};
 pub use error::RecordingError;
-pub use reader::{BLOCK, BLOCK_SLACK, Progress, RecordingReader};
+pub use reader::{BLOCK, BLOCK_SLACK, LackeyReader, Progress};
+pub use recording::{Mapping, Recording};
 pub use writer::RecordingWriter;
 
 /// One reference to memory: an instruction fetch, or data read or written.
@@ -34,6 +39,42 @@ pub struct Reference {
     pub size: u16,
     /// What is done to them.
     pub kind: Kind,
+    /// How an instruction passes control on. [`Flow::Next`] for data.
+    pub flow: Flow,
+}
+
+impl Reference {
+    /// Returns a reference of data, or the fetch of an instruction that passes control to the next.
+    #[must_use]
+    pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
+        Self {
+            address,
+            size,
+            kind,
+            flow: Flow::Next,
+        }
+    }
+}
+
+/// How an instruction passes control on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Flow {
+    /// To the instruction after it. In a recording [without flow](Recording::has_flow) all instructions do.
+    #[default]
+    Next = 0,
+    /// It is a conditional branch that is not taken.
+    NotTaken = 1,
+    /// It is a conditional branch that is taken.
+    Taken = 2,
+    /// It goes elsewhere always: a branch without a condition, or a jump to an address in a register.
+    Jump = 3,
+    /// It calls a procedure.
+    Call = 4,
+    /// It returns from a procedure.
+    Return = 5,
+    /// It enters the operating system.
+    Trap = 6,
 }
 
 /// What a reference does.

@@ -32,7 +32,7 @@ pub struct Progress {
 }
 
 /// Reads a recording, block by block, in constant memory.
-pub struct RecordingReader {
+pub struct LackeyReader {
     source: Source,
     buffer: Box<[u8]>,
     /// What is read and not yet parsed: `buffer[start..end]`.
@@ -45,15 +45,13 @@ pub struct RecordingReader {
     any: bool,
 }
 
-impl fmt::Debug for RecordingReader {
+impl fmt::Debug for LackeyReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RecordingReader")
-            .field(&self.name())
-            .finish()
+        f.debug_tuple("LackeyReader").field(&self.name()).finish()
     }
 }
 
-impl RecordingReader {
+impl LackeyReader {
     /// Opens a recording, plain or compressed; `-` is standard input.
     ///
     /// # Errors
@@ -267,11 +265,11 @@ impl Fetch {
         } else {
             self.data |= code;
         }
-        block.push(Reference {
-            address: access.address,
-            size: access.size,
-            kind: KINDS[usize::from(code)],
-        });
+        block.push(Reference::new(
+            access.address,
+            access.size,
+            KINDS[usize::from(code)],
+        ));
         if let Some(fetch) = block.get_mut(self.at) {
             fetch.kind = FETCHES[usize::from(self.data & 3)];
         }

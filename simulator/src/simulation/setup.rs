@@ -14,7 +14,7 @@ use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::{HZ, MachineClock};
 use crate::memory::{MemorySystem, NoMemory, Truth};
-use crate::recording::RecordingReader;
+use crate::recording::Recording;
 use crate::scheduler::{MOST_PROGRAMS, Scheduler};
 
 /// The setup of a simulation: what the machine executes, and what a guest measures.
@@ -25,7 +25,7 @@ pub struct Setup {
     /// Its guests.
     pub guests: Vec<Guest>,
     /// The programs that the machine executes.
-    pub programs: Vec<RecordingReader>,
+    pub programs: Vec<Recording>,
     /// The strands that execute the programs. They belong to one guest, which measures. By default (`None`) they are the
     /// first strands of cores 0 and 1 of every node, as far as these belong to the first guest, or else its first strand.
     pub strands: Option<Vec<StrandId>>,
@@ -109,7 +109,7 @@ impl Setup {
     /// Returns a setup of this program on this machine, with two guests. The first has every right, and all cores but the
     /// last; the second has no right, and the last core.
     #[must_use]
-    pub fn new(machine: Machine, program: RecordingReader) -> Self {
+    pub fn new(machine: Machine, program: Recording) -> Self {
         Self {
             machine,
             guests: guests::default(machine),

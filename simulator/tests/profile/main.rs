@@ -11,13 +11,13 @@ use guest_abi::sampling::Period;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::{Job, ProfileError, Unit};
-use simulator::recording::RecordingReader;
+use simulator::recording::Recording;
 
 /// Samples a recording, by pages.
 fn profile(unit: Unit, trace: &str, events: &str, rate: Rate) -> Result<Report, ProfileError> {
     let length = trace.len() as u64;
     let job = Job {
-        program: RecordingReader::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?,
+        program: Recording::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?,
         rate,
         symbols: None,
         progress: &mut |_| {},

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, RecordingReader};
+use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, Recording};
 
 use crate::{blocks, reference};
 
@@ -13,8 +13,7 @@ fn an_instruction_and_its_data_share_a_block() {
     text += &" L 1ffeffe7c8,8\n".repeat(3);
     text += "\n==7== between\n S 1ffeffe7c8,8\n";
     text += &"I  04001093,2\n".repeat(BLOCK + 1);
-    let blocks =
-        blocks(RecordingReader::from_reader("refs", Cursor::new(text), None).unwrap()).unwrap();
+    let blocks = blocks(Recording::from_reader("refs", Cursor::new(text), None).unwrap()).unwrap();
     assert_eq!(
         blocks.iter().map(Vec::len).collect::<Vec<_>>(),
         [BLOCK + 4, BLOCK, 1]
@@ -29,7 +28,7 @@ fn an_instruction_and_its_data_share_a_block() {
 fn data_without_end_does_not_make_a_block_without_end() {
     let data = " L 1ffeffe7c8,8\n".repeat(3 * BLOCK);
     let lengths = |text: String| {
-        let reader = RecordingReader::from_reader("refs", Cursor::new(text), None).unwrap();
+        let reader = Recording::from_reader("refs", Cursor::new(text), None).unwrap();
         blocks(reader)
             .unwrap()
             .iter()

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 
-use simulator::recording::{Progress, RecordingReader};
+use simulator::recording::{Chunk, Progress, Recording};
 
 use crate::{gzip, read, read_text, zstd};
 
@@ -26,12 +26,12 @@ fn files_say_how_far_they_are_read() {
         // The name says nothing.
         let path = file("progress.xz", &bytes);
         let total = Some(bytes.len() as u64);
-        let mut reader = RecordingReader::open(&path).unwrap();
+        let mut reader = Recording::open(&path).unwrap();
         let before = reader.progress();
         assert!(before.read >= 6 && before.total == total, "{before:?}");
-        let (mut block, mut count) = (Vec::new(), 0);
-        while reader.next_block(&mut block).unwrap() {
-            count += block.len();
+        let (mut block, mut count) = (Chunk::default(), 0);
+        while reader.next_chunk(0, &mut block).unwrap() {
+            count += block.references.len();
         }
         assert_eq!(count, 100_000);
         assert_eq!(
@@ -50,7 +50,7 @@ fn files_that_are_no_recordings_are_refused() {
     let a_recording =
         "a recording as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
     let refused = |path: &str, found: &str| {
-        let error = RecordingReader::open(path).expect_err(path).to_string();
+        let error = Recording::open(path).expect_err(path).to_string();
         assert_eq!(
             error,
             format!("{path}: found {found}, expected {a_recording}")

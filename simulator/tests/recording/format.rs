@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use simulator::recording::{Kind, RecordingReader};
+use simulator::recording::{Chunk, Kind, Recording};
 
 use crate::{gzip, read, read_text, reference, zstd};
 
@@ -115,7 +115,7 @@ fn rubbish_is_shortened_and_printable() {
         error.starts_with("refs:2: found \"I  000000") && error.contains("expected an address"),
         "{error}"
     );
-    let name = RecordingReader::from_reader("a\nb", io::empty(), None)
+    let name = Recording::from_reader("a\nb", io::empty(), None)
         .unwrap()
         .name()
         .to_owned();
@@ -152,10 +152,9 @@ fn nothing_but_messages_is_an_error() {
 #[test]
 fn an_error_ends_the_recording() {
     let mut reader =
-        RecordingReader::from_reader("refs", Cursor::new("I  04001090,3\nx\n L 1000,8\n"), None)
-            .unwrap();
-    let mut block = Vec::new();
-    assert!(reader.next_block(&mut block).is_err());
+        Recording::from_reader("refs", Cursor::new("I  04001090,3\nx\n L 1000,8\n"), None).unwrap();
+    let mut block = Chunk::default();
+    assert!(reader.next_chunk(0, &mut block).is_err());
     assert!(block.is_empty());
-    assert_eq!(reader.next_block(&mut block), Ok(false));
+    assert_eq!(reader.next_chunk(0, &mut block), Ok(false));
 }

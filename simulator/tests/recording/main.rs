@@ -11,19 +11,19 @@ use std::io::{Cursor, Read, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use simulator::recording::{Kind, RecordingError, RecordingReader, Reference};
+use simulator::recording::{Chunk, Kind, Recording, RecordingError, Reference};
 
-pub(crate) fn blocks(mut reader: RecordingReader) -> Result<Vec<Vec<Reference>>, RecordingError> {
-    let (mut blocks, mut block) = (Vec::new(), Vec::new());
-    while reader.next_block(&mut block)? {
-        blocks.push(block.clone());
+pub(crate) fn blocks(mut reader: Recording) -> Result<Vec<Vec<Reference>>, RecordingError> {
+    let (mut blocks, mut block) = (Vec::new(), Chunk::default());
+    while reader.next_chunk(0, &mut block)? {
+        blocks.push(block.references.clone());
     }
     assert!(block.is_empty());
     Ok(blocks)
 }
 
 pub(crate) fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
-    RecordingReader::from_reader("refs", stream, None)
+    Recording::from_reader("refs", stream, None)
         .and_then(blocks)
         .map(|blocks| blocks.concat())
 }
@@ -43,9 +43,5 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn reference(kind: Kind, address: u64, size: u16) -> Reference {
-    Reference {
-        address,
-        size,
-        kind,
-    }
+    Reference::new(address, size, kind)
 }

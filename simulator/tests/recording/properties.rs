@@ -23,13 +23,8 @@ fn data() -> impl Strategy<Value = Reference> {
         6 => Just(Kind::FetchOther), 3 => Just(Kind::Load), 2 => Just(Kind::Store), 1 => Just(Kind::Modify)
     ];
     let address = (any::<u64>(), 0..64u32).prop_map(|(address, shift)| address >> shift);
-    (kind, address, prop_oneof![4 => 1..17u16, 1 => 1..4097u16]).prop_map(
-        |(kind, address, size)| Reference {
-            address,
-            size,
-            kind,
-        },
-    )
+    (kind, address, prop_oneof![4 => 1..17u16, 1 => 1..4097u16])
+        .prop_map(|(kind, address, size)| Reference::new(address, size, kind))
 }
 
 /// What fetches should say, worked out from behind.

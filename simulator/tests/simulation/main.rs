@@ -8,11 +8,11 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 
 use platform::{Machine, Model};
-use simulator::recording::RecordingReader;
+use simulator::recording::Recording;
 use simulator::simulation::{Outcome, Progress, RunError, Setup};
 
 /// A program that stores to and loads from a few lines of all nodes.
-pub(crate) fn program(references: u64) -> RecordingReader {
+pub(crate) fn program(references: u64) -> Recording {
     let mut text = String::new();
     for number in 0..references / 2 {
         let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 100 * 4);
@@ -23,7 +23,7 @@ pub(crate) fn program(references: u64) -> RecordingReader {
             0x1000_0000 + number * 0x940 % 0x2_0000
         );
     }
-    RecordingReader::from_reader("test", Cursor::new(text), None).unwrap()
+    Recording::from_reader("test", Cursor::new(text), None).unwrap()
 }
 
 pub(crate) fn machine() -> Machine {

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, RecordingError, RecordingReader, Reference};
+use simulator::recording::{self, BLOCK, BLOCK_SLACK, Chunk, Kind, RecordingError, Reference};
 
 /// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +92,11 @@ pub fn check(bytes: &[u8]) -> Recording {
 
 /// Returns the first references of a recording, up to [`MOST`] or a block more.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
-    let mut reader = RecordingReader::from_reader("recording", stream, None)?;
-    let (mut all, mut block) = (Vec::new(), Vec::new());
-    while all.len() < MOST && reader.next_block(&mut block)? {
-        assert!(block.len() <= BLOCK + BLOCK_SLACK);
-        all.extend(&block);
+    let mut reader = recording::Recording::from_reader("recording", stream, None)?;
+    let (mut all, mut block) = (Vec::new(), Chunk::default());
+    while all.len() < MOST && reader.next_chunk(0, &mut block)? {
+        assert!(block.references.len() <= BLOCK + BLOCK_SLACK);
+        all.extend(&block.references);
     }
     Ok(all)
 }
@@ -185,9 +185,6 @@ fn reference(line: &[u8]) -> Option<Reference> {
         return None;
     }
     let size = size.parse().ok().filter(|size| (1..=4096).contains(size))?;
-    Some(Reference {
-        address: u64::from_str_radix(address, 16).ok()?,
-        size,
-        kind,
-    })
+    let address = u64::from_str_radix(address, 16).ok()?;
+    Some(Reference::new(address, size, kind))
 }

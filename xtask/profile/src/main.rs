@@ -18,7 +18,7 @@ use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
-use simulator::recording::{RecordingReader, bundled};
+use simulator::recording::{Recording, bundled};
 use symbols::Symbols;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;
@@ -143,7 +143,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];
     let program = match &args.recording {
-        Some(path) => RecordingReader::open(path)?,
+        Some(path) => Recording::open(path)?,
         None => bundled(),
     };
     let bar = progress_bar(std::slice::from_ref(&program))?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use simulator::events::Trace;
 use simulator::guests::{self, Guest};
 use simulator::nearest::unknown;
-use simulator::recording::{RecordingReader, bundled};
+use simulator::recording::{Recording, bundled};
 use simulator::simulation::scenario::{self, Scenario, ScenarioOutcome, Unchecked};
 use simulator::simulation::{Outcome, Progress, Selection, Setup, Simulation};
 use simulator::strands;
@@ -204,7 +204,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
     };
     if !args.recordings.is_empty() {
         setup.programs = (args.recordings.iter())
-            .map(RecordingReader::open)
+            .map(Recording::open)
             .collect::<Result<_, _>>()?;
     }
     let simulation = setup.check()?;
@@ -265,7 +265,7 @@ fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
     let list: Vec<_> = (simulation.strands().iter())
         .map(StrandId::to_string)
         .collect();
-    let names: Vec<_> = setup.programs.iter().map(RecordingReader::name).collect();
+    let names: Vec<_> = setup.programs.iter().map(Recording::name).collect();
     let Guest { name, config } = simulation.measuring();
     writeln!(
         output,
@@ -364,7 +364,7 @@ fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlo
 ///
 /// # Errors
 /// None: the templates are valid.
-pub fn progress_bar(readers: &[RecordingReader]) -> anyhow::Result<ProgressBar> {
+pub fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }

@@ -16,7 +16,7 @@ use crate::cmd::packages;
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::tools::{self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, SPARC_GCC, SPARC_LIBC, VALGRIND};
-use simulator::recording::{Kind, RecordingReader};
+use simulator::recording::{Chunk, Kind, Recording};
 
 /// Check and test everything, as CI does
 ///
@@ -220,10 +220,10 @@ fn recording() -> anyhow::Result<()> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Kind>> {
-    let mut reader = RecordingReader::open(path)?;
-    let (mut kinds, mut block) = (Vec::new(), Vec::new());
-    while reader.next_block(&mut block)? {
-        kinds.extend(block.iter().map(|reference| reference.kind));
+    let mut reader = Recording::open(path)?;
+    let (mut kinds, mut block) = (Vec::new(), Chunk::default());
+    while reader.next_chunk(0, &mut block)? {
+        kinds.extend(block.references.iter().map(|reference| reference.kind));
     }
     Ok(kinds)
 }

@@ -125,11 +125,7 @@ fn what_crosses_a_line_touches_each() {
 fn offset_and_width_of_addresses() {
     let mut bench = one();
     bench.load(0, 0x1000);
-    let reference = Reference {
-        address: 0xffff_ff80_0000_0000,
-        size: 8,
-        kind: Kind::Load,
-    };
+    let reference = Reference::new(0xffff_ff80_0000_0000, 8, Kind::Load);
     bench
         .system
         .replay(id(0), 0x1000, &[reference], &bench.devices);

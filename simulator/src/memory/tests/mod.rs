@@ -34,11 +34,7 @@ impl Bench {
 
     /// One reference of this many bytes.
     fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {
-        let reference = Reference {
-            address,
-            size,
-            kind,
-        };
+        let reference = Reference::new(address, size, kind);
         self.system
             .replay(id(strand), 0, &[reference], &self.devices);
     }

@@ -10,10 +10,8 @@ use super::*;
 /// References that meet: a few sets of the L2, more lines in each than it has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     (0..24_u64, 0..6_u64, 0..256_u64, 1..=16_u16, 0..7_usize).prop_map(
-        |(tag, set, byte, size, kind)| Reference {
-            address: tag * 0x4_0000 + set * 0x340 + byte,
-            size,
-            kind: KINDS[kind],
+        |(tag, set, byte, size, kind)| {
+            Reference::new(tag * 0x4_0000 + set * 0x340 + byte, size, KINDS[kind])
         },
     )
 }

@@ -155,6 +155,7 @@ impl Core {
             address,
             size,
             kind,
+            ..
         } in references.iter().copied()
         {
             match kind {

@@ -9,7 +9,7 @@ use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
 
 use simulator::memory::MemorySystem;
-use simulator::recording::{Reference, bundled};
+use simulator::recording::{Chunk, Reference, bundled};
 use simulator::scheduler::QUANTUM;
 
 /// The rates of several rounds, in references per second, in ascending order.
@@ -131,12 +131,12 @@ pub(super) fn decoded(
 pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
     let mut bench = Bench::new(1)?;
     let mut references = 0;
-    let mut block = Vec::new();
+    let mut chunk = Chunk::default();
     let start = Instant::now();
     let mut recording = bundled();
-    while recording.next_block(&mut block)? {
-        bench.replay(&block);
-        references += block.len();
+    while recording.next_chunk(0, &mut chunk)? {
+        bench.replay(&chunk.references);
+        references += chunk.references.len();
     }
     Ok((references, start.elapsed().as_secs_f64()))
 }
@@ -144,9 +144,9 @@ pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
 /// Returns the references of the bundled recording.
 pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
     let mut recording = bundled();
-    let (mut references, mut block) = (Vec::new(), Vec::new());
-    while recording.next_block(&mut block)? {
-        references.extend_from_slice(&block);
+    let (mut references, mut chunk) = (Vec::new(), Chunk::default());
+    while recording.next_chunk(0, &mut chunk)? {
+        references.extend_from_slice(&chunk.references);
     }
     Ok(references)
 }

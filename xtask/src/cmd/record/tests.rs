@@ -8,7 +8,7 @@ use clap::Parser;
 
 use super::*;
 use crate::tools::tests::program;
-use simulator::recording::RecordingReader;
+use simulator::recording::{Chunk, Recording};
 
 #[derive(clap::Parser)]
 struct Line {
@@ -58,10 +58,10 @@ impl Place {
     }
 
     fn recorded(&self) -> Vec<Reference> {
-        let (mut all, mut block) = (Vec::new(), Vec::new());
-        let mut reader = RecordingReader::open(self.output()).unwrap();
-        while reader.next_block(&mut block).unwrap() {
-            all.append(&mut block);
+        let (mut all, mut block) = (Vec::new(), Chunk::default());
+        let mut reader = Recording::open(self.output()).unwrap();
+        while reader.next_chunk(0, &mut block).unwrap() {
+            all.append(&mut block.references);
         }
         all
     }
