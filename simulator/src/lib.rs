@@ -8,6 +8,7 @@ pub mod machine;
 pub mod md;
 pub mod memory;
 pub mod nearest;
+pub mod placement;
 pub mod profile;
 pub mod recording;
 pub mod scheduler;

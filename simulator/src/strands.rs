@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use guest_abi::StrandId;
-use perfctr_service::StrandSet;
 
 /// Why a text is no list of strands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,11 +35,11 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     Ok(strands)
 }
 
-/// Returns the list of these strands in order; `-` if there are none.
+/// Returns the list of these strands in their order; `-` if there are none.
 #[must_use]
-pub fn list(strands: StrandSet) -> String {
+pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
-    for strand in strands.iter().map(StrandId::index) {
+    for strand in strands.into_iter().map(StrandId::index) {
         match ranges.last_mut() {
             Some(range) if range.end() + 1 == strand => *range = *range.start()..=strand,
             _ => ranges.push(strand..=strand),
@@ -88,12 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_sets() {
+    fn strands_as_lists() {
         let list = |numbers: &[usize]| -> String {
-            super::list(numbers.iter().copied().filter_map(StrandId::new).collect())
+            super::list(numbers.iter().copied().filter_map(StrandId::new))
         };
         assert_eq!(list(&[]), "-");
         assert_eq!(list(&[7]), "7");
-        assert_eq!(list(&[255, 64, 0, 65, 66, 2, 254]), "0,2,64-66,254-255");
+        assert_eq!(list(&[0, 2, 64, 65, 66, 254, 255]), "0,2,64-66,254-255");
+        assert_eq!(list(&[8, 9, 1, 0]), "8-9,1,0");
     }
 }

@@ -235,7 +235,7 @@ fn guests(guests: &[Guest]) -> Table {
                 .map_or_else(|| "-".to_owned(), |gid| gid.to_string()),
             guest.config.grant.to_string(),
             if guest.config.compatible { "yes" } else { "no" }.to_owned(),
-            strands::list(guest.config.strands),
+            strands::list(guest.config.strands.iter()),
         ]);
     }
     table
