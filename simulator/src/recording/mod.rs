@@ -16,6 +16,7 @@ mod chunk;
 mod error;
 pub mod lackey;
 mod line;
+pub mod native;
 mod reader;
 #[allow(clippy::module_inception, reason = "the type of this name")]
 mod recording;

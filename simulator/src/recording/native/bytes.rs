@@ -1,0 +1,92 @@
+//! Numbers and texts as bytes.
+
+/// Appends a number of up to 64 bits: 7 bits a byte, the lowest first, bit 7 set in all but the last.
+#[inline(always)]
+pub(super) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Appends a number with a sign: twice it, or one less than twice its negative, so that small ones are short.
+#[inline(always)]
+pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
+    put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
+}
+
+/// Appends a text with its length.
+pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    put_varint(bytes, text.len() as u64);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// What is left of some bytes.
+#[allow(dead_code, reason = "for the reader")]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest<'a>(pub(super) &'a [u8]);
+
+#[allow(dead_code, reason = "for the reader")]
+impl<'a> Rest<'a> {
+    #[inline(always)]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    pub(super) fn bytes(&mut self, count: u64) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    #[inline(always)]
+    pub(super) fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    pub(super) fn signed(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        let length = self.varint()?;
+        str::from_utf8(self.bytes(length)?).ok()
+    }
+}
+
+/// The checksum of a frame: the words of 8 bytes, the lowest first, of the header and of the data, the last one filled up
+/// with zeros. From 0, each word is added by exclusive or, then the sum is multiplied by 0x9e3779b97f4a7c15 and rotated
+/// left by 29.
+pub(super) fn hash(header: &[u8], data: &[u8]) -> u64 {
+    let add = |sum: u64, word: u64| {
+        (sum ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    };
+    let mut sum = 0;
+    for bytes in [header, data] {
+        let (words, rest) = bytes.as_chunks::<8>();
+        sum = words
+            .iter()
+            .fold(sum, |sum, word| add(sum, u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            sum = add(sum, u64::from_le_bytes(last));
+        }
+    }
+    sum
+}

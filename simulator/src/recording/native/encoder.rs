@@ -1,0 +1,289 @@
+//! From what the callbacks wrote down to frames.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::super::Order;
+use super::bytes::{put_signed, put_varint};
+use super::definitions::{Block, Definitions, Shape, TooMuchCode};
+use super::frame::{Frame, FrameKind};
+use super::log::{Log, Place, Word};
+use super::predictor::Predictor;
+
+/// One execution of a block has at most so many accesses; what is beyond is an execution of block 0.
+pub(super) const MOST_ACCESSES: usize = 2048;
+
+/// No shape of this block is known yet, or no further one.
+const NONE: u32 = u32::MAX;
+
+/// Encodes the logs of one thread.
+#[derive(Debug)]
+pub struct Encoder {
+    thread: u32,
+    /// What is known of the blocks so far, and the shape of each that this thread used last.
+    blocks: Vec<(Block, u32)>,
+    /// The shapes that this thread has used.
+    shapes: Vec<Known>,
+    places: Vec<Place>,
+    predictor: Predictor,
+    execution: Execution,
+    written: Written,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    shape: Shape,
+    taken: bool,
+    /// Its part of `Encoder::places`.
+    first: u32,
+    count: u32,
+    /// The next shape of the block.
+    next: u32,
+}
+
+/// An execution of a block.
+#[derive(Debug, Default)]
+struct Execution {
+    places: Vec<Place>,
+    addresses: Vec<u64>,
+}
+
+/// The parts of a frame.
+#[derive(Debug, Default)]
+struct Written {
+    executions: u64,
+    references: u64,
+    /// Executions since the latest that was not as expected.
+    run: u64,
+    control: Vec<u8>,
+    literals: Vec<u8>,
+    orders: Vec<u8>,
+    /// The execution after which the latest order was.
+    ordered: u64,
+}
+
+impl Encoder {
+    /// Returns the encoder of the thread with this number: 0 for the first, then in the order in which they begin.
+    #[must_use]
+    pub fn new(thread: u32) -> Self {
+        Self {
+            thread,
+            blocks: Vec::new(),
+            shapes: Vec::new(),
+            places: Vec::new(),
+            predictor: Predictor::new(),
+            execution: Execution::default(),
+            written: Written::default(),
+        }
+    }
+
+    /// Moves what is in `log` into `frame`, except for the latest execution of a block: what executes next will say whether
+    /// its branch was taken. Returns `false` if there is nothing to write.
+    ///
+    /// # Errors
+    /// The program has too much code. The recording ends before this log.
+    pub fn encode(
+        &mut self,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        let latest = log
+            .words
+            .iter()
+            .rposition(|word| matches!(Word::new(*word), Word::Block(_)));
+        self.encode_until(latest.unwrap_or(log.words.len()), log, definitions, frame)
+    }
+
+    /// Moves all that is in `log` into `frame`: the thread has ended. Returns `false` if there is nothing to write.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn finish(
+        &mut self,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        self.encode_until(log.words.len(), log, definitions, frame)
+    }
+
+    fn encode_until(
+        &mut self,
+        end: usize,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        {
+            let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = definitions.blocks_from(self.blocks.len());
+            self.blocks.extend(new.iter().map(|block| (*block, NONE)));
+        }
+        let mut executing = None;
+        for &word in &log.words[..end] {
+            match Word::new(word) {
+                Word::Block(block) => {
+                    self.execute(executing, Some(block), definitions)?;
+                    executing = Some(block);
+                }
+                Word::Access(place, address) => {
+                    self.execution.add(place, address);
+                    if self.execution.places.len() == MOST_ACCESSES {
+                        self.execute(executing, None, definitions)?;
+                        executing = None;
+                    }
+                }
+                Word::Order(order) => {
+                    let open = executing.is_some() || !self.execution.places.is_empty();
+                    self.written.order(order, open);
+                }
+            }
+        }
+        let next = log.words.get(end).and_then(|word| match Word::new(*word) {
+            Word::Block(block) => Some(block),
+            _ => None,
+        });
+        self.execute(executing, next, definitions)?;
+        log.words.drain(..end);
+        (frame.kind, frame.thread, frame.references) =
+            (FrameKind::References, self.thread, self.written.references);
+        Ok(self.written.take(&mut frame.content))
+    }
+
+    /// Writes one execution of `block`, or of what is outside of all blocks, after which `next` executes.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        block: Option<u32>,
+        next: Option<u32>,
+        definitions: &Mutex<Definitions>,
+    ) -> Result<(), TooMuchCode> {
+        if block.is_none() && self.execution.places.is_empty() {
+            return Ok(());
+        }
+        let block = block.unwrap_or(0);
+        let &(facts, _) = &self.blocks[block as usize];
+        let taken = facts.next.is_some_and(|not_taken| {
+            next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
+        });
+        let shape = self.shape(block, taken, definitions)?;
+        let count = self.execution.places.len();
+        self.written.references += u64::from(facts.instructions) + count as u64;
+        self.written
+            .execution(&mut self.predictor, shape, &self.execution.addresses);
+        self.execution.places.clear();
+        self.execution.addresses.clear();
+        Ok(())
+    }
+
+    /// Finds the shape of an execution.
+    #[inline(always)]
+    fn shape(
+        &mut self,
+        block: u32,
+        taken: bool,
+        definitions: &Mutex<Definitions>,
+    ) -> Result<Shape, TooMuchCode> {
+        let first = self.blocks[block as usize].1;
+        let mut at = first;
+        while let Some(known) = self.shapes.get(at as usize) {
+            let places = &self.places[known.first as usize..][..known.count as usize];
+            if known.taken == taken && places == self.execution.places {
+                return Ok(known.shape);
+            }
+            at = known.next;
+        }
+        let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let shape = definitions.shape(block, taken, &self.execution.places)?;
+        self.blocks[block as usize].1 = self.shapes.len() as u32;
+        self.shapes.push(Known {
+            shape,
+            taken,
+            first: self.places.len() as u32,
+            count: self.execution.places.len() as u32,
+            next: first,
+        });
+        self.places.extend_from_slice(&self.execution.places);
+        Ok(shape)
+    }
+}
+
+impl Execution {
+    /// Adds an access. A store to where the same instruction has just loaded is one access with the load.
+    #[inline(always)]
+    fn add(&mut self, place: Place, address: u64) {
+        let load = Place(place.0 & !Place::STORE);
+        if place != load
+            && self.places.last() == Some(&load)
+            && self.addresses.last() == Some(&address)
+        {
+            if let Some(last) = self.places.last_mut() {
+                *last = Place(place.0 | Place::MODIFY);
+            }
+            return;
+        }
+        self.places.push(place);
+        self.addresses.push(address);
+    }
+}
+
+impl Written {
+    #[inline(always)]
+    fn execution(&mut self, predictor: &mut Predictor, shape: Shape, addresses: &[u64]) {
+        self.executions += 1;
+        let wrong_shape = predictor.shape() != shape.number;
+        predictor.note_shape(shape.number);
+        let mut wrong = 0_u8;
+        let masks = self.literals.len();
+        for (at, &address) in addresses.iter().enumerate() {
+            let slot = shape.slot as usize + at;
+            let expected = predictor.address(slot);
+            predictor.note_address(slot, address);
+            if address != expected {
+                wrong = 1;
+            }
+            put_signed(
+                &mut self.literals,
+                address.wrapping_sub(expected).cast_signed(),
+            );
+        }
+        if wrong == 0 {
+            self.literals.truncate(masks);
+        }
+        if !wrong_shape && wrong == 0 {
+            self.run += 1;
+            return;
+        }
+        self.control.push(u8::from(wrong_shape) | wrong << 1);
+        put_varint(&mut self.control, self.run);
+        self.run = 0;
+        if wrong_shape {
+            put_varint(&mut self.control, u64::from(shape.number));
+        }
+    }
+
+    fn order(&mut self, order: Order, open: bool) {
+        let at = self.executions + u64::from(open);
+        put_varint(&mut self.orders, at - self.ordered);
+        self.ordered = at;
+        let (wait, number) = match order {
+            Order::Signal(number) => (0, number),
+            Order::Wait(number) => (1, number),
+        };
+        put_varint(&mut self.orders, number << 1 | wait);
+    }
+
+    /// Moves all into the content of a frame. Returns `false` if there is nothing.
+    fn take(&mut self, content: &mut Vec<u8>) -> bool {
+        content.clear();
+        let any = self.executions > 0 || !self.orders.is_empty();
+        put_varint(content, self.executions);
+        put_varint(content, self.control.len() as u64);
+        put_varint(content, self.literals.len() as u64);
+        for part in [&mut self.control, &mut self.literals, &mut self.orders] {
+            content.append(part);
+        }
+        (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
+        any
+    }
+}

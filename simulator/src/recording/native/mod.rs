@@ -1,0 +1,13 @@
+//! The recordings that `cargo xtask record` makes.
+
+mod bytes;
+mod definitions;
+mod encoder;
+mod frame;
+mod log;
+mod predictor;
+
+pub use definitions::{BlockDefinition, Definitions, Exit, MOST_INSTRUCTIONS, TooMuchCode};
+pub use encoder::Encoder;
+pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Program, Stored};
+pub use log::Log;
