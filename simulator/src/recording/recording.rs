@@ -1,5 +1,6 @@
 //! A recording of any format.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +26,19 @@ pub struct Mapping {
 
 /// A recording of a program, whose threads are read each by itself.
 pub struct Recording {
-    source: LackeyReader,
+    source: Source,
+}
+
+/// Where the references come from.
+enum Source {
+    Lackey(LackeyReader),
+    Memory(Threads),
+}
+
+/// Threads in memory.
+struct Threads {
+    name: String,
+    threads: Vec<VecDeque<Chunk>>,
 }
 
 impl fmt::Debug for Recording {
@@ -40,7 +53,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be opened or read, is a directory, or is compressed in an unknown way.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        let source = LackeyReader::open(path)?;
+        let source = Source::Lackey(LackeyReader::open(path)?);
         Ok(Self { source })
     }
 
@@ -54,20 +67,36 @@ impl Recording {
         stream: impl Read + Send + 'static,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
-        let source = LackeyReader::from_reader(name, stream, total)?;
+        let source = Source::Lackey(LackeyReader::from_reader(name, stream, total)?);
         Ok(Self { source })
+    }
+
+    /// Returns a recording of these threads, each with what it did in pieces. It has flow. `name` stands for it in errors.
+    #[must_use]
+    pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
+        let source = Source::Memory(Threads {
+            name: name.to_owned(),
+            threads: threads.into_iter().map(VecDeque::from).collect(),
+        });
+        Self { source }
     }
 
     /// Returns the name that stands for this recording in errors.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.source.name()
+        match &self.source {
+            Source::Lackey(reader) => reader.name(),
+            Source::Memory(memory) => &memory.name,
+        }
     }
 
     /// Returns the number of threads. They have the numbers from 0, in the order in which they begin.
     #[must_use]
     pub fn threads(&self) -> usize {
-        1
+        match &self.source {
+            Source::Lackey(_) => 1,
+            Source::Memory(memory) => memory.threads.len(),
+        }
     }
 
     /// Returns the strand that the recording itself names for a thread, as text written by hand does.
@@ -79,7 +108,7 @@ impl Recording {
     /// Returns `true` if the recording says how instructions pass control on: [`Reference::flow`](super::Reference::flow).
     #[must_use]
     pub fn has_flow(&self) -> bool {
-        false
+        matches!(self.source, Source::Memory(_))
     }
 
     /// Returns the command line of the program, if the recording has it.
@@ -104,7 +133,13 @@ impl Recording {
     /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        self.source.progress()
+        match &self.source {
+            Source::Lackey(reader) => reader.progress(),
+            Source::Memory(_) => Progress {
+                read: 0,
+                total: Some(0),
+            },
+        }
     }
 
     /// Replaces the content of `chunk` by what a thread did next. Returns `false`, with an empty chunk, at the thread's end.
@@ -114,9 +149,16 @@ impl Recording {
     /// thereafter.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         chunk.clear();
-        if thread != 0 {
-            return Ok(false);
+        match &mut self.source {
+            Source::Lackey(reader) if thread == 0 => reader.next_block(&mut chunk.references),
+            Source::Lackey(_) => Ok(false),
+            Source::Memory(memory) => {
+                let next = memory.threads.get_mut(thread).and_then(VecDeque::pop_front);
+                Ok(next.is_some_and(|next| {
+                    *chunk = next;
+                    true
+                }))
+            }
         }
-        self.source.next_block(&mut chunk.references)
     }
 }
