@@ -18,5 +18,5 @@ pub use error::RunError;
 pub use measure::{Pair, Place};
 pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome};
 pub use run::Progress;
-pub use selection::{Choice, Selection, SelectionError};
+pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};

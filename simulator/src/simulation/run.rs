@@ -48,7 +48,7 @@ impl Simulation {
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, RunError> {
         let mut replay = self.replay();
-        let interval = self.setup.interval;
+        let interval = self.setup.interval.unwrap_or(u64::MAX);
         let (mut outcome, trace) = self.boot(|board| {
             let mut guest = self.start(board)?;
             let bystanders = self.bystanders(board)?;

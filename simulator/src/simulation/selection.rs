@@ -3,6 +3,7 @@
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use platform::Machine;
+use serde::Serialize;
 
 use crate::memory::Modelled;
 use crate::nearest::unknown;
@@ -67,6 +68,19 @@ pub struct Selection {
     pub asu: Option<Choice<AsuEvent>>,
     /// The strands' %pic.
     pub pic: Option<Choice<SparcEvent>>,
+}
+
+/// An event that can be selected, for a list of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its class.
+    pub class: &'static str,
+    /// Its name.
+    pub event: &'static str,
+    /// What is counted.
+    pub description: &'static str,
+    /// Why the memory system never brings the event about, so that its counts are 0; `None` if it does.
+    pub absence: Option<&'static str>,
 }
 
 /// The names of the classes.
@@ -159,6 +173,28 @@ impl Selection {
         } else {
             all.without_hubs()
         }
+    }
+
+    /// Returns all events of the units that a machine has.
+    #[must_use]
+    pub fn all_of(machine: Machine) -> Vec<Listed> {
+        let mut all = Vec::new();
+        macro_rules! list {
+            ($($class:ident: $event:ty),*) => { $(
+                all.extend(<$event>::ALL.iter().map(|event| Listed {
+                    class: stringify!($class),
+                    event: event.name(),
+                    description: event.description(),
+                    absence: event.absence(),
+                }));
+            )* };
+        }
+        list!(dram: DramEvent);
+        if machine.model().has_hubs() {
+            list!(lpu: LpuEvent, gpd: GpdEvent, asu: AsuEvent);
+        }
+        list!(pic: SparcEvent);
+        all
     }
 
     /// Returns the names of the events that the memory system does not model. Their counts are 0.

@@ -33,8 +33,8 @@ pub struct Setup {
     pub selection: Selection,
     /// The L2 misses that the strands' counters count.
     pub perf_config: PerfConfig,
-    /// The references from one sample to the next.
-    pub interval: u64,
+    /// The references from one sample to the next; `None` for one sample at the end.
+    pub interval: Option<u64>,
     /// The cycles of an access to a hub, for which the hub is busy.
     pub hub_cycles: u64,
     /// How the hypervisor's events are recorded; `None` if they are not.
@@ -97,9 +97,6 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// The default of [`interval`](Self::interval).
-    pub const INTERVAL: u64 = 1_000_000;
-
     /// The default of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
@@ -117,7 +114,7 @@ impl Setup {
             strands: None,
             selection: Selection::default_of(machine),
             perf_config: PerfConfig::All,
-            interval: Self::INTERVAL,
+            interval: None,
             hub_cycles: Self::HUB_CYCLES,
             tracing: None,
         }
@@ -146,7 +143,7 @@ impl Setup {
         if self.hub_cycles > Self::MOST_HUB_CYCLES {
             return Err(SetupError::SlowHubs(self.hub_cycles));
         }
-        if self.interval == 0 {
+        if self.interval == Some(0) {
             return Err(SetupError::NoInterval);
         }
         Ok(Simulation {

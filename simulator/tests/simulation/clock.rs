@@ -13,7 +13,7 @@ fn intervals_and_hub_times() {
         for hub_cycles in [0, 1, 59, 60, 61, 100, 1_000] {
             let references = (5 * interval).clamp(50, 12_000);
             let setup = Setup {
-                interval,
+                interval: Some(interval),
                 hub_cycles,
                 ..Setup::new(machine(), program(references))
             };
@@ -32,7 +32,7 @@ fn intervals_and_hub_times() {
 fn hypercalls_take_time() {
     let traced = |interval| {
         let setup = Setup {
-            interval,
+            interval: Some(interval),
             tracing: Some(Tracing {
                 layout: LayoutName::Clock64,
                 keep: Keep::All,

@@ -42,22 +42,29 @@ fn progress_is_told_and_can_end_a_simulation() {
         interval,
         ..Setup::new(machine(), program(1_000))
     };
-    let mut samples = Vec::new();
-    let outcome = (setup(300).check().unwrap()).run(&mut |progress| {
-        if let Progress::Sample {
-            references,
-            counters,
-        } = progress
-        {
-            samples.push((references, counters.len()));
-        }
-        ControlFlow::Continue(())
-    });
+    let sampled = |interval| {
+        let mut samples = Vec::new();
+        let outcome = (setup(interval).check().unwrap()).run(&mut |progress| {
+            if let Progress::Sample {
+                references,
+                counters,
+            } = progress
+            {
+                samples.push((references, counters.len()));
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(outcome.unwrap().references, 1_000);
+        samples
+    };
     // 8 channels, 16 link port units, 4 address serialization units, 8 strands.
-    assert_eq!(samples, [(300, 36), (600, 36), (900, 36), (1_000, 36)]);
-    assert_eq!(outcome.unwrap().references, 1_000);
+    assert_eq!(
+        sampled(Some(300)),
+        [(300, 36), (600, 36), (900, 36), (1_000, 36)]
+    );
+    assert_eq!(sampled(None), [(1_000, 36)]);
     let mut first = None;
-    let stopped = (setup(100).check().unwrap()).run(&mut |progress| match progress {
+    let stopped = (setup(Some(100)).check().unwrap()).run(&mut |progress| match progress {
         Progress::Sample { references, .. } => {
             first = Some(references);
             ControlFlow::Break(())

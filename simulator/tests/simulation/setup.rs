@@ -49,7 +49,7 @@ fn each_says_what_is_wrong() {
         SetupError::SlowHubs(100_001)
     ));
     assert!(matches!(
-        error(|setup| setup.interval = 0),
+        error(|setup| setup.interval = Some(0)),
         SetupError::NoInterval
     ));
 }

@@ -73,13 +73,17 @@ pub struct Args {
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
+    /// List the events that the units of the machine count, what they mean, and which are not modelled
+    #[arg(long, conflicts_with_all = ["recordings", "md", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
+    list: bool,
+
     /// The L2 misses that L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
 
-    /// Print a sample after every N references
-    #[arg(long, value_name = "N", default_value_t = Setup::INTERVAL, value_parser = clap::value_parser!(u64).range(1..))]
-    interval: u64,
+    /// Print a row for each unit and strand after every N references, as busstat does after a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    interval: Option<u64>,
 
     /// The cycles that an access to a hub takes, in which the hub is busy
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
@@ -148,6 +152,9 @@ impl Ended {
 /// # Errors
 /// Bad input, or [`Mismatch`] if a counter does not show what happened.
 pub fn run(args: Args) -> anyhow::Result<()> {
+    if args.list {
+        return list(&args);
+    }
     let (simulation, scenario) = prepare(&args)?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     for event in simulation.setup().selection.not_modelled() {
@@ -173,6 +180,20 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+fn list(args: &Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let events = Selection::all_of(args.machine.machine()?);
+    let mut output = io::stdout().lock();
+    write!(output, "{}", report::events(&events))?;
+    writeln!(
+        output,
+        "\ndram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; \
+         two of each at once."
+    )?;
+    output.flush()?;
+    json.map_or(Ok(()), |file| file.complete_json(&events))
 }
 
 fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
@@ -286,6 +307,7 @@ fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
 fn run_plain(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<Outcome> {
     let bar = progress_bar(&simulation.setup().programs)?;
     let name = simulation.measuring().name.clone();
+    let interval = simulation.setup().interval.is_some();
     let mut samples = Samples::default();
     let mut show = |progress: Progress<'_>| match progress {
         Progress::Started([]) => Ok(()),
@@ -299,10 +321,11 @@ fn run_plain(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<
         Progress::Sample {
             references,
             counters,
-        } => bar.suspend(|| {
+        } if interval => bar.suspend(|| {
             samples.print(output, references, counters)?;
             output.flush()
         }),
+        Progress::Sample { .. } => Ok(()),
     };
     let mut shown = Ok(());
     let outcome = simulation.run(&mut |progress| until_error(&mut shown, show(progress)));

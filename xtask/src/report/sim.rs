@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use crate::table::Table;
-use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Outcome, Pair, Place};
+use simulator::simulation::{
+    CounterResult, GuestResults, Hypercalls, Listed, Outcome, Pair, Place,
+};
 
 /// Prints samples as they are taken: a line for each unit and strand, under a header that is printed once.
 #[derive(Default)]
@@ -62,6 +64,20 @@ impl Samples {
         }
         Ok(())
     }
+}
+
+/// Returns a row for each event.
+pub fn events(listed: &[Listed]) -> Table {
+    let mut table = Table::new("event|modelled|what it counts");
+    for event in listed {
+        let name = format!("{}:{}", event.class, event.event);
+        let (modelled, why) = match event.absence {
+            None => ("yes", String::new()),
+            Some(reason) => ("no", format!(" Reads 0: {reason}.")),
+        };
+        table.row([&*name, modelled, &format!("{}{why}", event.description)]);
+    }
+    table
 }
 
 /// Prints the totals, the hypercalls and the comparison with the truth.

@@ -5,6 +5,7 @@ use std::fs;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use serde_json::Value;
+use simulator::simulation::Selection;
 
 use crate::program::{Place, with_input, xtask};
 
@@ -128,6 +129,36 @@ fn what_it_prints() {
         output,
         "the same input gives the same output"
     );
+}
+
+#[test]
+fn lists_all_events() {
+    let place = Place::new("sim-list");
+    let file = place.path().join("events.json");
+    let list = xtask(&["sim", "--list", "--json", file.to_str().unwrap()]).well();
+    for line in [
+        "event                             modelled  what it counts",
+        "dram:mem_writes                   yes       Writes.",
+        "lpu:cycles_link_retrain           no        Link retrainings. Reads 0: links are without fault.",
+        "gpd:clock_cycles                  yes       Clock cycles.",
+        "pic:Instr_cnt                     yes       All instructions.",
+    ] {
+        assert!(list.lines().any(|listed| listed == line), "{line}");
+    }
+    // 8, 42, 2, 6 and 39 events; each is one that -e takes.
+    let events: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(events.as_array().unwrap().len(), 97);
+    for event in events.as_array().unwrap() {
+        let [class, name] = ["class", "event"].map(|key| event[key].as_str().unwrap());
+        assert!(list.contains(&format!("\n{class}:{name} ")), "{name}");
+        assert!(Selection::parse(&format!("{class}:{name}")).is_ok());
+    }
+    assert_eq!(events[1]["description"], "Writes.");
+    assert_eq!(events[1]["absence"], Value::Null);
+    assert_eq!(events[49]["absence"], "links are without fault");
+    let list = xtask(&["sim", "--list", "--machine", "maramba"]).well();
+    assert!(list.contains("dram:mem_reads") && !list.contains("lpu:"));
+    xtask(&["sim", "--list", "-e", "dram:mem_reads"]).badly("cannot be used with");
 }
 
 #[test]
