@@ -1,27 +1,26 @@
 //! `sim`: runs a simulation and prints its results.
 
+mod prepare;
+
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
-use platform::Machine;
 use serde::Serialize;
 use simulator::events::Trace;
-use simulator::guests::{self, Guest};
+use simulator::guests::Guest;
 use simulator::nearest::unknown;
-use simulator::recording::{Recording, bundled};
-use simulator::simulation::scenario::{self, Scenario, ScenarioOutcome, Unchecked};
+use simulator::recording::Recording;
+use simulator::simulation::scenario::{self, Scenario, ScenarioOutcome};
 use simulator::simulation::{Outcome, Progress, Selection, Setup, Simulation};
-use simulator::strands;
 
 use crate::cmd::Mismatch;
 use crate::cmd::events_out::{EventArgs, Outputs};
 use crate::cmd::machine::MachineArgs;
-use crate::cmd::md::describe;
 use crate::output::Force;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
@@ -155,7 +154,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
         return list(&args);
     }
-    let (simulation, scenario) = prepare(&args)?;
+    let (simulation, scenario) = prepare::prepare(&args)?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     for event in simulation.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
@@ -194,91 +193,6 @@ fn list(args: &Args) -> anyhow::Result<()> {
     )?;
     output.flush()?;
     json.map_or(Ok(()), |file| file.complete_json(&events))
-}
-
-fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
-    let scenario = (args.scenario.as_ref())
-        .map(|path| Scenario::read(path))
-        .transpose()?;
-    let (machine, guests) = machine_and_guests(args, scenario.as_ref())?;
-    let selection = match &args.event[..] {
-        [] => Selection::default_of(machine),
-        lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
-    };
-    let strands = args.strands.as_deref().map(strands::parse).transpose()?;
-    let standard_inputs = (args.recordings.iter())
-        .filter(|path| path.as_os_str() == "-")
-        .count();
-    ensure!(
-        standard_inputs <= 1,
-        "standard input is named {standard_inputs} times, expected once at most"
-    );
-    let mut setup = Setup {
-        guests,
-        strands,
-        selection,
-        perf_config: args.perf_config,
-        interval: args.interval,
-        hub_cycles: args.hub_cycles,
-        tracing: args.events_out.tracing(),
-        ..Setup::new(machine, bundled())
-    };
-    if !args.recordings.is_empty() {
-        setup.programs = (args.recordings.iter())
-            .map(Recording::open)
-            .collect::<Result<_, _>>()?;
-    }
-    let simulation = setup.check()?;
-    let scenario = scenario.map(|file| file.check(&simulation)).transpose()?;
-    Ok((simulation, scenario))
-}
-
-fn machine_and_guests(
-    args: &Args,
-    scenario: Option<&Unchecked>,
-) -> anyhow::Result<(Machine, Vec<Guest>)> {
-    let of_scenario = scenario.filter(|file| !file.guests.is_empty());
-    if let Some(path) = &args.md {
-        ensure!(
-            of_scenario.is_none(),
-            "the scenario has guests of its own, expected no --md"
-        );
-        let described = describe(path)?;
-        let name = path.display();
-        let machine = described
-            .machine
-            .with_context(|| format!("{name}: describes no Victoria Falls machine"))?;
-        ensure!(!described.guests.is_empty(), "{name}: describes no guest");
-        let guests = described.guests.into_iter().map(Guest::from).collect();
-        return Ok((machine, guests));
-    }
-    let machine = args.machine.machine()?;
-    let guests = match (&args.guests, of_scenario) {
-        (Some(_), Some(_)) => bail!("the scenario has guests of its own, expected no --guests"),
-        (Some(path), None) => guests::from_file(path)?,
-        (None, Some(file)) => file.guests.clone(),
-        (None, None) => guests::default(machine),
-    };
-    Ok((machine, guests))
-}
-
-/// Drops hub events, with a note, if the machine has no hubs.
-fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
-    if machine.model().has_hubs() {
-        return Ok(selection);
-    }
-    let name = machine.model().name();
-    let left = selection.without_hubs();
-    for class in selection.of_hubs() {
-        ensure!(
-            !left.is_empty(),
-            "a {name} has no hubs, and so no {class} events; expected dram or pic events"
-        );
-        say(format_args!(
-            "note: a {name} has no hubs, and so no {class} events; they are left out"
-        ));
-    }
-    Ok(left)
 }
 
 fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
