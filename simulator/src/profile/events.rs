@@ -18,8 +18,8 @@ pub struct Selected<E> {
     pub event: E,
     /// The name that people know.
     pub name: &'static str,
-    /// Whether the processor models the event. If not, it reads 0.
-    pub modelled: bool,
+    /// Why the event never happens, if it does not: then it reads 0.
+    pub absence: Option<&'static str>,
     /// How many events make a sample if no period is given.
     pub usual: u32,
 }
@@ -76,7 +76,7 @@ pub fn all(unit: Unit) -> Vec<Listed> {
         about: event.absence().unwrap_or(event.description()),
     };
     let r10000 = |event: &R10000Event| {
-        let absence = r10000::absence(*event);
+        let absence = r10000::absence(*event, true);
         Listed {
             name: format!("{} {event}", *event as u8),
             occurs: absence.is_none(),
@@ -124,7 +124,7 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
         Ok(Selected {
             event: event.into(),
             name: event.name(),
-            modelled: event.is_modelled(),
+            absence: event.absence(),
             usual: match event {
                 SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
                 SparcEvent::Loads | SparcEvent::Stores | SparcEvent::CrossbarStores => {
@@ -138,11 +138,12 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
 }
 
 /// Returns the events of a list, for the counters of an R10000, by the names or the numbers that `perfex` has. If both
-/// counters have an event of that name, the counter with fewer events gets it.
+/// counters have an event of that name, the counter with fewer events gets it. `flow` says whether the recording says [how
+/// instructions pass control on](crate::recording::Recording::has_flow).
 ///
 /// # Errors
 /// There is no event of such a name or number, or it is named twice.
-pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
+pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates = names
         .iter()
@@ -166,7 +167,7 @@ pub fn r10000(list: &str) -> Result<Vec<Selected<R10000Event>>, EventError> {
         selected.push(Selected {
             event,
             name: event.name(),
-            modelled: r10000::absence(event).is_none(),
+            absence: r10000::absence(event, flow),
             usual: r10000_period(event),
         });
     }
@@ -199,7 +200,8 @@ fn r10000_period(event: R10000Event) -> u32 {
         Event::LoadsIssued
         | Event::StoresIssued
         | Event::LoadsGraduated
-        | Event::StoresGraduated => LOADS_AND_STORES,
+        | Event::StoresGraduated
+        | Event::BranchesDecoded => LOADS_AND_STORES,
         _ => RARE,
     }
 }

@@ -46,12 +46,16 @@ pub struct Guest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> Guest<U> {
-    /// Returns a guest that samples these events of a program that runs in this mode.
+    /// Returns a guest that samples these events of a program that runs in this mode, as far as they happen in these modes.
     ///
     /// # Errors
     /// There are more events than can take turns.
-    pub fn new(mode: U::Mode, requests: &[Request<U::Event>]) -> Result<Self, NoRoom<U::Event>> {
-        let profiler = Box::new(Profiler::new(ModeSet::from(mode), requests)?);
+    pub fn new(
+        mode: U::Mode,
+        modes: ModeSet<U::Mode>,
+        requests: &[Request<U::Event>],
+    ) -> Result<Self, NoRoom<U::Event>> {
+        let profiler = Box::new(Profiler::new(modes, requests)?);
         // Two events of the same counter take turns, too.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));

@@ -1,6 +1,6 @@
 //! A program, sampled.
 
-use guest_abi::sampling::{CounterUnit, SparcMode};
+use guest_abi::sampling::{CounterUnit, ModeSet, SparcMode};
 use platform::models::r10000::R10000Mode;
 
 use super::error::{EventError, ProfileError};
@@ -52,6 +52,8 @@ pub struct Job<'a> {
     pub program: Recording,
     /// How often to take a sample.
     pub rate: Rate,
+    /// Whether the events in exception mode count, too: those of the handler that refills the TLB of an R10000.
+    pub exceptions: bool,
     /// The functions of the program; `None` to report pages.
     pub symbols: Option<&'a dyn Functions>,
     /// Called with the number of bytes of the recording that have been read, after each block.
@@ -75,12 +77,19 @@ impl Job<'_> {
                 let board = Board::new(&devices, &clock, &off, Keep::First, &guests)?;
                 let selects = selected.iter().map(|one| one.event).collect();
                 let strand = Sparc::new(&devices, &board, selects)?;
-                self.sample(unit, strand, SparcMode::User, &selected)
+                let mode = SparcMode::User;
+                self.sample(unit, strand, mode, mode.into(), &selected)
             }
             Unit::R10000 => {
-                let selected = events::r10000(list)?;
-                let core = Core::new(selected.iter().map(|one| one.event).collect());
-                self.sample(unit, core, R10000Mode::User, &selected)
+                let selected = events::r10000(list, self.program.has_flow())?;
+                let events = selected.iter().map(|one| one.event).collect();
+                let core = Core::new(events, self.exceptions);
+                let mode = R10000Mode::User;
+                let modes = match self.exceptions {
+                    true => ModeSet::from(mode) | R10000Mode::Exception.into(),
+                    false => mode.into(),
+                };
+                self.sample(unit, core, mode, modes, &selected)
             }
         }
     }
@@ -90,12 +99,13 @@ impl Job<'_> {
         unit: Unit,
         mut processor: P,
         mode: <P::Unit as CounterUnit>::Mode,
+        modes: ModeSet<<P::Unit as CounterUnit>::Mode>,
         selected: &[Selected<<P::Unit as CounterUnit>::Event>],
     ) -> Result<Report, ProfileError> {
         let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
         let events = selected.len();
         let too_many = |_| EventError::TooMany(events);
-        let mut guest = Guest::new(mode, &requests).map_err(too_many)?;
+        let mut guest = Guest::new(mode, modes, &requests).map_err(too_many)?;
         let program = &mut self.program;
         let truth = run(&mut processor, &mut guest, events, program, self.progress)?;
         let interrupts = guest.interrupts();

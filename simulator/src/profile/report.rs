@@ -13,8 +13,11 @@ use super::run::Exact;
 pub struct EventProfile {
     /// Its name.
     pub event: &'static str,
-    /// Whether the processor models the event.
+    /// Whether the event can happen.
     pub modelled: bool,
+    /// If not, why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absence: Option<&'static str>,
     /// How many events make a sample.
     pub period: u32,
     /// Samples taken.
@@ -58,7 +61,8 @@ impl EventProfile {
         let estimate: Option<Estimate> = found.as_ref().and_then(|found| found.estimate);
         Self {
             event: selected.name,
-            modelled: selected.modelled,
+            modelled: selected.absence.is_none(),
+            absence: selected.absence,
             period,
             samples: taken.values().map(|weight| weight.samples).sum(),
             lost: found.as_ref().map_or(0, |found| found.lost),

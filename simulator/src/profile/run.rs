@@ -13,24 +13,36 @@ pub trait Processor {
     /// The counters, as code on the processor drives them.
     type Unit: CounterUnit;
 
-    /// Executes an instruction: its fetch, and its loads and stores. (A recording may begin with data; then the fetch is
-    /// missing.) Adds to `happened` how often each sampled event happened, without use of the counters.
-    fn execute(&mut self, instruction: &[Reference], happened: &mut [u64]);
-
-    /// Completes what is under way at the end of the program.
-    fn drain(&mut self) {}
-
-    /// Lets the guest handle the interrupts that are pending, before the instruction at address `next`.
+    /// Takes an instruction to execute: its fetch, and its loads and stores. (A recording may begin with data; then the fetch is
+    /// missing.) Lets `guest` handle the interrupts, and adds to `truth` which events happened, without use of the counters.
     ///
     /// # Errors
     /// The counters refuse to go on.
-    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError>;
+    fn execute(
+        &mut self,
+        instruction: &[Reference],
+        guest: &mut Guest<Self::Unit>,
+        truth: &mut Truth,
+    ) -> Result<(), ProfileError>;
+
+    /// Completes what is under way at the end of the program.
+    ///
+    /// # Errors
+    /// The counters refuse to go on.
+    fn finish(
+        &mut self,
+        guest: &mut Guest<Self::Unit>,
+        truth: &mut Truth,
+    ) -> Result<(), ProfileError>;
 
     /// Returns the counters.
     fn unit(&mut self) -> &mut Self::Unit;
 
     /// Returns the time, in cycles.
     fn now(&self) -> u64;
+
+    /// Returns the address of the instruction that completes next.
+    fn next(&self) -> u64;
 }
 
 /// How many events of one kind happened, by the address of the instruction.
@@ -49,6 +61,15 @@ pub struct Truth {
     pub exact: Vec<Exact>,
 }
 
+impl Truth {
+    /// Adds `n` events of the kind with this place among those that are sampled, which an instruction at this address caused.
+    pub fn add(&mut self, place: usize, address: u64, n: u64) {
+        if n > 0 {
+            *self.exact[place].entry(address).or_default() += n;
+        }
+    }
+}
+
 /// Runs the program to its end, while `guest` samples `events` events.
 ///
 /// # Errors
@@ -64,37 +85,24 @@ pub fn run<P: Processor>(
         exact: vec![Exact::new(); events],
         ..Truth::default()
     };
-    let mut happened = vec![0; events];
-    let (mut address, mut next) = (0, 0);
     let mut chunk = Chunk::default();
     let began = processor.now();
     guest.start(processor.unit(), began)?;
     while program.next_chunk(0, &mut chunk)? {
         truth.references += chunk.references.len() as u64;
         for instruction in chunk.references.chunk_by(|_, later| !later.kind.is_fetch()) {
-            if let Some(fetch) = instruction.first().filter(|first| first.kind.is_fetch()) {
-                processor.interrupt(guest, fetch.address)?;
-                address = fetch.address;
-                next = address.wrapping_add(fetch.size.into());
-                truth.instructions += 1;
-            }
-            happened.fill(0);
-            processor.execute(instruction, &mut happened);
-            for (exact, happened) in truth.exact.iter_mut().zip(&happened) {
-                if *happened > 0 {
-                    *exact.entry(address).or_default() += happened;
-                }
-            }
+            truth.instructions += u64::from(instruction[0].kind.is_fetch());
+            processor.execute(instruction, guest, &mut truth)?;
         }
         progress(program.progress().read);
     }
     if truth.instructions == 0 {
         return Err(ProfileError::NoInstruction(program.name().to_owned()));
     }
-    processor.drain();
-    processor.interrupt(guest, next)?;
+    processor.finish(guest, &mut truth)?;
     let ended = processor.now();
     truth.cycles = ended - began;
+    let next = processor.next();
     guest.stop(processor.unit(), next, ended);
     Ok(truth)
 }

@@ -10,7 +10,7 @@ use platform::{Machine, Model};
 
 use super::error::ProfileError;
 use super::guest::{Guest, STRAND, TICK};
-use super::run::Processor;
+use super::run::{Processor, Truth};
 use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::MemorySystem;
 use crate::recording::Reference;
@@ -40,14 +40,19 @@ pub fn guest(machine: Machine) -> GuestConfig {
     }
 }
 
+type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
+
 /// The strand, its memory, and the driver of its counters.
 pub struct Sparc<'a> {
     devices: &'a Devices,
     memory: MemorySystem,
-    unit: OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>,
+    unit: Counters<'a>,
     selects: Vec<SparcSelect>,
     before: Vec<u64>,
     next_tick: u64,
+    /// The address of the instruction under way, and the one after it.
+    address: u64,
+    next: u64,
 }
 
 impl<'a> Sparc<'a> {
@@ -68,25 +73,18 @@ impl<'a> Sparc<'a> {
             before: vec![0; selects.len()],
             selects,
             next_tick: TICK,
+            address: 0,
+            next: 0,
         })
     }
-}
 
-impl<'a> Processor for Sparc<'a> {
-    type Unit = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
-
-    fn execute(&mut self, instruction: &[Reference], happened: &mut [u64]) {
-        self.memory.replay(STRAND, 0, instruction, self.devices);
-        let truth = self.memory.truth();
-        let events = self.selects.iter().zip(&mut self.before).zip(happened);
-        for ((select, before), happened) in events {
-            let now = truth.strand(STRAND, *select, PerfConfig::All);
-            *happened += now - std::mem::replace(before, now);
-        }
-    }
-
-    /// The trap of the counters comes first, then the timer's. Both handlers run in privileged mode, at the highest PIL.
-    fn interrupt(&mut self, guest: &mut Guest<Self::Unit>, next: u64) -> Result<(), ProfileError> {
+    /// Lets the guest handle the interrupts that are pending, before the instruction at address `next`. The trap of the counters
+    /// comes first, then the timer's. Both handlers run in privileged mode, at the highest PIL.
+    fn interrupt(
+        &mut self,
+        guest: &mut Guest<Counters<'a>>,
+        next: u64,
+    ) -> Result<(), ProfileError> {
         let now = self.devices.now();
         let mut strand = self.devices.strand_unit(STRAND);
         let overflow = strand.softint();
@@ -109,6 +107,34 @@ impl<'a> Processor for Sparc<'a> {
         strand.set_interruptible(true);
         Ok(())
     }
+}
+
+impl<'a> Processor for Sparc<'a> {
+    type Unit = Counters<'a>;
+
+    fn execute(
+        &mut self,
+        instruction: &[Reference],
+        guest: &mut Guest<Self::Unit>,
+        truth: &mut Truth,
+    ) -> Result<(), ProfileError> {
+        if let Some(fetch) = instruction.first().filter(|first| first.kind.is_fetch()) {
+            self.interrupt(guest, fetch.address)?;
+            self.address = fetch.address;
+            self.next = fetch.address.wrapping_add(fetch.size.into());
+        }
+        self.memory.replay(STRAND, 0, instruction, self.devices);
+        let happened = self.memory.truth();
+        for (place, (select, before)) in self.selects.iter().zip(&mut self.before).enumerate() {
+            let now = happened.strand(STRAND, *select, PerfConfig::All);
+            truth.add(place, self.address, now - std::mem::replace(before, now));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, guest: &mut Guest<Self::Unit>, _: &mut Truth) -> Result<(), ProfileError> {
+        self.interrupt(guest, self.next)
+    }
 
     fn unit(&mut self) -> &mut Self::Unit {
         &mut self.unit
@@ -116,5 +142,9 @@ impl<'a> Processor for Sparc<'a> {
 
     fn now(&self) -> u64 {
         self.devices.now()
+    }
+
+    fn next(&self) -> u64 {
+        self.next
     }
 }

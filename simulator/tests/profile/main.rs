@@ -2,6 +2,7 @@
 
 mod counts;
 mod cycles;
+mod r10000;
 mod theory;
 
 use std::fmt::Write;
@@ -11,18 +12,45 @@ use guest_abi::sampling::Period;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::{Job, ProfileError, Unit};
-use simulator::recording::Recording;
+use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
-/// Samples a recording, by pages.
+/// Samples a recording in the text of lackey, by pages.
 fn profile(unit: Unit, trace: &str, events: &str, rate: Rate) -> Result<Report, ProfileError> {
     let length = trace.len() as u64;
-    let job = Job {
-        program: Recording::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?,
-        rate,
-        symbols: None,
-        progress: &mut |_| {},
+    let program = Recording::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?;
+    job(program, rate).run(unit, events)
+}
+
+/// Samples a recording with these references, which says how instructions pass control on.
+fn profile_flow(
+    unit: Unit,
+    references: Vec<Reference>,
+    events: &str,
+    rate: Rate,
+) -> Result<Report, ProfileError> {
+    let chunk = Chunk {
+        references,
+        order: Vec::new(),
     };
-    job.run(unit, events)
+    job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events)
+}
+
+fn job(program: Recording, rate: Rate) -> Job<'static> {
+    Job {
+        program,
+        rate,
+        exceptions: false,
+        symbols: None,
+        progress: Box::leak(Box::new(|_| {})),
+    }
+}
+
+/// The fetch of an instruction of 4 bytes.
+fn fetch(address: u64, kind: Kind, flow: Flow) -> Reference {
+    Reference {
+        flow,
+        ..Reference::new(address, 4, kind)
+    }
 }
 
 fn every(events: u32) -> Rate {

@@ -40,7 +40,8 @@ fn the_distance_falls_with_the_root_of_the_period() {
         let mut left = random.below(36);
         for (page, share) in SHARES.iter().enumerate() {
             if left < *share {
-                return 0x1_0000 * (page as u64 + 1);
+                // Another set of the caches for each, so that no page waits longer than another.
+                return 0x1_0040 * (page as u64 + 1);
             }
             left -= share;
         }

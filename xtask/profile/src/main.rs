@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use clap::Parser;
 use guest_abi::sampling::Period;
 
@@ -61,6 +61,10 @@ struct Args {
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
     #[arg(long, conflicts_with_all = ["json", "svg", "folded"])]
     list: bool,
+
+    /// Count in exception mode, too: what the handler of the R10000's TLB misses does
+    #[arg(long)]
+    exceptions: bool,
 
     /// How many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
@@ -127,6 +131,10 @@ fn run(args: Args) -> anyhow::Result<()> {
         write!(io::stdout().lock(), "{}", text::list(args.unit))?;
         return Ok(());
     }
+    ensure!(
+        !args.exceptions || args.unit == Unit::R10000,
+        "--exceptions is for --unit r10000: the handlers of a strand are not counted"
+    );
     let rate = Rate {
         period: args.count,
         seed: args.randomise.then_some(args.seed),
@@ -150,16 +158,17 @@ fn run(args: Args) -> anyhow::Result<()> {
     let job = Job {
         program,
         rate,
+        exceptions: args.exceptions,
         symbols: symbols.as_ref().map(|symbols| symbols as &dyn Functions),
         progress: &mut |bytes| bar.set_position(bytes),
     };
     let report = job.run(args.unit, &args.event.join(","))?;
     bar.finish_and_clear();
     for event in report.events() {
-        if !event.modelled {
+        if let Some(absence) = event.absence {
+            let name = event.event;
             say(format_args!(
-                "note: {} is not modelled, and reads 0",
-                event.event
+                "note: {name} is not modelled, and reads 0: {absence}"
             ));
         }
     }

@@ -260,12 +260,23 @@ fn flame_graphs() {
 fn what_is_not_modelled_says_so() {
     let place = Place::new("profile-not-modelled");
     let refs = place.file("refs.txt", recording(1_000));
-    for (unit, event) in [("sparc", "ITLB_miss"), ("r10000", "tlb_misses")] {
+    for (unit, event, absence) in [
+        (
+            "sparc",
+            "ITLB_miss",
+            "addresses are not translated, so there are no TLBs",
+        ),
+        (
+            "r10000",
+            "mispredicted_branches",
+            "the recording does not tell branches from other instructions",
+        ),
+    ] {
         let ended = run(&[&refs, "--unit", unit, "-e", event]);
         assert_eq!(ended.status, 0);
         assert_eq!(
             ended.stderr,
-            format!("note: {event} is not modelled, and reads 0\n")
+            format!("note: {event} is not modelled, and reads 0: {absence}\n")
         );
         assert!(
             ended
@@ -276,8 +287,7 @@ fn what_is_not_modelled_says_so() {
     }
 }
 
-/// The seed of the R10000 tells issue from graduation, decoded from mispredicted branches, and the two kinds of TLB misses: a
-/// recording causes none of these differences, and the list says why.
+/// What a recording cannot cause, and what limits the rest.
 #[test]
 fn the_list_says_what_a_recording_cannot_cause() {
     let place = Place::new("profile-list");
@@ -285,11 +295,11 @@ fn the_list_says_what_a_recording_cannot_cause() {
         (
             "r10000",
             32,
-            15,
+            21,
             &[
-                " 2 issued_loads yes as often as graduated: nothing is executed that does not graduate",
-                "24 mispredicted_branches no a recording does not tell branches from other instructions",
-                "23 tlb_misses no addresses are not translated, so there is no TLB",
+                " 2 issued_loads yes again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
+                "24 mispredicted_branches yes if the recording tells branches from other instructions, as those of record do",
+                "23 tlb_misses yes those of the program; those in the refill handler with --exceptions",
                 "12 external_interventions no there is no other processor",
                 "25 primary_data_cache_misses yes",
             ][..],
@@ -364,6 +374,7 @@ fn bad_input_gets_one_line() {
             &["--unit", "r10000", "-e", "32"],
             "there is no event 32, but 0 to 31",
         ),
+        (&["--exceptions"], "--exceptions is for --unit r10000"),
         (
             &["--unit", "r1000"],
             "there is no unit 'r1000'; did you mean r10000?",

@@ -15,6 +15,15 @@ impl Line {
     }
 }
 
+/// How a use of a line found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether it was not the line of its set that was used last.
+    pub(super) other_way: bool,
+    /// Whether it was dirty before.
+    pub(super) was_dirty: bool,
+}
+
 /// Tags and states. The first of the two lines of a set is the most recently used; the other one is replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
@@ -29,19 +38,20 @@ impl Cache {
         }
     }
 
-    /// Uses a line. Returns whether the cache has it. A write makes the line dirty.
-    pub(super) fn touch(&mut self, number: u64, write: bool) -> bool {
+    /// Uses a line. Returns how it was found, `None` if the cache does not have it. A write makes the line dirty.
+    pub(super) fn touch(&mut self, number: u64, write: bool) -> Option<Found> {
         let set = self.set(number);
-        if holds(&set[1], number) {
+        let other_way = holds(&set[1], number);
+        if other_way {
             set.swap(0, 1);
         }
-        match &mut set[0] {
-            Some(line) if line.number == number => {
-                line.dirty |= write;
-                true
-            }
-            _ => false,
-        }
+        let line = set[0].as_mut().filter(|line| line.number == number)?;
+        let was_dirty = line.dirty;
+        line.dirty |= write;
+        Some(Found {
+            other_way,
+            was_dirty,
+        })
     }
 
     /// Adds a line that the cache does not have. Returns the line that is replaced, if any.
@@ -52,12 +62,11 @@ impl Cache {
         victim
     }
 
-    /// Makes a line dirty that the cache has. The order of replacement stays.
-    pub(super) fn soil(&mut self, number: u64) {
-        let lines = self.set(number).iter_mut().flatten();
-        for line in lines.filter(|line| line.number == number) {
-            line.dirty = true;
-        }
+    /// Makes a line dirty, if the cache has it clean. Returns whether it did. The order of replacement stays.
+    pub(super) fn soil(&mut self, number: u64) -> bool {
+        let mut lines = self.set(number).iter_mut().flatten();
+        let line = lines.find(|line| line.number == number);
+        line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
     }
 
     /// Drops a line, if the cache has it.
@@ -91,6 +100,13 @@ mod tests {
         Line::new(number, true)
     }
 
+    fn found(other_way: bool, was_dirty: bool) -> Option<Found> {
+        Some(Found {
+            other_way,
+            was_dirty,
+        })
+    }
+
     /// 4 sets; lines 0, 4, 8 and so on share set 0.
     fn cache() -> Cache {
         Cache::new(8 * 32, 32)
@@ -99,15 +115,17 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_goes() {
         let mut cache = cache();
-        assert!(!cache.touch(0, false));
+        assert_eq!(cache.touch(0, false), None);
         assert_eq!(cache.fill(clean(0)), None);
         assert_eq!(cache.fill(clean(4)), None);
-        assert!(cache.touch(0, false));
+        assert_eq!(cache.touch(0, false), found(true, false));
         assert_eq!(cache.fill(clean(8)), Some(clean(4)));
-        assert!(!cache.touch(4, false));
+        assert_eq!(cache.touch(4, false), None);
         assert_eq!(cache.fill(clean(4)), Some(clean(0)));
-        assert!(cache.touch(8, false) && cache.touch(4, false));
-        assert!(!cache.touch(1, false) && !cache.touch(5, false));
+        assert_eq!(cache.touch(8, false), found(true, false));
+        assert_eq!(cache.touch(4, false), found(true, false));
+        assert_eq!(cache.touch(4, false), found(false, false));
+        assert_eq!((cache.touch(1, false), cache.touch(5, false)), (None, None));
     }
 
     #[test]
@@ -115,8 +133,9 @@ mod tests {
         let mut cache = cache();
         cache.fill(clean(3));
         cache.fill(dirty(7));
-        assert!(cache.touch(3, true) && cache.touch(3, false));
-        cache.touch(7, false);
+        assert_eq!(cache.touch(3, true), found(true, false));
+        assert_eq!(cache.touch(3, false), found(false, true));
+        assert_eq!(cache.touch(7, false), found(true, true));
         assert_eq!(cache.fill(clean(11)), Some(dirty(3)));
         assert_eq!(cache.fill(clean(3)), Some(dirty(7)));
     }
@@ -126,8 +145,8 @@ mod tests {
         let mut cache = cache();
         cache.fill(clean(0));
         cache.fill(clean(4));
-        cache.soil(0);
-        cache.soil(8);
+        assert!(cache.soil(0));
+        assert!(!cache.soil(0) && !cache.soil(8));
         assert_eq!(cache.fill(clean(8)), Some(dirty(0)));
     }
 
@@ -141,6 +160,6 @@ mod tests {
         assert_eq!(cache.fill(clean(8)), None);
         assert_eq!(cache.remove(0), Some(dirty(0)));
         assert_eq!(cache.fill(clean(12)), None);
-        assert!(cache.touch(8, false) && cache.touch(12, false));
+        assert!(cache.touch(8, false).is_some() && cache.touch(12, false).is_some());
     }
 }

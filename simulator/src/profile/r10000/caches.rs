@@ -1,6 +1,8 @@
 //! The caches of an R10000 (R10000 Microprocessor User's Manual, chapter 4).
 
-use super::cache::{Cache, Line};
+use std::ops::AddAssign;
+
+use super::cache::{Cache, Found, Line};
 
 /// The primary caches, for instructions and for data, have 32 KB each.
 const PRIMARY_BYTES: usize = 32 << 10;
@@ -33,10 +35,32 @@ pub(super) struct Traffic {
     pub(super) data_quadwords: u64,
     /// Quadwords written back from the secondary cache.
     pub(super) secondary_quadwords: u64,
+    /// Misses of the primary instruction cache that hit the way of the secondary cache that was not predicted.
+    pub(super) instruction_ways: u64,
+    /// Misses of the primary data cache that hit the way of the secondary cache that was not predicted.
+    pub(super) data_ways: u64,
+    /// Stores to a block that the secondary cache had, clean: the first one to a block that a load or a fetch brought.
+    pub(super) stores_to_clean: u64,
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.instruction_misses += other.instruction_misses;
+        self.secondary_instruction_misses += other.secondary_instruction_misses;
+        self.data_misses += other.data_misses;
+        self.secondary_data_misses += other.secondary_data_misses;
+        self.data_quadwords += other.data_quadwords;
+        self.secondary_quadwords += other.secondary_quadwords;
+        self.instruction_ways += other.instruction_ways;
+        self.data_ways += other.data_ways;
+        self.stores_to_clean += other.stores_to_clean;
+    }
 }
 
 /// Two primary caches, and a secondary cache that includes them. All have two ways, replace the least recently used
-/// line, write back, and allocate on writes.
+/// line, write back, and allocate on writes. A block of the secondary cache becomes dirty by the first store to it, even though
+/// the primary cache has the data. The secondary cache looks first into the way of a set that was used last: its table of
+/// predictions has 8192 entries, more than there are sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -57,12 +81,14 @@ impl Caches {
     /// Fetches an instruction of `size` bytes.
     pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
         for number in lines(address, size, INSTRUCTION_SHIFT) {
-            if self.instructions.touch(number, false) {
+            if self.instructions.touch(number, false).is_some() {
                 continue;
             }
             traffic.instruction_misses += 1;
-            let hit = self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic);
-            traffic.secondary_instruction_misses += u64::from(!hit);
+            match self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic) {
+                Some(found) => traffic.instruction_ways += u64::from(found.other_way),
+                None => traffic.secondary_instruction_misses += 1,
+            }
             self.instructions.fill(Line::new(number, false));
         }
     }
@@ -70,37 +96,45 @@ impl Caches {
     /// Loads or stores `size` bytes.
     pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
         for number in lines(address, size, DATA_SHIFT) {
-            if self.data.touch(number, store) {
+            let block = number >> (SECONDARY_SHIFT - DATA_SHIFT);
+            if let Some(found) = self.data.touch(number, store) {
+                let first = store && !found.was_dirty && self.secondary.soil(block);
+                traffic.stores_to_clean += u64::from(first);
                 continue;
             }
             traffic.data_misses += 1;
-            let hit = self.secondary(number >> (SECONDARY_SHIFT - DATA_SHIFT), traffic);
-            traffic.secondary_data_misses += u64::from(!hit);
+            let found = self.secondary(block, traffic);
+            let first = store && self.secondary.soil(block);
+            match found {
+                Some(found) => {
+                    traffic.data_ways += u64::from(found.other_way);
+                    traffic.stores_to_clean += u64::from(first);
+                }
+                None => traffic.secondary_data_misses += 1,
+            }
             let victim = self.data.fill(Line::new(number, store));
-            if let Some(victim) = victim.filter(|victim| victim.dirty) {
+            if victim.is_some_and(|victim| victim.dirty) {
                 traffic.data_quadwords += DATA_QUADWORDS;
-                self.secondary
-                    .soil(victim.number >> (SECONDARY_SHIFT - DATA_SHIFT));
             }
         }
     }
 
-    /// Reads a line of the secondary cache for a primary cache. Returns whether the line was there.
-    fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> bool {
-        if self.secondary.touch(number, false) {
-            return true;
-        }
-        if let Some(victim) = self.secondary.fill(Line::new(number, false)) {
-            let written = self.expel(victim.number, traffic);
-            if victim.dirty || written {
+    /// Reads a line of the secondary cache for a primary cache. Returns how it was found; `None` if it comes from memory.
+    fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> Option<Found> {
+        let found = self.secondary.touch(number, false);
+        if found.is_none()
+            && let Some(victim) = self.secondary.fill(Line::new(number, false))
+        {
+            self.expel(victim.number, traffic);
+            if victim.dirty {
                 traffic.secondary_quadwords += SECONDARY_QUADWORDS;
             }
         }
-        false
+        found
     }
 
-    /// Drops a line of the secondary cache from the primary caches. Returns whether part of it was written back.
-    fn expel(&mut self, number: u64, traffic: &mut Traffic) -> bool {
+    /// Drops a line of the secondary cache from the primary caches.
+    fn expel(&mut self, number: u64, traffic: &mut Traffic) {
         let parts = |shift: u32| {
             let of_line = SECONDARY_SHIFT - shift;
             (number << of_line)..(number + 1) << of_line
@@ -108,14 +142,11 @@ impl Caches {
         for part in parts(INSTRUCTION_SHIFT) {
             self.instructions.remove(part);
         }
-        let mut written = false;
         for part in parts(DATA_SHIFT) {
             if self.data.remove(part).is_some_and(|line| line.dirty) {
                 traffic.data_quadwords += DATA_QUADWORDS;
-                written = true;
             }
         }
-        written
     }
 }
 
@@ -196,5 +227,44 @@ mod tests {
         assert_eq!((third.data_quadwords, third.secondary_quadwords), (2, 8));
         let again = traffic(&mut caches, &[('L', 0), ('I', 64)]);
         assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
+    }
+    /// A store takes a block that it brings itself for its own. To a block that a load or a fetch brought, only the first
+    /// store says so.
+    #[test]
+    fn the_first_store_to_a_clean_block() {
+        let mut caches = Caches::new();
+        let mut first =
+            |references: &[(char, u64)]| traffic(&mut caches, references).stores_to_clean;
+        assert_eq!(first(&[('S', 0), ('S', 32), ('S', 0)]), 0);
+        assert_eq!(first(&[('L', 128), ('L', 160)]), 0);
+        assert_eq!(first(&[('S', 128)]), 1);
+        assert_eq!(first(&[('S', 128), ('S', 160), ('S', 192)]), 0);
+        assert_eq!(first(&[('I', 256), ('S', 256)]), 1);
+        // Out of the primary cache, still in the secondary.
+        let k16 = 16 << 10;
+        assert_eq!(
+            first(&[('L', 512), ('L', 512 + k16), ('L', 512 + 2 * k16)]),
+            0
+        );
+        assert_eq!(first(&[('S', 512)]), 1);
+    }
+
+    /// Two blocks of one set of the secondary cache, and four of one set of a primary cache, in turns.
+    #[test]
+    fn the_way_that_was_used_last_is_predicted() {
+        let mut caches = Caches::new();
+        let k512 = 512 << 10;
+        let both = [('L', 0), ('L', k512)];
+        let others = [('L', 8 << 10 << 1), ('L', (8 << 10 << 1) + k512)];
+        let misses = traffic(&mut caches, &both);
+        assert_eq!((misses.secondary_data_misses, misses.data_ways), (2, 0));
+        traffic(&mut caches, &others);
+        let again = traffic(&mut caches, &both);
+        assert_eq!((again.data_misses, again.secondary_data_misses), (2, 0));
+        assert_eq!(again.data_ways, 2);
+        traffic(&mut caches, &others);
+        let last = traffic(&mut caches, &[('L', k512), ('I', k512), ('I', 0)]);
+        assert_eq!((last.data_misses, last.data_ways), (1, 0));
+        assert_eq!((last.instruction_misses, last.instruction_ways), (2, 1));
     }
 }

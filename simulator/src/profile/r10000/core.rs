@@ -1,0 +1,533 @@
+//! The pipeline: instructions are decoded in order, issue as soon as they can, and graduate in order.
+
+use std::collections::VecDeque;
+
+use platform::models::R10000;
+use platform::models::r10000::{Branch, Cycle, Operation, R10000Event, R10000Mode};
+
+use super::branches::Branches;
+use super::caches::{Caches, Traffic};
+use super::happened::Happened;
+use super::tlb::Tlb;
+use crate::profile::error::ProfileError;
+use crate::profile::guest::{Guest, TICK};
+use crate::profile::run::{Processor, Truth};
+use crate::recording::{Flow, Kind, Reference};
+
+/// How many instructions are decoded in a cycle at most, and how many graduate.
+const WIDTH: usize = 4;
+
+/// How many instructions the active list holds: those that are decoded and have not graduated.
+const ACTIVE: usize = 32;
+
+/// Cycles that a miss of a primary cache takes.
+const SECONDARY_CYCLES: u64 = 10;
+
+/// Cycles that a miss of the secondary cache takes in addition.
+const MEMORY_CYCLES: u64 = 60;
+
+/// Cycles from the issue of a mispredicted branch until the right instructions are decoded: it executes, and they are fetched.
+const MISPREDICTED_CYCLES: u64 = 3;
+
+/// The instructions of the handler of a TLB miss, which graduate one by one: it loads the two halves of an entry of the page
+/// table.
+const REFILL_HANDLER: [Operation; 7] = {
+    let mut handler = [Operation::Other; 7];
+    handler[1] = Operation::Load;
+    handler[2] = Operation::Load;
+    handler
+};
+
+/// How far an instruction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It is not decoded.
+    Fetched,
+    /// It is in the active list since this cycle.
+    Decoded(u64),
+    /// It has issued, and its result is there in this cycle.
+    Issued(u64),
+}
+
+/// An instruction that has not graduated.
+#[derive(Clone, Debug)]
+struct Instruction {
+    fetch: Reference,
+    /// Where its references begin, and how many they are, the fetch included.
+    references: (u64, usize),
+    progress: Progress,
+    /// When the fetched line is there; `None` before the fetch.
+    fetched: Option<u64>,
+    /// When the data are there; `None` before the access.
+    accessed: Option<u64>,
+    /// Whether it is a branch that was predicted wrong when it was decoded last.
+    mispredicted: bool,
+    /// The address that it fetches or accesses and that the TLB does not translate.
+    untranslated: Option<u64>,
+    happened: Happened,
+}
+
+impl Instruction {
+    fn is_conditional(&self) -> bool {
+        matches!(self.fetch.flow, Flow::Taken | Flow::NotTaken)
+    }
+
+    fn is_branch(&self) -> bool {
+        !matches!(self.fetch.flow, Flow::Next | Flow::Trap)
+    }
+
+    fn uses_memory(&self) -> bool {
+        self.fetch.kind != Kind::FetchOther
+    }
+
+    /// Returns `true` if a functional unit executes it. Jumps and traps need none.
+    fn issues(&self) -> bool {
+        self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
+    }
+}
+
+/// The processor.
+pub struct Core {
+    caches: Caches,
+    tlb: Tlb,
+    branches: Branches,
+    unit: R10000,
+    /// What has not graduated, the oldest first. The first `active` are in the active list.
+    instructions: VecDeque<Instruction>,
+    active: usize,
+    /// The references of these instructions.
+    references: VecDeque<Reference>,
+    /// How many references were in `references` before them.
+    passed: u64,
+    /// When the memory system has served all misses.
+    idle_at: u64,
+    /// When instructions are decoded again; `None` while a mispredicted branch has not issued.
+    decodes_at: Option<u64>,
+    now: u64,
+    next_tick: u64,
+    /// The address after the instruction that graduated last.
+    next: u64,
+    events: Vec<R10000Event>,
+    /// Whether what happens in exception mode counts.
+    exceptions: bool,
+}
+
+impl Core {
+    /// Returns the processor after reset. `events` are the events whose truth is noted: in user mode and, if `exceptions` is
+    /// set, in exception mode.
+    #[must_use]
+    pub fn new(events: Vec<R10000Event>, exceptions: bool) -> Self {
+        Self {
+            caches: Caches::new(),
+            tlb: Tlb::new(),
+            branches: Branches::new(),
+            unit: R10000::new(),
+            instructions: VecDeque::new(),
+            active: 0,
+            references: VecDeque::new(),
+            passed: 0,
+            idle_at: 0,
+            decodes_at: Some(0),
+            now: 0,
+            next_tick: TICK,
+            next: 0,
+            events,
+            exceptions,
+        }
+    }
+
+    /// Executes a cycle, and those after it in which the processor only waits.
+    fn cycle(&mut self, guest: &mut Guest<R10000>, truth: &mut Truth) -> Result<(), ProfileError> {
+        let mut cycle = Cycle::new();
+        if let Some(oldest) = self.instructions.front_mut() {
+            oldest.happened.cycles += 1;
+        }
+        let mut worked = self.graduate(&mut cycle, truth);
+        let oldest = self.instructions.front_mut();
+        let untranslated = oldest.and_then(|oldest| oldest.untranslated);
+        if untranslated.is_some() {
+            cycle = cycle.refill_tlb();
+            self.instructions[0].happened.tlb_refills += 1;
+        } else {
+            worked |= self.issue(&mut cycle) | self.decode(&mut cycle);
+        }
+        self.step(R10000Mode::User, &cycle);
+        if let Some(address) = untranslated {
+            self.flush();
+            self.refill(address);
+        } else if !worked {
+            self.wait();
+        }
+        self.interrupt(guest)
+    }
+
+    fn step(&mut self, mode: R10000Mode, cycle: &Cycle) {
+        self.unit.step(mode.into(), cycle);
+        self.now += 1;
+    }
+
+    /// Lets the oldest instructions graduate that are done. Returns whether there are any.
+    fn graduate(&mut self, cycle: &mut Cycle, truth: &mut Truth) -> bool {
+        let mut graduated = 0;
+        while graduated < WIDTH
+            && let Some(oldest) = self.instructions.front_mut()
+            && matches!(oldest.progress, Progress::Issued(done) if done <= self.now)
+            && oldest.untranslated.is_none()
+        {
+            let Reference {
+                address,
+                size,
+                kind,
+                ..
+            } = oldest.fetch;
+            *cycle = graduate(std::mem::take(cycle), kind);
+            oldest.happened.graduate(kind);
+            for (place, event) in self.events.iter().enumerate() {
+                truth.add(place, address, oldest.happened.of(*event).unwrap_or(0));
+            }
+            self.next = address.wrapping_add(size.into());
+            let references = oldest.references.1;
+            self.references.drain(..references);
+            self.passed += references as u64;
+            self.instructions.pop_front();
+            self.active -= 1;
+            graduated += 1;
+        }
+        if graduated > 0 {
+            self.tlb.graduate();
+        }
+        graduated > 0
+    }
+
+    /// Issues the instructions that were decoded before this cycle, at most one of which uses memory. Returns whether there are
+    /// any.
+    fn issue(&mut self, cycle: &mut Cycle) -> bool {
+        let (mut issued, mut address_unit) = (false, true);
+        for one in self.instructions.iter_mut().take(self.active) {
+            if !matches!(one.progress, Progress::Decoded(at) if at < self.now) {
+                continue;
+            }
+            if one.uses_memory() && !std::mem::take(&mut address_unit) {
+                continue;
+            }
+            issued = true;
+            let mut done = self.now + 1;
+            if one.issues() {
+                *cycle = issue(std::mem::take(cycle), one.fetch.kind);
+                one.happened.issue(one.fetch.kind);
+            }
+            if one.uses_memory() {
+                let first = (one.references.0 - self.passed) as usize;
+                let references = first..first + one.references.1;
+                let data = || {
+                    self.references
+                        .range(references.clone())
+                        .filter(|one| !one.kind.is_fetch())
+                };
+                if one.accessed.is_none() {
+                    one.untranslated =
+                        data().find_map(|data| self.tlb.missing(data.address, data.size));
+                }
+                if one.accessed.is_none() && one.untranslated.is_none() {
+                    let mut traffic = Traffic::default();
+                    for data in data() {
+                        access(&mut self.caches, *data, &mut traffic);
+                    }
+                    one.accessed = Some(serve(self.now, &mut self.idle_at, &traffic));
+                    *cycle = report(std::mem::take(cycle), &traffic);
+                    one.happened.traffic += traffic;
+                }
+                done += one
+                    .accessed
+                    .map_or(0, |there| there.saturating_sub(self.now));
+            }
+            if one.is_conditional() {
+                let taken = one.fetch.flow == Flow::Taken;
+                self.branches.resolve(one.fetch.address, taken);
+                let branch = match one.mispredicted {
+                    true => Branch::Mispredicted,
+                    false => Branch::Predicted,
+                };
+                *cycle = std::mem::take(cycle).resolve_branch(branch);
+                if one.mispredicted {
+                    one.happened.mispredicted += 1;
+                    self.decodes_at = Some(self.now + MISPREDICTED_CYCLES);
+                }
+            }
+            one.progress = Progress::Issued(done);
+        }
+        issued
+    }
+
+    /// Decodes the next instructions, up to a branch. Returns whether there are any.
+    fn decode(&mut self, cycle: &mut Cycle) -> bool {
+        let mut decoded = false;
+        for _ in 0..WIDTH {
+            if self.active == ACTIVE || self.decodes_at.is_none_or(|at| at > self.now) {
+                break;
+            }
+            let Some(one) = self.instructions.get_mut(self.active) else {
+                break;
+            };
+            let Reference {
+                address,
+                size,
+                kind,
+                ..
+            } = one.fetch;
+            if one.fetched.is_none() && kind.is_fetch() {
+                one.untranslated = self.tlb.missing(address, size);
+                if one.untranslated.is_some() {
+                    break;
+                }
+                let mut traffic = Traffic::default();
+                self.caches.fetch(address, size, &mut traffic);
+                one.fetched = Some(serve(self.now, &mut self.idle_at, &traffic));
+                *cycle = report(std::mem::take(cycle), &traffic);
+                one.happened.traffic += traffic;
+            }
+            if one.fetched.is_some_and(|there| there > self.now) {
+                break;
+            }
+            one.progress = Progress::Decoded(self.now);
+            self.active += 1;
+            decoded = true;
+            if one.is_branch() {
+                *cycle = std::mem::take(cycle).decode_branch();
+                one.happened.branches += 1;
+                if one.is_conditional() {
+                    let taken = one.fetch.flow == Flow::Taken;
+                    one.mispredicted = self.branches.predict(address) != taken;
+                }
+                if one.mispredicted {
+                    self.decodes_at = None;
+                }
+                break;
+            }
+        }
+        decoded
+    }
+
+    /// Waits for what the oldest instruction or the next to be decoded waits for, or for an interrupt.
+    fn wait(&mut self) {
+        let oldest = self
+            .instructions
+            .front()
+            .and_then(|one| match one.progress {
+                Progress::Issued(done) => Some(done),
+                _ => None,
+            });
+        let next = self
+            .instructions
+            .get(self.active)
+            .and_then(|one| one.fetched);
+        let next = if self.active < ACTIVE { next } else { None };
+        let until = [oldest, next, self.decodes_at].into_iter().flatten();
+        let Some(until) = until.filter(|until| *until > self.now).min() else {
+            return;
+        };
+        let began = self.now;
+        let idle = Cycle::new();
+        while self.now < until.min(self.next_tick) && !self.unit.ip7() {
+            self.step(R10000Mode::User, &idle);
+        }
+        if let Some(oldest) = self.instructions.front_mut() {
+            oldest.happened.cycles += self.now - began;
+        }
+    }
+
+    /// Takes all instructions out of the active list: they are decoded again.
+    fn flush(&mut self) {
+        for one in self.instructions.iter_mut().take(self.active + 1) {
+            one.progress = Progress::Fetched;
+            one.mispredicted = false;
+            one.untranslated = None;
+        }
+        self.active = 0;
+        self.decodes_at = Some(self.now);
+    }
+
+    /// Executes the handler of a TLB miss, which writes the entry for an address. The page table is translated, too: if its page
+    /// has no entry, the handler misses the TLB itself.
+    fn refill(&mut self, address: u64) {
+        let mut happened = Happened::default();
+        let table = Tlb::table_entry(address);
+        if self.tlb.missing(table, 1).is_some() {
+            self.step(R10000Mode::Exception, &Cycle::new().refill_tlb());
+            happened.cycles += 1;
+            happened.tlb_refills += 1;
+            self.handle_refill(table, &mut happened);
+        }
+        self.handle_refill(address, &mut happened);
+        if let Some(oldest) = self.instructions.front_mut().filter(|_| self.exceptions) {
+            oldest.happened += happened;
+        }
+    }
+
+    fn handle_refill(&mut self, address: u64, happened: &mut Happened) {
+        for operation in REFILL_HANDLER {
+            let cycle = Cycle::new().issue(operation).graduate(operation);
+            self.step(R10000Mode::Exception, &cycle);
+            self.tlb.graduate();
+            let kind = match operation {
+                Operation::Load => Kind::FetchLoad,
+                _ => Kind::FetchOther,
+            };
+            happened.cycles += 1;
+            happened.issue(kind);
+            happened.graduate(kind);
+        }
+        self.tlb.write_random(address);
+    }
+
+    /// Lets the guest handle the interrupts that are pending, before the oldest instruction. One handler serves the counters and
+    /// the timer.
+    fn interrupt(&mut self, guest: &mut Guest<R10000>) -> Result<(), ProfileError> {
+        if self.now >= self.next_tick {
+            self.next_tick = self.now + TICK;
+            self.unit.match_compare();
+        }
+        if !self.unit.ip7() {
+            return Ok(());
+        }
+        self.flush();
+        let next = self.next();
+        let cause = guest.interrupt(&mut self.unit, next, self.now)?;
+        if cause.timer {
+            self.unit.write_compare();
+            guest.tick(&mut self.unit, next, self.now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns when the memory system, which serves one miss after the other, has served these misses.
+fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
+    let primary = traffic.instruction_misses + traffic.data_misses;
+    if primary == 0 {
+        return now;
+    }
+    let secondary = traffic.secondary_instruction_misses + traffic.secondary_data_misses;
+    let cycles = primary * SECONDARY_CYCLES + secondary * MEMORY_CYCLES;
+    *idle_at = now.max(*idle_at) + cycles;
+    *idle_at
+}
+
+fn access(caches: &mut Caches, data: Reference, traffic: &mut Traffic) {
+    let Reference {
+        address,
+        size,
+        kind,
+        ..
+    } = data;
+    if matches!(kind, Kind::Load | Kind::Modify) {
+        caches.access(address, size, false, traffic);
+    }
+    if matches!(kind, Kind::Store | Kind::Modify) {
+        caches.access(address, size, true, traffic);
+    }
+}
+
+/// The issue of an instruction, on the unit. An instruction that loads and stores is one instruction.
+fn issue(cycle: Cycle, kind: Kind) -> Cycle {
+    match kind {
+        Kind::FetchOther => cycle.issue(Operation::Other),
+        Kind::FetchLoad => cycle.issue(Operation::Load),
+        Kind::FetchStore => cycle.issue(Operation::Store),
+        Kind::FetchModify => cycle
+            .issue(Operation::Load)
+            .and(R10000Event::StoresIssued, 1),
+        Kind::Load | Kind::Store | Kind::Modify => cycle,
+    }
+}
+
+/// The graduation of an instruction, on the unit.
+fn graduate(cycle: Cycle, kind: Kind) -> Cycle {
+    match kind {
+        Kind::FetchOther => cycle.graduate(Operation::Other),
+        Kind::FetchLoad => cycle.graduate(Operation::Load),
+        Kind::FetchStore => cycle.graduate(Operation::Store),
+        Kind::FetchModify => cycle
+            .graduate(Operation::Load)
+            .and(R10000Event::StoresGraduated, 1),
+        Kind::Load | Kind::Store | Kind::Modify => cycle,
+    }
+}
+
+/// What happens in the caches, on the unit.
+fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
+    use R10000Event as Event;
+    [
+        (Event::L1InstructionMisses, traffic.instruction_misses),
+        (
+            Event::L2InstructionMisses,
+            traffic.secondary_instruction_misses,
+        ),
+        (
+            Event::L2InstructionWayMispredicted,
+            traffic.instruction_ways,
+        ),
+        (Event::L1DataMisses, traffic.data_misses),
+        (Event::L2DataMisses, traffic.secondary_data_misses),
+        (Event::L2DataWayMispredicted, traffic.data_ways),
+        (Event::L1QuadwordsWritten, traffic.data_quadwords),
+        (Event::L2QuadwordsWritten, traffic.secondary_quadwords),
+        (Event::StoresToClean, traffic.stores_to_clean),
+    ]
+    .into_iter()
+    .fold(cycle, |cycle, (event, n)| cycle.and(event, n as u32))
+}
+
+impl Processor for Core {
+    type Unit = R10000;
+
+    fn execute(
+        &mut self,
+        instruction: &[Reference],
+        guest: &mut Guest<R10000>,
+        truth: &mut Truth,
+    ) -> Result<(), ProfileError> {
+        let Some(fetch) = instruction.first() else {
+            return Ok(());
+        };
+        self.instructions.push_back(Instruction {
+            fetch: *fetch,
+            references: (
+                self.passed + self.references.len() as u64,
+                instruction.len(),
+            ),
+            progress: Progress::Fetched,
+            fetched: None,
+            accessed: None,
+            mispredicted: false,
+            untranslated: None,
+            happened: Happened::default(),
+        });
+        self.references.extend(instruction);
+        // A full active list, and as many as can be decoded beside it.
+        while self.instructions.len() >= ACTIVE + WIDTH {
+            self.cycle(guest, truth)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, guest: &mut Guest<R10000>, truth: &mut Truth) -> Result<(), ProfileError> {
+        while !self.instructions.is_empty() {
+            self.cycle(guest, truth)?;
+        }
+        Ok(())
+    }
+
+    fn unit(&mut self) -> &mut R10000 {
+        &mut self.unit
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn next(&self) -> u64 {
+        let oldest = self.instructions.front();
+        oldest.map_or(self.next, |oldest| oldest.fetch.address)
+    }
+}

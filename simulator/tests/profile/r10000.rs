@@ -1,0 +1,215 @@
+//! Branches, address translation, and issue apart from graduation, beside what theory says.
+
+use simulator::profile::Unit;
+use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
+
+use crate::{every, fetch, fetches, job, profile, profile_flow};
+
+/// More events than a test causes: nothing interrupts.
+const NEVER: u32 = 1 << 20;
+
+/// The counts of these events, one by one.
+fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
+    let count = |event: &&str| {
+        let profile = profile_flow(Unit::R10000, program.to_vec(), event, every(NEVER));
+        let first = profile.unwrap().first;
+        assert_eq!(
+            (first.count, first.samples),
+            (first.exact_count, 0),
+            "{event}"
+        );
+        first.count
+    };
+    events.iter().map(count).collect()
+}
+
+const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
+
+/// A loop of ten iterations, in another of `times`: three instructions and a branch back, which the tenth does not take. Then it
+/// jumps back to the beginning.
+fn nested(times: usize) -> Vec<Reference> {
+    let mut program = Vec::new();
+    for _ in 0..times {
+        for iteration in 0..10 {
+            let body = [0x1000, 0x1004, 0x1008];
+            program.extend(body.map(|address| fetch(address, Kind::FetchOther, Flow::Next)));
+            let flow = if iteration < 9 {
+                Flow::Taken
+            } else {
+                Flow::NotTaken
+            };
+            program.push(fetch(0x100c, Kind::FetchOther, flow));
+        }
+        program.push(fetch(0x1010, Kind::FetchOther, Flow::Jump));
+    }
+    program
+}
+
+/// Two bits learn the branch in two mispredictions, and thereafter mispredict the end of each loop only.
+#[test]
+fn a_loop_mispredicts_its_end() {
+    for times in [1, 2, 50] {
+        let decoded = 11 * times as u64;
+        let expected = [decoded, 2 + times as u64];
+        assert_eq!(counts(&nested(times), &BRANCHES), expected, "{times}");
+    }
+}
+
+/// One branch that is always taken, and one that never is. If bits 11:3 of their addresses are the same, each unlearns what
+/// the other taught.
+#[test]
+fn branches_4_kb_apart_share_a_counter() {
+    let alternate = |apart: u64| -> Vec<Reference> {
+        let pair = [(0x1000, Flow::Taken), (0x1000 + apart, Flow::NotTaken)];
+        let branch = |(address, flow)| fetch(address, Kind::FetchOther, flow);
+        (0..100).flat_map(|_| pair.map(branch)).collect()
+    };
+    assert_eq!(counts(&alternate(0x1000), &BRANCHES), [200, 100]);
+    assert_eq!(
+        counts(&alternate(4), &BRANCHES),
+        [200, 100],
+        "within 8 bytes"
+    );
+    assert_eq!(counts(&alternate(8), &BRANCHES), [200, 2]);
+    assert_eq!(counts(&alternate(0x800), &BRANCHES), [200, 2]);
+}
+
+/// Branches that always go elsewhere are decoded, and never mispredicted; traps are no branches.
+#[test]
+fn what_is_a_branch() {
+    for (flow, branches) in [
+        (Flow::Next, 0),
+        (Flow::Jump, 100),
+        (Flow::Call, 100),
+        (Flow::Return, 100),
+        (Flow::Trap, 0),
+    ] {
+        let program = vec![fetch(0x1000, Kind::FetchOther, flow); 100];
+        assert_eq!(counts(&program, &BRANCHES), [branches, 0], "{flow:?}");
+    }
+}
+
+/// At most one branch is decoded in a cycle, and three cycles are between the issue of a mispredicted branch and the next
+/// instruction.
+#[test]
+fn what_branches_cost() {
+    let cycles = |flow: Flow| {
+        let program = vec![fetch(0x1000, Kind::FetchOther, flow); 100];
+        counts(&program, &["cycles"])[0]
+    };
+    assert_eq!(cycles(Flow::Jump) - cycles(Flow::Next), 99 - 24);
+    assert_eq!(cycles(Flow::NotTaken), cycles(Flow::Jump));
+    // The first two are mispredicted: they issue in the cycle after that in which they are decoded.
+    assert_eq!(cycles(Flow::Taken) - cycles(Flow::Jump), 2 * 3);
+}
+
+/// Jumps, calls, returns and traps use no functional unit, unless they load or store.
+#[test]
+fn what_is_issued() {
+    let events = ["issued_instructions", "graduated_instructions"];
+    for (kind, flow, issued) in [
+        (Kind::FetchOther, Flow::Next, 100),
+        (Kind::FetchOther, Flow::Taken, 100),
+        (Kind::FetchOther, Flow::NotTaken, 100),
+        (Kind::FetchOther, Flow::Jump, 0),
+        (Kind::FetchOther, Flow::Call, 0),
+        (Kind::FetchOther, Flow::Return, 0),
+        (Kind::FetchOther, Flow::Trap, 0),
+        (Kind::FetchStore, Flow::Call, 100),
+    ] {
+        let program = vec![fetch(0x1000, kind, flow); 100];
+        assert_eq!(
+            counts(&program, &events),
+            [issued, 100],
+            "{kind:?}, {flow:?}"
+        );
+    }
+}
+
+/// Four instructions have issued and not graduated when a program without misses is interrupted, and issue again.
+#[test]
+fn an_interrupt_makes_instructions_issue_again() {
+    let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));
+    let report = profile(Unit::R10000, &program, "1,17", every(300)).unwrap();
+    let [issued, graduated] = [&report.first, &report.further_events[0]];
+    assert_eq!((graduated.count, graduated.exact_count), (20_000, 20_000));
+    assert_eq!(issued.count, issued.exact_count);
+    assert!(report.interrupts >= 20_000 / 300, "{}", report.interrupts);
+    assert_eq!(issued.count - graduated.count, 4 * report.interrupts);
+}
+
+/// Loads from the first page of so many pairs of pages, each after the other, and all of that again `times`.
+fn pages(pairs: u64, times: u64) -> Vec<Reference> {
+    let load = |n: u64| {
+        let data = 0x4000_0000 + (n % pairs) * 0x8000;
+        let load = fetch(0x1000, Kind::FetchLoad, Flow::Next);
+        [load, Reference::new(data, 8, Kind::Load)]
+    };
+    (0..pairs * times).flat_map(load).collect()
+}
+
+const TLB: [&str; 1] = ["tlb_misses"];
+
+/// Each pair of pages misses once, and so does the code; the buffer has room for all.
+#[test]
+fn a_few_pages_miss_the_tlb_once() {
+    for pairs in 1..7 {
+        assert_eq!(counts(&pages(pairs, 20), &TLB), [pairs + 1], "{pairs}");
+    }
+}
+
+/// A stream of pages misses at each pair. The code misses again when Random has come to its entry: by at least 8, the handler
+/// and the load, for each pair, so for one pair in eight at most.
+#[test]
+fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
+    let [misses] = counts(&pages(2000, 1), &TLB)[..] else {
+        unreachable!()
+    };
+    assert!((2001..=2001 + 2000 / 8).contains(&misses), "{misses}");
+    // 64 entries cannot hold 200 pairs: again and again most miss.
+    let [misses] = counts(&pages(200, 10), &TLB)[..] else {
+        unreachable!()
+    };
+    assert!((1000..=2001 + 2000 / 8).contains(&misses), "{misses}");
+}
+
+/// The handler's own miss, of the page table, is in exception mode; and so are the seven instructions of a handler, two of
+/// which load.
+#[test]
+fn misses_in_the_handler_are_in_exception_mode() {
+    let count = |exceptions: bool, event: &str| {
+        let chunk = Chunk {
+            references: pages(6, 1),
+            order: Vec::new(),
+        };
+        let mut job = job(
+            Recording::from_threads("test", vec![vec![chunk]]),
+            every(NEVER),
+        );
+        job.exceptions = exceptions;
+        let report = job.run(Unit::R10000, event).unwrap();
+        assert_eq!(report.first.count, report.first.exact_count, "{event}");
+        assert_eq!(
+            event == "cycles" && exceptions,
+            report.cycles == report.first.count
+        );
+        report.first.count
+    };
+    // The code and six pairs; the page table of the code, and that of the data.
+    assert_eq!(
+        [false, true].map(|modes| count(modes, "tlb_misses")),
+        [7, 7 + 2]
+    );
+    let graduated = "graduated_instructions";
+    assert_eq!(
+        [false, true].map(|modes| count(modes, graduated)),
+        [6, 6 + 9 * 7]
+    );
+    assert_eq!(
+        [false, true].map(|modes| count(modes, "graduated_loads")),
+        [6, 6 + 9 * 2]
+    );
+    let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
+    // Two misses of the handler, of a cycle each, and nine handlers.
+    assert_eq!(all - user, 2 + 9 * 7);
+}
