@@ -106,4 +106,17 @@ impl Kind {
     pub const fn is_fetch(self) -> bool {
         (self as u8) < Self::Load as u8
     }
+
+    /// The fetches, by what their instruction does to data: bit 0 says that it loads, bit 1 that it stores.
+    const FETCHES: [Self; 4] = [
+        Self::FetchOther,
+        Self::FetchLoad,
+        Self::FetchStore,
+        Self::FetchModify,
+    ];
+
+    /// Returns the kind of this fetch if its instruction does `data`, too.
+    const fn with(self, data: Self) -> Self {
+        Self::FETCHES[(self as usize | (data as usize - Self::FetchModify as usize)) & 3]
+    }
 }

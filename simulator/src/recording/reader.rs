@@ -252,12 +252,6 @@ impl Fetch {
 
     #[inline(always)]
     fn push(&mut self, block: &mut Vec<Reference>, access: Access) {
-        const FETCHES: [Kind; 4] = [
-            Kind::FetchOther,
-            Kind::FetchLoad,
-            Kind::FetchStore,
-            Kind::FetchModify,
-        ];
         const KINDS: [Kind; 4] = [Kind::FetchOther, Kind::Load, Kind::Store, Kind::Modify];
         let code = access.code & 3;
         if code == 0 {
@@ -271,7 +265,7 @@ impl Fetch {
             KINDS[usize::from(code)],
         ));
         if let Some(fetch) = block.get_mut(self.at) {
-            fetch.kind = FETCHES[usize::from(self.data & 3)];
+            fetch.kind = Kind::FETCHES[usize::from(self.data & 3)];
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A recording of any format.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
 use super::error::RecordingError;
+use super::native::NativeReader;
 use super::reader::{LackeyReader, Progress};
 
 /// A file that the recorded program had in memory.
@@ -26,19 +26,12 @@ pub struct Mapping {
 
 /// A recording of a program, whose threads are read each by itself.
 pub struct Recording {
-    source: Source,
+    source: Format,
 }
 
-/// Where the references come from.
-enum Source {
+enum Format {
     Lackey(LackeyReader),
-    Memory(Threads),
-}
-
-/// Threads in memory.
-struct Threads {
-    name: String,
-    threads: Vec<VecDeque<Chunk>>,
+    Native(Box<NativeReader>),
 }
 
 impl fmt::Debug for Recording {
@@ -53,8 +46,21 @@ impl Recording {
     /// # Errors
     /// The file cannot be opened or read, is a directory, or is compressed in an unknown way.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        let source = Source::Lackey(LackeyReader::open(path)?);
-        Ok(Self { source })
+        let mut magic = [0; 16];
+        if let Ok(mut file) = std::fs::File::open(&path) {
+            if file.read_exact(&mut magic).is_ok() && magic == super::native::FILE_HEADER {
+                return Ok(Self {
+                    source: Format::Native(Box::new(NativeReader::open(
+                        &path.as_ref().to_string_lossy(),
+                        file,
+                    )?)),
+                });
+            }
+        }
+        let source = LackeyReader::open(path)?;
+        Ok(Self {
+            source: Format::Lackey(source),
+        })
     }
 
     /// Reads a recording, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
@@ -67,26 +73,18 @@ impl Recording {
         stream: impl Read + Send + 'static,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
-        let source = Source::Lackey(LackeyReader::from_reader(name, stream, total)?);
-        Ok(Self { source })
-    }
-
-    /// Returns a recording of these threads, each with what it did in pieces. It has flow. `name` stands for it in errors.
-    #[must_use]
-    pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        let source = Source::Memory(Threads {
-            name: name.to_owned(),
-            threads: threads.into_iter().map(VecDeque::from).collect(),
-        });
-        Self { source }
+        let source = LackeyReader::from_reader(name, stream, total)?;
+        Ok(Self {
+            source: Format::Lackey(source),
+        })
     }
 
     /// Returns the name that stands for this recording in errors.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.source {
-            Source::Lackey(reader) => reader.name(),
-            Source::Memory(memory) => &memory.name,
+            Format::Lackey(r) => r.name(),
+            Format::Native(r) => r.name(),
         }
     }
 
@@ -94,8 +92,8 @@ impl Recording {
     #[must_use]
     pub fn threads(&self) -> usize {
         match &self.source {
-            Source::Lackey(_) => 1,
-            Source::Memory(memory) => memory.threads.len(),
+            Format::Lackey(_) => 1,
+            Format::Native(reader) => reader.threads(),
         }
     }
 
@@ -108,37 +106,52 @@ impl Recording {
     /// Returns `true` if the recording says how instructions pass control on: [`Reference::flow`](super::Reference::flow).
     #[must_use]
     pub fn has_flow(&self) -> bool {
-        matches!(self.source, Source::Memory(_))
+        matches!(self.source, Format::Native(_))
     }
 
-    /// Returns the command line of the program, if the recording has it.
+    /// Returns the machine that the program is for, in the words of QEMU (`x86_64`, `sparc64`), if the recording has it.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        match &self.source {
+            Format::Native(reader) => reader.target.as_deref(),
+            Format::Lackey(_) => None,
+        }
+    }
+
+    /// Returns the command line of the program, as for a shell, if the recording has it.
     #[must_use]
     pub fn command(&self) -> Option<&str> {
-        None
+        match &self.source {
+            Format::Native(reader) => reader.command.as_deref(),
+            Format::Lackey(_) => None,
+        }
     }
 
     /// Returns the files that the program had in memory, if the recording has them.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
-        &[]
+        match &self.source {
+            Format::Native(reader) => &reader.mappings,
+            Format::Lackey(_) => &[],
+        }
     }
 
     /// Returns what somebody who reads results should know of the recording, such as that it is cut off: whole sentences
     /// without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        &[]
+        match &self.source {
+            Format::Native(reader) => &reader.notes,
+            Format::Lackey(_) => &[],
+        }
     }
 
     /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.source {
-            Source::Lackey(reader) => reader.progress(),
-            Source::Memory(_) => Progress {
-                read: 0,
-                total: Some(0),
-            },
+            Format::Lackey(reader) => reader.progress(),
+            Format::Native(reader) => reader.progress(),
         }
     }
 
@@ -149,16 +162,13 @@ impl Recording {
     /// thereafter.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         chunk.clear();
-        match &mut self.source {
-            Source::Lackey(reader) if thread == 0 => reader.next_block(&mut chunk.references),
-            Source::Lackey(_) => Ok(false),
-            Source::Memory(memory) => {
-                let next = memory.threads.get_mut(thread).and_then(VecDeque::pop_front);
-                Ok(next.is_some_and(|next| {
-                    *chunk = next;
-                    true
-                }))
-            }
+        let source = match &mut self.source {
+            Format::Lackey(r) => r,
+            Format::Native(r) => return r.next_chunk(thread, chunk),
+        };
+        if thread != 0 {
+            return Ok(false);
         }
+        source.next_block(&mut chunk.references)
     }
 }

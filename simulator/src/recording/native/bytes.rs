@@ -23,11 +23,9 @@ pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
 }
 
 /// What is left of some bytes.
-#[allow(dead_code, reason = "for the reader")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
-#[allow(dead_code, reason = "for the reader")]
 impl<'a> Rest<'a> {
     #[inline(always)]
     pub(super) fn byte(&mut self) -> Option<u8> {
@@ -67,26 +65,23 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// The checksum of a frame: the words of 8 bytes, the lowest first, of the header and of the data, the last one filled up
-/// with zeros. From 0, each word is added by exclusive or, then the sum is multiplied by 0x9e3779b97f4a7c15 and rotated
-/// left by 29.
-pub(super) fn hash(header: &[u8], data: &[u8]) -> u64 {
-    let add = |sum: u64, word: u64| {
-        (sum ^ word)
+/// Returns the checksum of bytes. They are taken as words of 8 bytes, the lowest first, the last filled up with zeros. From
+/// the number of bytes on, each word is added by exclusive or, and the sum is then multiplied by 0x9e3779b97f4a7c15 and
+/// rotated left by 29. Bits 63:32 of the sum are the checksum.
+pub(super) fn hash(bytes: &[u8]) -> u32 {
+    let add = |sum: u64, word: [u8; 8]| {
+        (sum ^ u64::from_le_bytes(word))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(29)
     };
-    let mut sum = 0;
-    for bytes in [header, data] {
-        let (words, rest) = bytes.as_chunks::<8>();
-        sum = words
-            .iter()
-            .fold(sum, |sum, word| add(sum, u64::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            sum = add(sum, u64::from_le_bytes(last));
-        }
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = words
+        .iter()
+        .fold(bytes.len() as u64, |sum, word| add(sum, *word));
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        sum = add(sum, last);
     }
-    sum
+    (sum >> 32) as u32
 }

@@ -122,8 +122,9 @@ impl Frame {
         header[8..12].copy_from_slice(&(self.content.len() as u32).to_le_bytes());
         header[12..16].copy_from_slice(&(data.len() as u32).to_le_bytes());
         header[16..24].copy_from_slice(&self.references.to_le_bytes());
-        let sum = hash(&header[..24], data);
-        header[24..].copy_from_slice(&sum.to_le_bytes());
+        let sum = hash(&header[..24]);
+        header[24..28].copy_from_slice(&sum.to_le_bytes());
+        header[28..].copy_from_slice(&hash(data).to_le_bytes());
         header
     }
 }

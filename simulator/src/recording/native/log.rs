@@ -1,6 +1,6 @@
 //! What the recorder's callbacks write down, one word each.
 
-use super::super::Order;
+use super::super::{Kind, Order};
 
 /// A block begins to execute: its number.
 const BLOCK: u64 = 0;
@@ -110,5 +110,22 @@ impl Place {
     fn new(instruction: u16, store: bool, size_log2: u8) -> Self {
         let store = if store { Self::STORE } else { 0 };
         Self((instruction & 0x3ff) << 4 | store | u16::from(size_log2 & 7))
+    }
+
+    pub(super) fn instruction(self) -> u16 {
+        self.0 >> 4 & 0x3ff
+    }
+
+    /// Returns the size in bytes.
+    pub(super) fn size(self) -> u16 {
+        1 << (self.0 & 7)
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match (self.0 & Self::MODIFY != 0, self.0 & Self::STORE != 0) {
+            (true, _) => Kind::Modify,
+            (false, true) => Kind::Store,
+            (false, false) => Kind::Load,
+        }
     }
 }

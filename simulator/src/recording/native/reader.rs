@@ -1,0 +1,350 @@
+//! A file of frames.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use ruzstd::decoding::FrameDecoder;
+
+use super::super::error::printable;
+use super::super::{Chunk, Mapping, Progress, RecordingError};
+use super::bytes::{Rest, hash};
+use super::cursor::Cursor;
+use super::frame::{FILE_HEADER, FRAME_HEADER, FrameKind};
+use super::templates::Templates;
+
+/// The content of a frame has at most so many bytes.
+pub(super) const MOST_CONTENT: u32 = 1 << 24;
+
+/// A recording has at most so many frames and threads.
+const MOST_FRAMES: usize = 1 << 22;
+const MOST_THREADS: u32 = 1 << 16;
+
+/// A recording says at most so many bytes of the program, its mappings, and in notes.
+const MOST_SAID: usize = 1 << 22;
+
+const WHOLE: &str = "a whole frame of a recording";
+
+/// A recording made by `cargo xtask record`.
+pub(in super::super) struct NativeReader {
+    name: String,
+    file: File,
+    templates: Templates,
+    threads: Vec<Thread>,
+    decoder: FrameDecoder,
+    stored: Vec<u8>,
+    pub(in super::super) target: Option<String>,
+    pub(in super::super) command: Option<String>,
+    pub(in super::super) mappings: Vec<Mapping>,
+    pub(in super::super) notes: Vec<String>,
+    read: u64,
+    total: u64,
+    /// How many bytes it says of the program.
+    said: usize,
+}
+
+/// A thread: where its frames are, how many of them are read, and where it is in the latest.
+#[derive(Default)]
+struct Thread {
+    frames: Vec<u64>,
+    next: usize,
+    cursor: Option<Box<Cursor>>,
+}
+
+/// The header of a frame, checked.
+#[derive(Clone, Copy)]
+struct Header {
+    kind: u8,
+    is_zstd: bool,
+    thread: u32,
+    content: u32,
+    stored: u32,
+    references: u64,
+    sum: u32,
+}
+
+impl Header {
+    fn new(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
+        let word = |at: usize| {
+            let (word, _) = bytes[at..].split_first_chunk()?;
+            Some(u32::from_le_bytes(*word))
+        };
+        let header = Self {
+            kind: bytes[0],
+            is_zstd: bytes[1] == 1,
+            thread: word(4)?,
+            content: word(8)?,
+            stored: word(12)?,
+            references: u64::from(word(16)?) | u64::from(word(20)?) << 32,
+            sum: word(28)?,
+        };
+        let is_right = hash(&bytes[..24]) == word(24)?
+            && bytes[1..4] == [u8::from(header.is_zstd), 0, 0]
+            && header.thread < MOST_THREADS
+            && header.content <= MOST_CONTENT
+            && header.stored <= MOST_CONTENT + (1 << 16)
+            && (header.is_zstd || header.stored == header.content);
+        is_right.then_some(header)
+    }
+}
+
+impl NativeReader {
+    /// Reads what is whole of a file.
+    pub(in super::super) fn open(name: &str, file: File) -> Result<Self, RecordingError> {
+        let mut reader = Self {
+            name: name.to_owned(),
+            file,
+            templates: Templates::new(),
+            threads: Vec::new(),
+            decoder: FrameDecoder::new(),
+            stored: Vec::new(),
+            target: None,
+            command: None,
+            mappings: Vec::new(),
+            notes: Vec::new(),
+            read: 0,
+            total: 0,
+            said: 0,
+        };
+        reader.decoder.set_max_window_size(MOST_CONTENT.into());
+        reader.scan()?;
+        Ok(reader)
+    }
+
+    fn scan(&mut self) -> Result<(), RecordingError> {
+        let mut at = FILE_HEADER.len() as u64;
+        let mut frames = 0;
+        let mut content = Vec::new();
+        let length = self
+            .file
+            .seek(SeekFrom::End(0))
+            .map_err(|error| self.unreadable(&error))?;
+        while at < length {
+            let Some(header) = self.header(at)? else {
+                break;
+            };
+            let end = at + FRAME_HEADER as u64 + u64::from(header.stored);
+            if end > length {
+                break;
+            }
+            frames += 1;
+            if frames > MOST_FRAMES {
+                return Err(self.damaged(at, "too many frames"));
+            }
+            if header.kind == FrameKind::References as u8 {
+                let thread = header.thread as usize;
+                if self.threads.len() <= thread {
+                    self.threads.resize_with(thread + 1, Thread::default);
+                }
+                self.threads[thread].frames.push(at);
+            } else {
+                self.content(at, &header, &mut content)?;
+                self.understand(&header, &content)
+                    .ok_or_else(|| self.damaged(at, "a malformed frame"))?;
+                if header.kind == FrameKind::End as u8 {
+                    self.total = end;
+                    return match end == length {
+                        true => Ok(()),
+                        false => Err(self.damaged(end, "something after the end")),
+                    };
+                }
+            }
+            at = end;
+        }
+        self.total = at;
+        self.notes.push(match at == length {
+            true => format!(
+                "{} has no end: the recorder is at work still, or was ended",
+                self.name
+            ),
+            false => format!(
+                "{} is cut off: it is read up to byte {at} of {length}",
+                self.name
+            ),
+        });
+        Ok(())
+    }
+
+    /// Takes the content of a frame that has no references. Returns `None` if it is malformed.
+    fn understand(&mut self, header: &Header, content: &[u8]) -> Option<()> {
+        const PROGRAM: u8 = FrameKind::Program as u8;
+        const MAPPINGS: u8 = FrameKind::Mappings as u8;
+        const DEFINITIONS: u8 = FrameKind::Definitions as u8;
+        const NOTE: u8 = FrameKind::Note as u8;
+        const END: u8 = FrameKind::End as u8;
+        let mut rest = Rest(content);
+        match header.kind {
+            DEFINITIONS => return self.templates.add(content),
+            PROGRAM => {
+                self.said(1 + content.len())?;
+                self.target = Some(printable(rest.text()?));
+                let mut words = Vec::new();
+                for _ in 0..rest.varint()? {
+                    words.push(quoted_for_shell(&printable(rest.text()?)));
+                }
+                self.command = Some(words.join(" "));
+            }
+            MAPPINGS => {
+                self.said(content.len())?;
+                for _ in 0..rest.varint()? {
+                    let (start, length, offset) = (rest.varint()?, rest.varint()?, rest.varint()?);
+                    let path = rest.text()?.to_owned();
+                    let build_id = rest.varint()?;
+                    self.mappings.push(Mapping {
+                        start,
+                        end: start.checked_add(length)?,
+                        offset,
+                        path,
+                        build_id: rest.bytes(build_id)?.to_vec(),
+                    });
+                }
+            }
+            NOTE => {
+                self.said(1 + content.len())?;
+                let length = content.len() as u64;
+                self.notes
+                    .push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
+            }
+            END if content.len() <= 1 => {
+                let length = content.len() as u64;
+                rest.bytes(length)?;
+            }
+            _ => return None,
+        }
+        rest.0.is_empty().then_some(())
+    }
+
+    /// Notes that the file says so many bytes of the program. Returns `None` if that is too much.
+    fn said(&mut self, bytes: usize) -> Option<()> {
+        self.said = self
+            .said
+            .checked_add(bytes)
+            .filter(|said| *said <= MOST_SAID)?;
+        Some(())
+    }
+
+    /// Reads the header at a position; `None` if the file ends before.
+    fn header(&mut self, at: u64) -> Result<Option<Header>, RecordingError> {
+        let mut bytes = [0; FRAME_HEADER];
+        match self.read_at(at, &mut bytes) {
+            Ok(()) => match Header::new(&bytes) {
+                Some(header) => Ok(Some(header)),
+                None => Err(self.damaged(at, "a damaged header")),
+            },
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(self.unreadable(&error)),
+        }
+    }
+
+    fn read_at(&mut self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.read_exact(bytes)
+    }
+
+    /// Reads the content of a frame.
+    fn content(
+        &mut self,
+        at: u64,
+        header: &Header,
+        content: &mut Vec<u8>,
+    ) -> Result<(), RecordingError> {
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.resize(header.stored as usize, 0);
+        let read = self.read_at(at + FRAME_HEADER as u64, &mut stored);
+        read.map_err(|error| self.unreadable(&error))?;
+        if hash(&stored) != header.sum {
+            return Err(self.damaged(at, "damaged data"));
+        }
+        content.clear();
+        content.resize(header.content as usize, 0);
+        if header.is_zstd {
+            match self.decoder.decode_all(&stored, content) {
+                Ok(length) if length == content.len() => {}
+                _ => return Err(self.damaged(at, "damaged zstd data")),
+            }
+        } else {
+            content.copy_from_slice(&stored);
+        }
+        self.read += FRAME_HEADER as u64 + u64::from(header.stored);
+        self.stored = stored;
+        Ok(())
+    }
+
+    pub(in super::super) fn next_chunk(
+        &mut self,
+        thread: usize,
+        chunk: &mut Chunk,
+    ) -> Result<bool, RecordingError> {
+        let Some(mut this) = self.threads.get_mut(thread).map(std::mem::take) else {
+            return Ok(false);
+        };
+        let result = self.fill(&mut this, chunk);
+        if !matches!(result, Ok(true)) {
+            this = Thread::default();
+            chunk.clear();
+        }
+        self.threads[thread] = this;
+        result
+    }
+
+    fn fill(&mut self, thread: &mut Thread, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+        let cursor = thread.cursor.get_or_insert_with(|| Box::new(Cursor::new()));
+        loop {
+            let at = thread
+                .next
+                .checked_sub(1)
+                .map_or(0, |latest| thread.frames[latest]);
+            match cursor.fill(&self.templates, chunk) {
+                Some(true) => return Ok(true),
+                Some(false) => {}
+                None => return Err(self.damaged(at, "malformed references")),
+            }
+            let Some(&at) = thread.frames.get(thread.next) else {
+                return Ok(!chunk.is_empty());
+            };
+            thread.next += 1;
+            let header = self
+                .header(at)?
+                .ok_or_else(|| self.damaged(at, "nothing"))?;
+            self.content(at, &header, &mut cursor.content)?;
+            cursor
+                .begin(header.references)
+                .ok_or_else(|| self.damaged(at, "malformed references"))?;
+        }
+    }
+
+    pub(in super::super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in super::super) fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    pub(in super::super) fn progress(&self) -> Progress {
+        Progress {
+            read: self.read,
+            total: Some(self.total),
+        }
+    }
+
+    fn damaged(&self, at: u64, what: &str) -> RecordingError {
+        RecordingError::of_file(&self.name, format!("{what} at byte {at}"), WHOLE)
+    }
+
+    fn unreadable(&self, error: &io::Error) -> RecordingError {
+        RecordingError::of_file(
+            &self.name,
+            format!("unreadable data ({})", printable(&error.to_string())),
+            WHOLE,
+        )
+    }
+}
+
+/// Returns a word of a command line as a shell takes it.
+fn quoted_for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "%+,-./:=@_".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

@@ -1,0 +1,195 @@
+//! Recordings that people write by hand: see the [formats](super).
+
+use std::io::{BufRead, BufReader, Read};
+
+use guest_abi::StrandId;
+
+use super::chunk::{Chunk, Order};
+use super::error::{RecordingError, quoted};
+use super::line::number;
+use super::reader::BLOCK;
+use super::source::Source;
+use super::threads::Threads;
+use super::{Kind, Reference};
+
+/// A file has at most so many references, which are kept in memory: 256 MB, and 768 MB more if each is of another strand
+/// than the one before.
+pub(super) const MOST: u64 = 1 << 24;
+
+/// A line has at most so many bytes.
+const LONGEST: u64 = 1024;
+
+const A_STRAND: &str = "a strand, 0 to 255";
+const AN_OPERATION: &str = "r, w, m or i (read, write, modify, instruction)";
+const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits";
+const A_SIZE: &str = "a size from 1 to 4096 bytes";
+const AN_END: &str = "nothing after the size but a comment";
+const A_LINE: &str = "a line of at most 1024 bytes";
+const FEWER: &str = "at most 16777216 references";
+const SOME: &str = "at least one, such as \"0 w 0x1000 8\"";
+
+/// Reads all of a text.
+pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
+    let mut text = Text::default();
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(&mut source.text);
+    let mut number = 0;
+    let failed = loop {
+        number += 1;
+        line.clear();
+        match reader
+            .by_ref()
+            .take(LONGEST + 1)
+            .read_until(b'\n', &mut line)
+        {
+            Ok(0) => break None,
+            Ok(_) if line.len() as u64 > LONGEST => break Some((quoted(&line), A_LINE)),
+            Ok(_) => {}
+            Err(error) => break Some((source.failure(&error), "the rest of the recording")),
+        }
+        let text = parse(&line).and_then(|access| match access {
+            Some((strand, reference)) => text.push(strand, reference),
+            None => Ok(()),
+        });
+        if let Err(expected) = text {
+            break Some((quoted(line.trim_ascii_end()), expected));
+        }
+    };
+    if let Some((found, expected)) = failed {
+        return Err(RecordingError {
+            line: Some(number),
+            ..RecordingError::of_file(&source.name, found, expected)
+        });
+    }
+    if text.references == 0 {
+        return Err(RecordingError::of_file(
+            &source.name,
+            "no memory reference",
+            SOME,
+        ));
+    }
+    let (strands, threads) = text
+        .threads
+        .into_iter()
+        .map(|thread| (thread.strand, thread.chunks))
+        .unzip();
+    Ok(Threads {
+        strands,
+        progress: source.progress(),
+        ..Threads::new(&source.name, threads)
+    })
+}
+
+/// Parses a line: the strand and the reference, if it has them. The error says what was expected.
+fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
+    let end = line
+        .iter()
+        .position(|&byte| byte == b'#')
+        .unwrap_or(line.len());
+    let mut words = line[..end]
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let Some(strand) = words.next() else {
+        return Ok(None);
+    };
+    let strand = number(strand, 10, 3)
+        .and_then(|strand| StrandId::new(strand as usize))
+        .ok_or(A_STRAND)?;
+    let (kind, usual) = match words.next() {
+        Some(b"r") => (Kind::Load, 8),
+        Some(b"w") => (Kind::Store, 8),
+        Some(b"m") => (Kind::Modify, 8),
+        Some(b"i") => (Kind::FetchOther, 4),
+        _ => return Err(AN_OPERATION),
+    };
+    let address = words.next().ok_or(AN_ADDRESS)?;
+    let digits = address.strip_prefix(b"0x").unwrap_or(address);
+    let address = number(digits, 16, 16).ok_or(AN_ADDRESS)?;
+    let size = match words.next() {
+        Some(size) => number(size, 10, 4)
+            .filter(|size| (1..=4096).contains(size))
+            .ok_or(A_SIZE)?,
+        None => usual,
+    };
+    match words.next() {
+        Some(_) => Err(AN_END),
+        None => Ok(Some((
+            strand.index(),
+            Reference::new(address, size as u16, kind),
+        ))),
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Text {
+    threads: Vec<Thread>,
+    references: u64,
+    /// The thread of the latest reference.
+    latest: Option<usize>,
+    signals: u64,
+}
+
+struct Thread {
+    strand: usize,
+    chunks: Vec<Chunk>,
+    /// Where in the last chunk the latest fetch is.
+    fetch: Option<usize>,
+}
+
+impl Text {
+    fn push(&mut self, strand: usize, reference: Reference) -> Result<(), &'static str> {
+        self.references += 1;
+        if self.references > MOST {
+            return Err(FEWER);
+        }
+        let known = self
+            .threads
+            .iter()
+            .position(|thread| thread.strand == strand);
+        let thread = known.unwrap_or(self.threads.len());
+        if known.is_none() {
+            self.threads.push(Thread {
+                strand,
+                chunks: vec![Chunk::default()],
+                fetch: None,
+            });
+        }
+        let before = self
+            .latest
+            .replace(thread)
+            .filter(|before| *before != thread);
+        if let Some(before) = before {
+            self.threads[before].order(Order::Signal(self.signals));
+            self.threads[thread].order(Order::Wait(self.signals));
+            self.signals += 1;
+        }
+        self.threads[thread].push(reference);
+        Ok(())
+    }
+}
+
+impl Thread {
+    fn last(&mut self) -> &mut Chunk {
+        self.chunks.last_mut().expect("a thread has a chunk")
+    }
+
+    fn order(&mut self, order: Order) {
+        let chunk = self.last();
+        chunk.order.push((chunk.references.len(), order));
+    }
+
+    fn push(&mut self, reference: Reference) {
+        let begins = reference.kind.is_fetch() || self.fetch.is_none();
+        if begins && self.last().references.len() >= BLOCK {
+            self.chunks.push(Chunk::default());
+        }
+        if reference.kind.is_fetch() {
+            self.fetch = Some(self.last().references.len());
+        } else if let Some(fetch) = self.fetch {
+            let fetch = &mut self.last().references[fetch];
+            fetch.kind = fetch.kind.with(reference.kind);
+        }
+        self.last().references.push(reference);
+    }
+}

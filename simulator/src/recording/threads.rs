@@ -1,0 +1,38 @@
+//! Threads in memory.
+
+use std::collections::VecDeque;
+
+use super::chunk::Chunk;
+use super::reader::Progress;
+
+/// What threads do, in pieces.
+pub(super) struct Threads {
+    pub(super) name: String,
+    pub(super) threads: Vec<VecDeque<Chunk>>,
+    /// The strands of the threads, if the recording says them.
+    pub(super) strands: Vec<usize>,
+    pub(super) progress: Progress,
+}
+
+impl Threads {
+    pub(super) fn new(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            threads: threads.into_iter().map(VecDeque::from).collect(),
+            strands: Vec::new(),
+            progress: Progress {
+                read: 0,
+                total: Some(0),
+            },
+        }
+    }
+
+    /// Replaces `chunk` by what a thread does next. Returns `false` at its end.
+    pub(super) fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> bool {
+        let next = self.threads.get_mut(thread).and_then(VecDeque::pop_front);
+        next.is_some_and(|next| {
+            *chunk = next;
+            true
+        })
+    }
+}
