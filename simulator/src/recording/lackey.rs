@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::source::Source;
 use super::{LackeyReader, RecordingError, Reference};
 
 /// A program that runs under lackey. It is ended when this is dropped.
@@ -83,7 +84,7 @@ impl Lackey {
                 in_reference: false,
             };
             let name = format!("{} under valgrind", self.name);
-            self.reader = Some(LackeyReader::from_reader(&name, stream, None)?);
+            self.reader = Some(Source::from_reader(&name, stream, None).map(LackeyReader::new)?);
         }
         self.reader
             .as_mut()

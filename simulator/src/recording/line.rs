@@ -44,7 +44,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Access>, &'static str> {
 }
 
 /// One to `most` digits, and nothing else.
-fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
+pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     if digits.is_empty() || digits.len() > most {
         return None;
     }

@@ -21,6 +21,8 @@ mod reader;
 #[allow(clippy::module_inception, reason = "the type of this name")]
 mod recording;
 mod source;
+mod text;
+mod threads;
 mod writer;
 mod zstd;
 

@@ -1,9 +1,7 @@
 //! From the text of a recording to blocks of references.
 
 use std::fmt;
-use std::io::{self, Read};
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::io;
 
 use super::error::{RecordingError, quoted};
 use super::line::{self, Access, LONGEST, WINDOW};
@@ -52,28 +50,7 @@ impl fmt::Debug for LackeyReader {
 }
 
 impl LackeyReader {
-    /// Opens a recording, plain or compressed; `-` is standard input.
-    ///
-    /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        Source::open(path.as_ref()).map(Self::new)
-    }
-
-    /// Reads a recording, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
-    /// bytes, where known.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn from_reader(
-        name: &str,
-        stream: impl Read + Send + 'static,
-        total: Option<u64>,
-    ) -> Result<Self, RecordingError> {
-        Source::from_reader(name, stream, total).map(Self::new)
-    }
-
-    fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source) -> Self {
         let buffer = vec![0; BUFFER].into_boxed_slice();
         Self {
             source,
@@ -96,10 +73,7 @@ impl LackeyReader {
     /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        Progress {
-            read: self.source.read.load(Ordering::Relaxed),
-            total: self.source.total,
-        }
+        self.source.progress()
     }
 
     /// Replaces the content of `block` by the next references, [`BLOCK`] or a few more, fewer only at the end. A

@@ -8,6 +8,9 @@ use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::native::NativeReader;
 use super::reader::{LackeyReader, Progress};
+use super::source::{Content, Source};
+use super::text;
+use super::threads::Threads;
 
 /// A file that the recorded program had in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +29,13 @@ pub struct Mapping {
 
 /// A recording of a program, whose threads are read each by itself.
 pub struct Recording {
-    source: Format,
+    format: Format,
 }
 
 enum Format {
-    Lackey(LackeyReader),
     Native(Box<NativeReader>),
+    Lackey(LackeyReader),
+    Memory(Threads),
 }
 
 impl fmt::Debug for Recording {
@@ -41,26 +45,13 @@ impl fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// Opens a recording, plain or compressed; `-` is standard input.
+    /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. A recording made by `record` or
+    /// written by hand is malformed or too large, or there is no room to decompress it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        let mut magic = [0; 16];
-        if let Ok(mut file) = std::fs::File::open(&path) {
-            if file.read_exact(&mut magic).is_ok() && magic == super::native::FILE_HEADER {
-                return Ok(Self {
-                    source: Format::Native(Box::new(NativeReader::open(
-                        &path.as_ref().to_string_lossy(),
-                        file,
-                    )?)),
-                });
-            }
-        }
-        let source = LackeyReader::open(path)?;
-        Ok(Self {
-            source: Format::Lackey(source),
-        })
+        Source::open(path.as_ref()).and_then(Self::new)
     }
 
     /// Reads a recording, plain or compressed, from `stream`. `name` stands for it in errors; `total` is its length in
@@ -73,85 +64,103 @@ impl Recording {
         stream: impl Read + Send + 'static,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
-        let source = LackeyReader::from_reader(name, stream, total)?;
-        Ok(Self {
-            source: Format::Lackey(source),
-        })
+        Source::from_reader(name, stream, total).and_then(Self::new)
+    }
+
+    fn new(source: Source) -> Result<Self, RecordingError> {
+        let format = match source.content() {
+            Content::Native => Format::Native(Box::new(NativeReader::new(source)?)),
+            Content::Text => Format::Memory(text::read(source)?),
+            Content::Lackey => Format::Lackey(LackeyReader::new(source)),
+        };
+        Ok(Self { format })
+    }
+
+    /// Returns a recording of these threads, each with what it did in pieces. It has flow. `name` stands for it in errors.
+    #[must_use]
+    pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
+        let format = Format::Memory(Threads::new(name, threads));
+        Self { format }
     }
 
     /// Returns the name that stands for this recording in errors.
     #[must_use]
     pub fn name(&self) -> &str {
-        match &self.source {
-            Format::Lackey(r) => r.name(),
-            Format::Native(r) => r.name(),
+        match &self.format {
+            Format::Native(reader) => reader.name(),
+            Format::Lackey(reader) => reader.name(),
+            Format::Memory(memory) => &memory.name,
         }
     }
 
     /// Returns the number of threads. They have the numbers from 0, in the order in which they begin.
     #[must_use]
     pub fn threads(&self) -> usize {
-        match &self.source {
-            Format::Lackey(_) => 1,
+        match &self.format {
             Format::Native(reader) => reader.threads(),
+            Format::Lackey(_) => 1,
+            Format::Memory(memory) => memory.threads.len(),
         }
     }
 
     /// Returns the strand that the recording itself names for a thread, as text written by hand does.
     #[must_use]
-    pub fn strand_of(&self, _thread: usize) -> Option<usize> {
-        None
+    pub fn strand_of(&self, thread: usize) -> Option<usize> {
+        match &self.format {
+            Format::Memory(memory) => memory.strands.get(thread).copied(),
+            _ => None,
+        }
     }
 
     /// Returns `true` if the recording says how instructions pass control on: [`Reference::flow`](super::Reference::flow).
     #[must_use]
     pub fn has_flow(&self) -> bool {
-        matches!(self.source, Format::Native(_))
+        match &self.format {
+            Format::Native(_) => true,
+            Format::Lackey(_) => false,
+            Format::Memory(memory) => memory.strands.is_empty(),
+        }
     }
 
     /// Returns the machine that the program is for, in the words of QEMU (`x86_64`, `sparc64`), if the recording has it.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
-        match &self.source {
-            Format::Native(reader) => reader.target.as_deref(),
-            Format::Lackey(_) => None,
-        }
+        self.native().and_then(|reader| reader.target.as_deref())
     }
 
     /// Returns the command line of the program, as for a shell, if the recording has it.
     #[must_use]
     pub fn command(&self) -> Option<&str> {
-        match &self.source {
-            Format::Native(reader) => reader.command.as_deref(),
-            Format::Lackey(_) => None,
-        }
+        self.native().and_then(|reader| reader.command.as_deref())
     }
 
     /// Returns the files that the program had in memory, if the recording has them.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
-        match &self.source {
-            Format::Native(reader) => &reader.mappings,
-            Format::Lackey(_) => &[],
-        }
+        self.native().map_or(&[], |reader| &reader.mappings)
     }
 
     /// Returns what somebody who reads results should know of the recording, such as that it is cut off: whole sentences
     /// without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        match &self.source {
-            Format::Native(reader) => &reader.notes,
-            Format::Lackey(_) => &[],
+        self.native().map_or(&[], |reader| &reader.notes)
+    }
+
+    fn native(&self) -> Option<&NativeReader> {
+        match &self.format {
+            Format::Native(reader) => Some(reader),
+            _ => None,
         }
     }
 
     /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        match &self.source {
-            Format::Lackey(reader) => reader.progress(),
+        match &self.format {
             Format::Native(reader) => reader.progress(),
+            Format::Lackey(reader) => reader.progress(),
+            Format::Memory(memory) => memory.progress,
         }
     }
 
@@ -162,13 +171,11 @@ impl Recording {
     /// thereafter.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         chunk.clear();
-        let source = match &mut self.source {
-            Format::Lackey(r) => r,
-            Format::Native(r) => return r.next_chunk(thread, chunk),
-        };
-        if thread != 0 {
-            return Ok(false);
+        match &mut self.format {
+            Format::Native(reader) => reader.next_chunk(thread, chunk),
+            Format::Lackey(reader) if thread == 0 => reader.next_block(&mut chunk.references),
+            Format::Lackey(_) => Ok(false),
+            Format::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
         }
-        source.next_block(&mut chunk.references)
     }
 }

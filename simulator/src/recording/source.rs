@@ -1,7 +1,7 @@
 //! The source of a recording: a file or a stream, plain or compressed. The first bytes say which.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::error::{RecordingError, printable};
+use super::native::MAGIC;
+use super::reader::Progress;
 use super::zstd::Frames;
 
 /// The text of a recording as a reader, with what is known of its size.
@@ -16,14 +18,32 @@ pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
+    /// The beginning of the text.
+    head: Vec<u8>,
+    /// The file, if it is plain and can be read from any position.
+    file: Option<File>,
     /// Bytes taken from the file or stream so far.
     pub(super) read: Arc<AtomicU64>,
     /// Bytes in all, where known.
     pub(super) total: Option<u64>,
 }
 
-const A_RECORDING: &str =
-    "a recording as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
+/// What the content of a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Made by `cargo xtask record`.
+    Native,
+    /// Made by valgrind's lackey.
+    Lackey,
+    /// Written by hand.
+    Text,
+}
+
+const A_RECORDING: &str = "a recording of \"cargo xtask record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
+                           text such as \"0 w 0x1000 8\", plain, gzip or zstd";
+
+/// The content is known by its first bytes: of a text by the first one that is not blank, if it is among so many.
+const HEAD: usize = 256;
 
 impl Source {
     /// Opens a file; `-` is standard input.
@@ -38,7 +58,16 @@ impl Source {
         if metadata.is_dir() {
             return Err(RecordingError::of_file(&name, "a directory", A_RECORDING));
         }
-        Self::from_reader(&name, file, metadata.is_file().then_some(metadata.len()))
+        if !metadata.is_file() {
+            return Self::from_reader(&name, file, None);
+        }
+        let plain = file.try_clone().map_err(refused)?;
+        let source = Self::from_reader(&name, file, Some(metadata.len()))?;
+        let plain = matches!(source.format, Format::Plain).then_some(plain);
+        Ok(Self {
+            file: plain,
+            ..source
+        })
     }
 
     /// Reads from a stream; `total` is its length in bytes, where known.
@@ -61,19 +90,78 @@ impl Source {
             .map_err(|error| RecordingError::of_file(&name, unreadable(&error), A_RECORDING))?;
         let format = format_of(&magic);
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(stream));
-        let text: Box<dyn Read + Send> = match format {
+        let mut text: Box<dyn Read + Send> = match format {
             Format::Plain => Box::new(whole),
             Format::Gzip => Box::new(MultiGzDecoder::new(whole)),
             Format::Zstd => Box::new(Frames::new(whole)),
             Format::Other(what) => return Err(RecordingError::of_file(&name, what, A_RECORDING)),
         };
+        // An error is found again when the text is read.
+        let mut head = Vec::new();
+        let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
+        let text = io::Cursor::new(head.clone())
+            .chain(Failed(failed))
+            .chain(text);
         Ok(Self {
             name,
-            text,
+            text: Box::new(text),
             format,
+            head,
+            file: None,
             read,
             total,
         })
+    }
+
+    /// Finds out what the content is.
+    pub(super) fn content(&self) -> Content {
+        let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
+        match first {
+            _ if self.head.starts_with(&MAGIC) => Content::Native,
+            Some(b'#' | b'0'..=b'9') => Content::Text,
+            _ => Content::Lackey,
+        }
+    }
+
+    /// Returns the content as a file that can be read from any position: the file itself if it is plain, otherwise a
+    /// temporary file without a name.
+    pub(super) fn into_file(mut self) -> Result<File, RecordingError> {
+        if let Some(file) = self.file {
+            return Ok(file);
+        }
+        let mut file = tempfile::tempfile().map_err(|error| {
+            let found = format!("no temporary file ({})", printable(&error.to_string()));
+            RecordingError::of_file(&self.name, found, "room to decompress a recording")
+        })?;
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let count = match self.text.read(&mut buffer) {
+                Ok(0) => return Ok(file),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // What came before is read, as of a plain file that is cut off.
+                Err(error) if error.raw_os_error().is_none() => return Ok(file),
+                Err(error) => {
+                    let found = unreadable(&error);
+                    return Err(RecordingError::of_file(&self.name, found, A_RECORDING));
+                }
+            };
+            file.write_all(&buffer[..count]).map_err(|error| {
+                let found = format!(
+                    "no room for a temporary file ({})",
+                    printable(&error.to_string())
+                );
+                RecordingError::of_file(&self.name, found, "room to decompress a recording")
+            })?;
+        }
+    }
+
+    /// Returns the progress.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            read: self.read.load(Ordering::Relaxed),
+            total: self.total,
+        }
     }
 
     /// Returns in a few words why the text cannot be read.
@@ -108,6 +196,15 @@ fn format_of(magic: &[u8]) -> Format {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Format::Other("a file compressed with xz"),
         [b'B', b'Z', b'h', ..] => Format::Other("a file compressed with bzip2"),
         _ => Format::Plain,
+    }
+}
+
+/// Fails once, if it has an error.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
     }
 }
 

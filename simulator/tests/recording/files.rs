@@ -47,8 +47,7 @@ fn files_say_how_far_they_are_read() {
 
 #[test]
 fn files_that_are_no_recordings_are_refused() {
-    let a_recording =
-        "a recording as \"valgrind --tool=lackey --trace-mem=yes\" writes it, plain, gzip or zstd";
+    let a_recording = "a recording of \"cargo xtask record\" or \"valgrind --tool=lackey --trace-mem=yes\", or text such as \"0 w 0x1000 8\", plain, gzip or zstd";
     let refused = |path: &str, found: &str| {
         let error = Recording::open(path).expect_err(path).to_string();
         assert_eq!(

@@ -3,6 +3,9 @@
 use super::super::Mapping;
 use super::bytes::{hash, put_text, put_varint};
 
+/// What a file begins with.
+pub(in super::super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
+
 /// A file begins with this: what it is, the version of the format (1), and 0.
 pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
 

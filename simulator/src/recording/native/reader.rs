@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use ruzstd::decoding::FrameDecoder;
 
 use super::super::error::printable;
+use super::super::source::Source;
 use super::super::{Chunk, Mapping, Progress, RecordingError};
 use super::bytes::{Rest, hash};
 use super::cursor::Cursor;
@@ -89,10 +90,10 @@ impl Header {
 
 impl NativeReader {
     /// Reads what is whole of a file.
-    pub(in super::super) fn open(name: &str, file: File) -> Result<Self, RecordingError> {
+    pub(in super::super) fn new(source: Source) -> Result<Self, RecordingError> {
         let mut reader = Self {
-            name: name.to_owned(),
-            file,
+            name: source.name.clone(),
+            file: source.into_file()?,
             templates: Templates::new(),
             threads: Vec::new(),
             decoder: FrameDecoder::new(),
