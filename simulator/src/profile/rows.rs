@@ -14,6 +14,12 @@ const PAGE_SHIFT: u32 = 12;
 pub trait Functions {
     /// Returns where the function that holds the address begins, and its name; `None` if no function is known there.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
+
+    /// Returns the file that the program had in memory there, if it is known.
+    fn file(&self, address: u64) -> Option<&str>;
+
+    /// Returns the file and line of the source, `FILE:LINE`, that the address is compiled from, if they are known.
+    fn source(&self, address: u64) -> Option<String>;
 }
 
 /// The function that holds an address or, if no function is known there, its page.
@@ -57,6 +63,12 @@ pub struct Row {
     /// Where it begins.
     #[serde(serialize_with = "hexadecimal")]
     pub address: u64,
+    /// The file that holds it, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The source of the function's first instruction, `FILE:LINE`, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Its share of the events that the samples stand for, in per cent.
     pub percent: f64,
     /// Number of samples.
@@ -106,6 +118,9 @@ impl Rows {
             .map(|(place, (weight, exact))| Row {
                 name: place.name(),
                 address: place.address,
+                file: (symbols.and_then(|symbols| symbols.file(place.address))).map(str::to_owned),
+                source: (symbols.filter(|_| place.function.is_some()))
+                    .and_then(|symbols| symbols.source(place.address)),
                 percent: 100.0 * share(weight.events, events),
                 samples: weight.samples,
                 events: weight.events,
@@ -173,6 +188,8 @@ mod tests {
         let row = |name: &str, address, percent, samples, events, exact_percent, exact| Row {
             name: name.to_owned(),
             address,
+            file: None,
+            source: None,
             percent,
             samples,
             events,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Parser;
 use guest_abi::sampling::Period;
 
@@ -78,7 +78,7 @@ struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "randomise")]
     seed: u64,
 
-    /// The program that was recorded, an ELF file, for the names of its functions
+    /// The program that was recorded, an ELF file, for the names of its functions, if the recording does not say where they are
     #[arg(long, value_name = "ELF")]
     symbols: Option<PathBuf>,
 
@@ -139,11 +139,6 @@ fn run(args: Args) -> anyhow::Result<()> {
         period: args.count,
         seed: args.randomise.then_some(args.seed),
     };
-    let symbols = match (&args.symbols, &args.recording) {
-        (Some(path), _) => Some(Symbols::open(path, args.load_address)?),
-        (None, None) => Some(Symbols::bundled()),
-        (None, Some(_)) => None,
-    };
     let file = |path: &Option<PathBuf>| {
         path.as_ref()
             .map(|path| anyhow::Ok((args.force.create(path)?, path.display().to_string())))
@@ -153,6 +148,16 @@ fn run(args: Args) -> anyhow::Result<()> {
     let program = match &args.recording {
         Some(path) => Recording::open(path)?,
         None => bundled(),
+    };
+    let symbols = match (&args.symbols, &args.recording) {
+        (Some(_), Some(_)) if !program.mappings().is_empty() => {
+            bail!(
+                "the recording says which files have its functions; --symbols is for recordings that do not"
+            )
+        }
+        (Some(path), _) => Some(Symbols::open(path, args.load_address)?),
+        (None, None) => Some(Symbols::bundled()),
+        (None, Some(_)) => Symbols::mapped(program.mappings()),
     };
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let job = Job {
@@ -174,6 +179,9 @@ fn run(args: Args) -> anyhow::Result<()> {
     }
     if let (Some(symbols), Some(path)) = (&symbols, &args.symbols) {
         note_unnamed(&report, symbols, path);
+    }
+    for line in symbols.iter().flat_map(Symbols::unusable) {
+        say(format_args!("note: functions without names: {line}"));
     }
     let output = &mut io::BufWriter::new(io::stdout().lock());
     text::print(output, &report)?;
@@ -202,7 +210,7 @@ fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
         say(format_args!(
             "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
             path.display(),
-            symbols.loaded_at
+            symbols.loaded_at()
         ));
     }
 }

@@ -36,6 +36,11 @@ pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> 
     Ok(())
 }
 
+/// Returns the last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) -> io::Result<()> {
     let about = if randomised { "about " } else { "" };
     let EventProfile {
@@ -67,17 +72,25 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
             "function" => "Function",
             _ => "Page",
         };
+        let files = event.rows.iter().any(|row| row.file.is_some());
+        let sources = event.rows.iter().any(|row| row.source.is_some());
+        let file = if files { "|File" } else { "" };
+        let source = if sources { "|Source" } else { "" };
         let mut table = Table::new(&format!(
-            ">Overhead|>In truth|>Samples|>Event count|{place}"
+            ">Overhead|>In truth|>Samples|>Event count|{place}{file}{source}"
         ));
         for row in event.rows.iter().filter(|row| row.samples > 0) {
-            table.row([
+            let name = |path: &Option<String>| last(path.as_deref().unwrap_or_default()).to_owned();
+            let mut cells = vec![
                 format!("{:.2}%", row.percent),
                 format!("{:.2}%", row.exact_percent),
                 row.samples.to_string(),
                 row.events.to_string(),
                 row.name.clone(),
-            ]);
+            ];
+            cells.extend(files.then(|| name(&row.file)));
+            cells.extend(sources.then(|| name(&row.source)));
+            table.row(cells);
         }
         for (number, line) in table.to_string().lines().enumerate() {
             let mark = if number == 0 { '#' } else { ' ' };

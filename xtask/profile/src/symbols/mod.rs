@@ -1,0 +1,197 @@
+//! The names of a program's functions, from the ELF files that it had in memory.
+
+mod binary;
+mod separate;
+#[cfg(test)]
+mod tests;
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use simulator::profile::rows::Functions;
+use simulator::recording::{BUNDLED_PROGRAM, Mapping};
+
+use binary::Binary;
+
+/// Where valgrind loads a program that can be loaded anywhere.
+const VALGRIND_LOADS_AT: u64 = 0x10_8000;
+
+/// Where distributions have debugging information apart from programs.
+const SEPARATE: &str = "/usr/lib/debug";
+
+/// A file that a program had in memory. It is read when a function of it is asked for.
+struct File {
+    path: String,
+    build_id: Vec<u8>,
+    /// The lowest address at which it was mapped.
+    lowest: u64,
+    binary: OnceCell<Result<Binary, String>>,
+}
+
+impl File {
+    fn binary(&self, root: &Path) -> Option<&Binary> {
+        let open = || {
+            let binary = Binary::open(Path::new(&self.path), &self.build_id, root);
+            binary.map_err(|error| format!("{error:#}"))
+        };
+        self.binary.get_or_init(open).as_ref().ok()
+    }
+}
+
+/// The functions of a program, and its debugging information, if it has any.
+pub(crate) struct Symbols {
+    files: Vec<File>,
+    /// Where debugging information is that is not in these files.
+    separate: PathBuf,
+    found: Found,
+}
+
+/// Which file is where.
+enum Found {
+    /// The only file, and the difference between addresses of the recording and of the file.
+    Everywhere(u64),
+    /// The parts of files, each with the file's place among the files.
+    Mapped(Vec<(Mapping, usize)>),
+}
+
+impl Symbols {
+    /// Returns the symbols of the program of the bundled recording.
+    #[must_use]
+    pub(crate) fn bundled() -> Self {
+        let program =
+            Binary::from_elf(BUNDLED_PROGRAM).expect("the symbols are part of the program");
+        Self::everywhere("the bundled program", program, 0)
+    }
+
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`; if that is `None`, where the file says, or else where
+    /// valgrind loads it.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no ELF file, or names no function.
+    pub(crate) fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
+        let name = path.display().to_string();
+        let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
+        let usual = if binary.anywhere {
+            VALGRIND_LOADS_AT
+        } else {
+            0
+        };
+        Ok(Self::everywhere(&name, binary, loaded_at.unwrap_or(usual)))
+    }
+
+    fn everywhere(path: &str, binary: Binary, loaded_at: u64) -> Self {
+        let file = File {
+            path: path.to_owned(),
+            build_id: Vec::new(),
+            lowest: 0,
+            binary: OnceCell::from(Ok(binary)),
+        };
+        Self {
+            files: vec![file],
+            separate: PathBuf::from(SEPARATE),
+            found: Found::Everywhere(loaded_at),
+        }
+    }
+
+    /// Returns the symbols of the files that a program had in memory; `None` if there are none.
+    #[must_use]
+    pub(crate) fn mapped(mappings: &[Mapping]) -> Option<Self> {
+        Self::with_separate(mappings, Path::new(SEPARATE))
+    }
+
+    fn with_separate(mappings: &[Mapping], separate: &Path) -> Option<Self> {
+        let mut files: Vec<File> = Vec::new();
+        let mut parts = Vec::new();
+        for mapping in mappings
+            .iter()
+            .filter(|mapping| mapping.path.starts_with('/'))
+        {
+            let same =
+                |file: &File| (&file.path, &file.build_id) == (&mapping.path, &mapping.build_id);
+            let number = files.iter().position(same).unwrap_or(files.len());
+            if number == files.len() {
+                files.push(File {
+                    path: mapping.path.clone(),
+                    build_id: mapping.build_id.clone(),
+                    lowest: mapping.start,
+                    binary: OnceCell::new(),
+                });
+            }
+            files[number].lowest = files[number].lowest.min(mapping.start);
+            parts.push((mapping.clone(), number));
+        }
+        (!files.is_empty()).then(|| Self {
+            files,
+            separate: separate.to_owned(),
+            found: Found::Mapped(parts),
+        })
+    }
+
+    /// Returns the difference between addresses of the recording and of its only file.
+    #[must_use]
+    pub(crate) fn loaded_at(&self) -> u64 {
+        match self.found {
+            Found::Everywhere(loaded_at) => loaded_at,
+            Found::Mapped(_) => 0,
+        }
+    }
+
+    /// Returns why files in which functions were asked for have none: a line for each.
+    pub(crate) fn unusable(&self) -> impl Iterator<Item = &str> {
+        let binaries = self.files.iter().filter_map(|file| file.binary.get());
+        binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
+    }
+
+    /// Returns the functions that are inlined at an address of the recording, the outermost first; none without debugging
+    /// information.
+    #[must_use]
+    pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
+        let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
+        self.at(address).map(inlined).unwrap_or_default()
+    }
+
+    /// Returns the mapping that holds an address, and the file.
+    fn mapping(&self, address: u64) -> Option<(&Mapping, &File)> {
+        let Found::Mapped(parts) = &self.found else {
+            return None;
+        };
+        let holds = |(part, _): &&(Mapping, usize)| (part.start..part.end).contains(&address);
+        // What was mapped last took the place of what was there.
+        let (part, file) = parts.iter().rev().find(holds)?;
+        Some((part, &self.files[*file]))
+    }
+
+    /// Returns the file that holds an address, and where it was loaded.
+    fn at(&self, address: u64) -> Option<(&Binary, u64)> {
+        match self.found {
+            Found::Everywhere(loaded_at) => {
+                Some((self.files[0].binary(&self.separate)?, loaded_at))
+            }
+            Found::Mapped(_) => {
+                let (part, file) = self.mapping(address)?;
+                let binary = file.binary(&self.separate)?;
+                Some((
+                    binary,
+                    binary.loaded_at(part.start, part.offset, file.lowest)?,
+                ))
+            }
+        }
+    }
+}
+
+impl Functions for Symbols {
+    fn function(&self, address: u64) -> Option<(u64, &str)> {
+        let (binary, at) = self.at(address)?;
+        let (start, name) = binary.function(address.wrapping_sub(at))?;
+        Some((start.wrapping_add(at), name))
+    }
+
+    fn file(&self, address: u64) -> Option<&str> {
+        self.mapping(address).map(|(_, file)| &*file.path)
+    }
+
+    fn source(&self, address: u64) -> Option<String> {
+        let (binary, at) = self.at(address)?;
+        binary.source(address.wrapping_sub(at))
+    }
+}
