@@ -457,6 +457,9 @@ fn graduate(cycle: Cycle, kind: Kind) -> Cycle {
 /// What happens in the caches, on the unit.
 fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
     use R10000Event as Event;
+    if *traffic == Traffic::default() {
+        return cycle;
+    }
     [
         (Event::L1InstructionMisses, traffic.instruction_misses),
         (
