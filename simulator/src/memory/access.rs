@@ -1,92 +1,106 @@
 //! The way of a strand's references through its core to the L2 cache.
 
-use guest_abi::event::SparcEvent;
-use guest_abi::layout::SparcSelect;
 use guest_abi::{Node, StrandId};
-use platform::models::Devices;
 
 use super::copies::{self, Copy};
 use super::geometry::{ADDRESS_MASK, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
 use super::l2::{Slot, State};
-use super::system::MemorySystem;
 use super::timing;
-use super::truth::{Request, Service};
-use super::wires::Wires;
-use crate::recording::{Kind, Reference};
-
-/// The events of an atomic instruction, which is a load and a store, too.
-const ATOMIC: SparcSelect = SparcSelect::from_code(
-    SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
-);
+use super::truth::{Branch, Request, Service};
+use super::wires::StrandEvent;
+use super::work::{Executed, Quantum, Work};
+use crate::recording::{Flow, Kind, Reference};
 
 /// A strand at work.
-pub(super) struct Access<'a> {
-    pub(super) system: &'a mut MemorySystem,
-    pub(super) wires: Wires<'a>,
+pub(super) struct Access<'w, 'a> {
+    pub(super) work: &'w mut Work<'a>,
     /// The time, in cycles.
     pub(super) now: u64,
+    /// When the last instruction was issued.
+    pub(super) issued: u64,
+    instructions: u64,
+    served: [u64; 4],
     strand: usize,
-    /// Instructions so far, as the truth has them by class.
-    instructions: [u64; 4],
     /// The number of the core in the machine, and in its node.
     core: usize,
     core_in_node: usize,
     pub(super) node: Node,
 }
 
-impl<'a> Access<'a> {
-    pub(super) fn new(
-        system: &'a mut MemorySystem,
-        strand: StrandId,
-        devices: &'a Devices,
-    ) -> Self {
+impl<'w, 'a> Access<'w, 'a> {
+    #[inline(always)]
+    pub(super) fn new(work: &'w mut Work<'a>, quantum: &Quantum<'_>) -> Self {
+        let strand = quantum.strand;
+        assert!(
+            strand.index() < work.system.strands.len(),
+            "strand {strand} is not of this machine"
+        );
         Self {
-            system,
-            wires: Wires::new(devices, strand),
-            now: devices.now(),
+            work,
+            now: quantum.begins,
+            issued: quantum.begins,
+            instructions: 0,
+            served: [0; 4],
             strand: strand.index(),
-            instructions: [0; 4],
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
             node: strand.node(),
         }
     }
 
-    /// Ends the work and unlocks the strand's unit. Returns the time at the end.
-    pub(super) fn finish(self) -> u64 {
-        let record = &mut self.system.truth.strands[self.strand];
-        for (total, count) in record.instructions.iter_mut().zip(self.instructions) {
-            *total += count;
+    #[inline(always)]
+    pub(super) fn finish(self, references: usize) -> Executed {
+        Executed {
+            references,
+            issued: self.issued,
+            ends: self.now,
+            instructions: self.instructions,
+            served: self.served,
         }
-        self.now
+    }
+
+    /// An instruction is issued.
+    #[inline(always)]
+    pub(super) fn issue(&mut self) {
+        let system = &mut *self.work.system;
+        system.cores[self.core].idle.issue(self.now);
+        system.truth.cores[self.core].issue(self.now);
+        self.issued = self.now;
+        self.now += timing::ISSUE;
     }
 
     #[inline(always)]
     pub(super) fn reference(&mut self, reference: &Reference, offset: u64) {
         let address = reference.address.wrapping_add(offset);
-        let size = reference.size;
-        match reference.kind {
-            Kind::FetchOther => self.fetch(0, SparcEvent::OtherInstructions.into(), address, size),
-            Kind::FetchLoad => self.fetch(1, SparcEvent::Loads.into(), address, size),
-            Kind::FetchStore => self.fetch(2, SparcEvent::Stores.into(), address, size),
-            Kind::FetchModify => self.fetch(3, ATOMIC, address, size),
+        let Reference {
+            size, kind, flow, ..
+        } = *reference;
+        match kind {
+            Kind::FetchOther | Kind::FetchLoad | Kind::FetchStore | Kind::FetchModify => {
+                self.fetch(kind, flow, address, size);
+            }
             Kind::Load => self.load(Request::Load, address, size),
-            Kind::Store => self.store(address, size),
+            Kind::Store => {
+                self.store(address, size);
+            }
             Kind::Modify => {
                 self.load(Request::Atomic, address, size);
-                self.store(address, size);
+                let stored = self.store(address, size);
+                self.now = self.now.max(stored);
             }
         }
     }
 
-    /// An instruction, its class in the truth, and its events.
     #[inline(always)]
-    fn fetch(&mut self, class: usize, events: SparcSelect, address: u64, size: u16) {
-        self.wires.strand(events);
-        self.instructions[class] += 1;
-        self.now += timing::REFERENCE;
+    fn fetch(&mut self, kind: Kind, flow: Flow, address: u64, size: u16) {
+        let branch = BRANCHES[flow as usize];
+        let system = &mut *self.work.system;
+        system.strands[self.strand].events.instruction(kind, branch);
+        system.truth.strands[self.strand].instructions[kind as usize][branch as usize] += 1;
+        self.instructions += 1;
+        self.now += TAKES[flow as usize];
         lines::<L1I_LINE_SHIFT>(address, size, |line| {
-            if !self.system.cores[self.core].instructions.touch(line) {
+            if !self.work.system.cores[self.core].instructions.touch(line) {
                 self.fetch_line(line);
             }
         });
@@ -94,70 +108,93 @@ impl<'a> Access<'a> {
 
     #[inline(always)]
     fn load(&mut self, request: Request, address: u64, size: u16) {
-        self.now += timing::REFERENCE;
+        self.now += timing::LOAD;
         lines::<L1D_LINE_SHIFT>(address, size, |line| {
-            if !self.system.cores[self.core].data.touch(line) {
+            if !self.work.system.cores[self.core].data.touch(line) {
                 self.load_line(request, line);
             }
         });
     }
 
+    /// Returns when the store is done. The strand does not wait for it, as long as there is room for it among its others.
     #[inline(always)]
-    fn store(&mut self, address: u64, size: u16) {
-        self.now += timing::REFERENCE;
-        lines::<L1D_LINE_SHIFT>(address, size, |line| self.store_line(line));
+    fn store(&mut self, address: u64, size: u16) -> u64 {
+        let mut done = 0;
+        lines::<L1D_LINE_SHIFT>(address, size, |line| done = self.store_line(line));
+        done
     }
 
     /// A line of 32 bytes that the instruction cache does not have.
     #[inline(never)]
     fn fetch_line(&mut self, line32: u64) {
-        self.wires.strand(SparcEvent::InstructionCacheMisses);
-        self.wires.strand(SparcEvent::CrossbarFetches);
+        self.event(StrandEvent::InstructionCacheMiss);
+        self.event(StrandEvent::CrossbarFetch);
         let slot = self.read(Request::Fetch, Line(line32 >> 1));
         let copy = copies::instructions(self.core_in_node, line32);
         *self.l2().copies(slot) |= copy;
-        self.system.cores[self.core].instructions.fill(line32);
+        self.work.system.cores[self.core].instructions.fill(line32);
     }
 
     /// A line of 16 bytes that the data cache does not have.
     #[inline(never)]
     fn load_line(&mut self, request: Request, line16: u64) {
-        self.wires.strand(SparcEvent::DataCacheMisses);
-        self.wires.strand(SparcEvent::CrossbarLoads);
+        self.event(StrandEvent::DataCacheMiss);
+        self.event(StrandEvent::CrossbarLoad);
         let slot = self.read(request, Line(line16 >> 2));
         let copy = copies::data(self.core_in_node, line16);
         *self.l2().copies(slot) |= copy;
-        self.system.cores[self.core].data.fill(line16);
+        self.work.system.cores[self.core].data.fill(line16);
     }
 
     /// Reads a line of the L2 cache.
     fn read(&mut self, request: Request, line: Line) -> Slot {
-        self.now += timing::L2_ACCESS;
+        let accesses = match request {
+            Request::Fetch => 2,
+            Request::Load | Request::Atomic | Request::Store => 1,
+        };
+        self.ask_bank(line, accesses);
         let Some(slot) = self.l2().find(line) else {
             let (slot, service) = self.miss(line, State::Shared);
             let event = match request {
-                Request::Fetch => Some(SparcEvent::L2InstructionMisses),
-                Request::Load => Some(SparcEvent::L2LoadMisses),
+                Request::Fetch => Some(StrandEvent::L2InstructionMiss),
+                Request::Load => Some(StrandEvent::L2LoadMiss),
                 Request::Atomic | Request::Store => None,
             };
-            if let Some(event) = event {
-                self.wires.l2_miss(event, line.bank(), service);
+            if let Some(event) = event
+                && self.work.selects_miss(self.node, line.bank(), service)
+            {
+                self.event(event);
             }
             self.served(request, service);
             return slot;
         };
+        self.now = self.now.max(self.l2().arrival(slot));
         self.l2().touch(slot);
         self.served(request, Service::Hit);
         slot
     }
 
-    /// Writes to a line of 16 bytes.
+    /// A request goes to the bank of its line.
+    fn ask_bank(&mut self, line: Line, accesses: u64) {
+        let bank = &mut self.work.system.banks[self.node.index()][line.bank()];
+        let cycles = accesses * timing::BANK;
+        self.now = bank.enter(self.now, cycles) - cycles + timing::L2_ACCESS;
+    }
+
+    /// Writes to a line of 16 bytes. Returns when that is done.
     #[inline(never)]
-    fn store_line(&mut self, line16: u64) {
-        self.wires.strand(SparcEvent::CrossbarStores);
+    fn store_line(&mut self, line16: u64) -> u64 {
+        self.event(StrandEvent::CrossbarStore);
+        let goes_on = self
+            .now
+            .max(self.work.system.strands[self.strand].stores.room());
+        // What follows takes time that the strand does not wait for.
+        self.now = goes_on;
         let line = Line(line16 >> 2);
+        self.ask_bank(line, 1);
         let (slot, service) = match self.l2().find(line) {
             Some(slot) => {
+                self.now = self.now.max(self.l2().arrival(slot));
                 self.l2().touch(slot);
                 self.own(line, slot);
                 (slot, Service::Hit)
@@ -172,32 +209,62 @@ impl<'a> Access<'a> {
             *copies &= !stale;
             self.drop_copies(self.node, line, stale);
         }
+        let stores = &mut self.work.system.strands[self.strand].stores;
+        let done = stores.enter(self.now);
+        self.now = goes_on;
+        done
     }
 
     /// Takes parts of a line out of the L1 caches of a node.
     pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
+        let cores = &mut self.work.system.cores[first..];
         for copy in copies::each(bits, line) {
             match copy {
-                Copy::Data { core, line } => self.system.cores[first + core].data.remove(line),
-                Copy::Instructions { core, line } => {
-                    self.system.cores[first + core].instructions.remove(line);
-                }
+                Copy::Data { core, line } => cores[core].data.remove(line),
+                Copy::Instructions { core, line } => cores[core].instructions.remove(line),
             }
         }
     }
 
+    fn event(&mut self, event: StrandEvent) {
+        self.work.system.strands[self.strand].events.count(event);
+    }
+
     fn served(&mut self, request: Request, service: Service) {
-        self.system.truth.strands[self.strand].served(request, service);
+        self.served[service as usize] += 1;
+        self.work.system.truth.strands[self.strand].served(request, service);
     }
 
     /// The L2 cache of the strand's node.
     pub(super) fn l2(&mut self) -> &mut super::l2::L2 {
-        &mut self.system.l2[self.node.index()]
+        &mut self.work.system.l2[self.node.index()]
     }
 }
 
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
+
+/// What the instructions of each [`Flow`] are to the counters, in its order. A trap is no branch.
+const BRANCHES: [Branch; 7] = [
+    Branch::None,
+    Branch::NotTaken,
+    Branch::Taken,
+    Branch::Taken,
+    Branch::Taken,
+    Branch::Taken,
+    Branch::None,
+];
+
+/// What they take after their issue.
+const TAKES: [u64; 7] = [
+    0,
+    0,
+    timing::TAKEN,
+    timing::TAKEN,
+    timing::TAKEN,
+    timing::TAKEN,
+    timing::TAKEN,
+];
 
 /// Calls `touch` with each line of 2 to the power `SHIFT` bytes that a reference touches, in their order.
 #[inline(always)]

@@ -5,26 +5,31 @@ use guest_abi::Node;
 use super::access::Access;
 use super::geometry::Line;
 use super::l2::{Slot, State, Victim};
+use super::plane::Plane;
 use super::timing;
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::truth::Service;
+use super::wires;
 
-impl Access<'_> {
+impl Access<'_, '_> {
     /// Gets a line that the node's L2 cache does not have, to write it if `state` is modified. Says where it is
     /// and what served it.
     #[cold]
     #[inline(never)]
     pub(super) fn miss(&mut self, line: Line, state: State) -> (Slot, Service) {
         let to_own = state == State::Modified;
-        let answers = self.snoop(line, to_own);
+        let snoop = self.snoop(line, to_own);
+        let answers = snoop.answers;
         let dirty =
             |answer: &Option<Answer>| matches!(answer, Some(Answer::Modified | Answer::Owned));
         let found = |answer: &Option<Answer>| !matches!(answer, None | Some(Answer::Miss));
         let alone = !answers.iter().any(found);
         let (source, service) = match answers.iter().position(dirty) {
             Some(owner) => {
+                let owner = Node::ALL[owner];
                 self.now += timing::CACHE_TO_CACHE;
-                (Source::Cache(Node::ALL[owner]), Service::CacheToCache)
+                self.now = self.send(line, owner, self.node, self.now);
+                (Source::Cache(owner), Service::CacheToCache)
             }
             None => self.read_memory(line),
         };
@@ -33,13 +38,14 @@ impl Access<'_> {
             source,
             answers,
         };
-        self.tell_hub(line, request);
+        self.complete(line, &snoop, request);
         let state = if !to_own && alone {
             State::Exclusive
         } else {
             state
         };
-        let (slot, victim) = self.l2().fill(line, state);
+        let arrives = self.now;
+        let (slot, victim) = self.l2().fill(line, state, arrives);
         if let Some(victim) = victim {
             self.evict(victim);
         }
@@ -54,17 +60,21 @@ impl Access<'_> {
             State::Exclusive => self.l2().set_state(slot, State::Modified),
             State::Shared | State::Owned => {
                 self.l2().set_state(slot, State::Modified);
-                let answers = self.snoop(line, true);
-                self.tell_hub(line, Request::Invalidate { answers });
+                let snoop = self.snoop(line, true);
+                let answers = snoop.answers;
+                self.complete(line, &snoop, Request::Invalidate { answers });
             }
         }
     }
 
     /// Asks the other nodes of the machine for a line, and takes it from them if it is to be owned.
-    fn snoop(&mut self, line: Line, to_own: bool) -> Answers {
-        let nodes = self.system.machine.nodes();
+    fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
+        let nodes = self.work.system.machine.nodes();
+        let (mut begins, mut met) = (self.now, false);
         if nodes > 1 {
-            self.now += timing::SNOOP;
+            let now = self.now;
+            (begins, met) = self.plane(line).serialize(line, now);
+            self.now = begins + timing::SNOOP;
         }
         let mut answers = [None; Node::ALL.len()];
         for (node, answer) in Node::ALL.iter().zip(&mut answers).take(nodes) {
@@ -72,11 +82,25 @@ impl Access<'_> {
                 *answer = Some(self.ask(*node, line, to_own));
             }
         }
-        answers
+        Snoop {
+            begins,
+            met,
+            answers,
+        }
+    }
+
+    /// A request to the other nodes is complete.
+    fn complete(&mut self, line: Line, snoop: &Snoop, request: Request) {
+        if self.work.system.machine.nodes() > 1 {
+            let (ends, issued) = (self.now, self.issued);
+            let plane = self.plane(line);
+            plane.complete(line, snoop.begins, ends, issued);
+            self.tell_hub(line, request, snoop.met);
+        }
     }
 
     fn ask(&mut self, node: Node, line: Line, to_own: bool) -> Answer {
-        let l2 = &mut self.system.l2[node.index()];
+        let l2 = &mut self.work.system.l2[node.index()];
         let Some(slot) = l2.find(line) else {
             return Answer::Miss;
         };
@@ -94,25 +118,26 @@ impl Access<'_> {
     }
 
     fn read_memory(&mut self, line: Line) -> (Source, Service) {
-        let (home, mcu) = self.system.interleave.home(line);
-        let now = self.now;
-        self.now += timing::MEMORY;
-        let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
-        let (queued, held) = self.system.channels[home.index()][mcu.index()].read(line, now);
-        self.now += queued;
+        let (home, mcu) = self.work.system.interleave.home(line);
+        let channel = &mut self.work.system.channels[home.index()][mcu.index()];
+        let (done, held) = channel.read(line, self.now);
+        let queued = done - self.now;
+        self.now = done + timing::MEMORY;
+        let truth = &mut self.work.system.truth.channels[home.index()][mcu.index()];
         truth.lines_read += 1;
         truth.cycles_to_read += queued;
         truth.held_back += u64::from(held);
-        let mut channel = self.wires.channel(home, mcu);
-        channel.line_read(queued as u32);
+        let mut controller = self.work.devices.memory_controller(home, mcu);
+        controller.line_read(queued as u32);
         if held {
-            channel.read_held_back();
+            controller.read_held_back();
         }
-        drop(channel);
+        drop(controller);
         let service = if home == self.node {
             Service::Local
         } else {
             self.now += timing::REMOTE;
+            self.now = self.send(line, home, self.node, self.now);
             Service::Remote
         };
         (Source::Memory(home), service)
@@ -129,28 +154,52 @@ impl Access<'_> {
         if !state.is_dirty() {
             return;
         }
-        let (home, mcu) = self.system.interleave.home(line);
-        let queued = self.system.channels[home.index()][mcu.index()].write(line, self.now);
-        let truth = &mut self.system.truth.channels[home.index()][mcu.index()];
+        let (home, mcu) = self.work.system.interleave.home(line);
+        let mut arrives = self.now;
+        if home != self.node {
+            (arrives, _) = self.plane(line).serialize(line, arrives);
+            arrives = self.send(line, self.node, home, arrives);
+            self.tell_hub(line, Request::WriteBack { home }, false);
+        }
+        let channel = &mut self.work.system.channels[home.index()][mcu.index()];
+        let queued = channel.write(line, arrives) - arrives;
+        let truth = &mut self.work.system.truth.channels[home.index()][mcu.index()];
         truth.lines_written += 1;
         truth.cycles_to_write += queued;
-        self.wires.channel(home, mcu).line_written(queued as u32);
-        if home != self.node {
-            self.tell_hub(line, Request::WriteBack { home });
-        }
+        let mut controller = self.work.devices.memory_controller(home, mcu);
+        controller.line_written(queued as u32);
     }
 
-    /// A request passes the hub of its line, where nodes are linked by hubs and there is another node.
-    fn tell_hub(&mut self, line: Line, request: Request) {
-        let machine = self.system.machine;
-        if machine.model().has_hubs() && machine.nodes() > 1 {
+    /// A request passes the hub of its line, where nodes are linked by hubs and there is another node. `met` says that it
+    /// waited there for another request for the same line.
+    fn tell_hub(&mut self, line: Line, request: Request, met: bool) {
+        if self.work.system.machine.model().has_hubs() {
             let transaction = Transaction {
                 hub: line.hub(),
                 requester: self.node,
                 request,
+                met,
             };
-            self.system.truth.record(&transaction);
-            self.wires.hub(&transaction);
+            self.work.system.truth.record(&transaction);
+            wires::hub(self.work.devices, &transaction);
         }
     }
+
+    /// Returns when a line that leaves a node at the time `now` arrives at another.
+    fn send(&mut self, line: Line, from: Node, to: Node, now: u64) -> u64 {
+        self.plane(line).send(from, to, now)
+    }
+
+    fn plane(&mut self, line: Line) -> &mut Plane {
+        &mut self.work.system.planes[line.hub().index()]
+    }
+}
+
+/// What the other nodes answered.
+struct Snoop {
+    /// When they were asked.
+    begins: u64,
+    /// Whether the request had to wait for another.
+    met: bool,
+    answers: Answers,
 }

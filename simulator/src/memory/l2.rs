@@ -59,6 +59,9 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
+    /// The way that a line came into last, and when that line arrives.
+    filled: usize,
+    arrives: u64,
     states: [State; L2_WAYS],
     tags: [u32; L2_WAYS],
 }
@@ -75,6 +78,8 @@ impl L2 {
     pub(super) fn new() -> Self {
         let set = Set {
             order: Order::new(),
+            filled: 0,
+            arrives: 0,
             states: [State::Shared; L2_WAYS],
             tags: [FREE; L2_WAYS],
         };
@@ -112,14 +117,30 @@ impl L2 {
         self.sets[slot.set()].states[slot.way()] = state;
     }
 
+    /// Returns when the line arrives or arrived, if it is the one that came into its set last; otherwise 0.
+    #[inline]
+    pub(super) fn arrival(&self, slot: Slot) -> u64 {
+        let set = &self.sets[slot.set()];
+        if set.filled == slot.way() {
+            set.arrives
+        } else {
+            0
+        }
+    }
+
     /// Which L1 caches may have parts of the line.
     #[inline]
     pub(super) fn copies(&mut self, slot: Slot) -> &mut u64 {
         &mut self.copies[slot.0]
     }
 
-    /// Takes in a line that it does not have; the least recently used one of the set goes.
-    pub(super) fn fill(&mut self, line: Line, state: State) -> (Slot, Option<Victim>) {
+    /// Takes in a line that it does not have, and that arrives at this time; the least recently used one of the set goes.
+    pub(super) fn fill(
+        &mut self,
+        line: Line,
+        state: State,
+        arrives: u64,
+    ) -> (Slot, Option<Victim>) {
         let (index, tag) = place(line);
         let slot = Slot::new(index, self.sets[index].order.oldest());
         let victim = self.take(slot);
@@ -127,6 +148,7 @@ impl L2 {
         set.tags[slot.way()] = tag;
         set.states[slot.way()] = state;
         set.order.renew(slot.way());
+        (set.filled, set.arrives) = (slot.way(), arrives);
         (slot, victim)
     }
 
@@ -176,13 +198,13 @@ mod tests {
     fn the_least_recently_used_line_goes() {
         let mut cache = L2::new();
         for n in 0..16 {
-            let (slot, victim) = cache.fill(line(n), State::Exclusive);
+            let (slot, victim) = cache.fill(line(n), State::Exclusive, 0);
             assert!(victim.is_none(), "{n}");
             *cache.copies(slot) = n;
         }
         let first = cache.find(line(0)).unwrap();
         cache.touch(first);
-        let (_, victim) = cache.fill(line(16), State::Modified);
+        let (_, victim) = cache.fill(line(16), State::Modified, 0);
         let victim = victim.unwrap();
         assert_eq!((victim.line, victim.copies), (line(1), 1));
         assert_eq!(victim.state, State::Exclusive);
@@ -196,13 +218,13 @@ mod tests {
     fn a_line_that_is_taken_leaves_room() {
         let mut cache = L2::new();
         for n in 0..16 {
-            cache.fill(line(n), State::Owned);
+            cache.fill(line(n), State::Owned, 0);
         }
         let slot = cache.find(line(7)).unwrap();
         *cache.copies(slot) = 3;
         assert_eq!(cache.take(slot).unwrap().copies, 3);
         assert!(cache.take(slot).is_none());
-        assert!(cache.fill(line(20), State::Shared).1.is_none());
+        assert!(cache.fill(line(20), State::Shared, 0).1.is_none());
         let slot = cache.find(line(20)).unwrap();
         assert_eq!(*cache.copies(slot), 0);
     }

@@ -43,6 +43,9 @@ mod l1;
 mod l2;
 pub mod modelled;
 mod order;
+mod plane;
+mod queue;
+mod stores;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -50,9 +53,11 @@ pub mod timing;
 mod traffic;
 mod truth;
 mod wires;
+mod work;
 
 pub use channel::BUFFER_LINES;
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use system::MemorySystem;
 pub use truth::Truth;
+pub use work::{Executed, Quantum, Work};

@@ -16,7 +16,10 @@ pub trait Modelled: Copy {
 impl Modelled for SparcEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            Self::Loads
+            Self::IdleStrands
+            | Self::BranchesCompleted
+            | Self::BranchesTaken
+            | Self::Loads
             | Self::Stores
             | Self::OtherInstructions
             | Self::AtomicOperations
@@ -28,11 +31,7 @@ impl Modelled for SparcEvent {
             | Self::CrossbarLoads
             | Self::CrossbarFetches
             | Self::CrossbarStores => None,
-            Self::IdleStrands => Some("a strand never idles while it executes a recording"),
-            Self::BranchesCompleted
-            | Self::BranchesTaken
-            | Self::FguArithmetic
-            | Self::SoftwareCounts => {
+            Self::FguArithmetic | Self::SoftwareCounts => {
                 Some("a recording does not tell such instructions from others")
             }
             Self::ItlbWalkL2References
@@ -119,11 +118,11 @@ impl Modelled for LpuEvent {
             | Self::TidReadToDiscard
             | Self::TidReadToOwn
             | Self::TidReadToShare
-            | Self::HitWriteBack
             | Self::NoWriteBack
             | Self::NoReadOrInvalidate => Some(
-                "requests do not overlap: none waits for a transaction id or meets a write-back",
+                "how many requests may be under way at a port is not public, and so none waits for another to end",
             ),
+            Self::HitWriteBack => Some("a line that is written back is at home at once"),
             Self::CrcErrors | Self::LinkRetrain => Some("links are without fault"),
         }
     }
@@ -140,8 +139,12 @@ impl Modelled for GpdEvent {
 impl Modelled for AsuEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Clock | Self::PacketsIn | Self::PacketsOut => None,
-            Self::CamHit | Self::Wakeup => Some("requests do not overlap"),
+            Self::None
+            | Self::Clock
+            | Self::PacketsIn
+            | Self::PacketsOut
+            | Self::CamHit
+            | Self::Wakeup => None,
         }
     }
 }

@@ -2,20 +2,31 @@
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
+use platform::address::L2_BANKS;
 use platform::models::Devices;
 
-use super::access::Access;
 use super::channel::Channel;
 use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, NoMemory};
 use super::l1::L1;
 use super::l2::L2;
+use super::plane::Plane;
+use super::queue::Queue;
+use super::stores::Stores;
 use super::truth::Truth;
-use crate::recording::Reference;
+use super::wires::{Idle, StrandEvents};
+use super::work::Work;
 
 #[derive(Clone, Debug)]
 pub(super) struct Core {
+    pub(super) idle: Idle,
     pub(super) instructions: L1<L1I_SETS, L1I_WAYS>,
     pub(super) data: L1<L1D_SETS, L1D_WAYS>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Strand {
+    pub(super) stores: Stores,
+    pub(super) events: StrandEvents,
 }
 
 /// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
@@ -25,8 +36,13 @@ pub(super) struct Core {
 pub struct MemorySystem {
     pub(super) machine: Machine,
     pub(super) interleave: Interleave,
+    pub(super) strands: Vec<Strand>,
     pub(super) cores: Vec<Core>,
     pub(super) l2: Vec<L2>,
+    /// The banks of the L2 cache of each node.
+    pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
+    /// The ways of the lines of each hub, be there hubs or not.
+    pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) truth: Truth,
 }
@@ -38,6 +54,7 @@ impl MemorySystem {
     /// None of the machine's memory channels is enabled.
     pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
         let core = Core {
+            idle: Idle::default(),
             instructions: L1::new(),
             data: L1::new(),
         };
@@ -45,49 +62,35 @@ impl MemorySystem {
         Ok(Self {
             machine: *machine,
             interleave: Interleave::new(machine)?,
+            strands: vec![Strand::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
             l2: vec![L2::new(); machine.nodes()],
+            banks: Default::default(),
+            planes: Default::default(),
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
             truth: Truth::new(machine.strands()),
         })
     }
 
-    /// Replays references on a strand, in their order, with `offset` added to every address. The events are counted in
-    /// `devices`, whose time advances by the cycles that the references take.
-    ///
-    /// The strand's counters are locked until it returns; PERF_CONFIG is read when it begins.
+    /// Begins to work with these devices. What happens is counted in them when the work ends.
     ///
     /// # Panics
-    /// The strand is none of this machine's, or the devices are those of another machine.
-    pub fn replay(
-        &mut self,
-        strand: StrandId,
-        offset: u64,
-        references: &[Reference],
-        devices: &Devices,
-    ) {
-        assert!(
-            strand.index() < self.machine.strands(),
-            "strand {strand} is not of this machine"
-        );
+    /// The devices are those of another machine.
+    pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a> {
         assert_eq!(
             devices.machine(),
             self.machine,
             "devices of another machine"
         );
-        let began = devices.now();
-        let mut access = Access::new(self, strand, devices);
-        for reference in references {
-            access.reference(reference, offset);
-        }
-        let passed = access.finish() - began;
-        self.truth.cycles += passed;
-        devices.advance(passed);
-        if self.machine.model().has_hubs() {
-            for hub in Hub::ALL {
-                devices.hub(*hub).pass(passed);
-            }
-        }
+        Work::new(self, devices)
+    }
+
+    /// The counters of a strand catch up with what happened.
+    pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
+        let now = self.truth.cycles;
+        let idle = self.cores[strand.core()].idle.until(now);
+        let mut unit = devices.strand_unit(strand);
+        self.strands[strand.index()].events.tell(idle, &mut unit);
     }
 
     /// Returns what happened until now.

@@ -45,4 +45,6 @@ pub(super) struct Transaction {
     pub(super) hub: Hub,
     pub(super) requester: Node,
     pub(super) request: Request,
+    /// It waited for another request for the same line.
+    pub(super) met: bool,
 }

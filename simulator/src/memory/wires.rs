@@ -1,84 +1,176 @@
 //! From what happens to the register models.
 
+use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{PerfConfig, SparcSelect};
-use guest_abi::{Mcu, Node, StrandId};
-use platform::address::L2_BANKS;
-use platform::models::{Devices, HubChip, MemoryController, MutexGuard, StrandUnit};
+use platform::models::{Devices, HubChip, StrandUnit};
 
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
-use super::truth::Service;
+use super::truth::{Branch, Service};
+use super::work::Work;
+use crate::recording::Kind;
 
-/// The wires to the counters during a replay. The strand's unit is locked meanwhile, and no other device for
-/// longer than it takes to count.
-pub(super) struct Wires<'a> {
-    devices: &'a Devices,
-    unit: MutexGuard<'a, StrandUnit>,
-    perf_config: [PerfConfig; L2_BANKS],
+/// An event of a strand other than an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StrandEvent {
+    InstructionCacheMiss,
+    DataCacheMiss,
+    L2InstructionMiss,
+    L2LoadMiss,
+    CrossbarLoad,
+    CrossbarFetch,
+    CrossbarStore,
 }
 
-impl<'a> Wires<'a> {
-    pub(super) fn new(devices: &'a Devices, strand: StrandId) -> Self {
-        let perf_config = devices.l2(strand.node()).perf_config();
-        Self {
-            devices,
-            unit: devices.strand_unit(strand),
-            perf_config,
+/// The events of the counters, in the order of [`StrandEvent`].
+const EVENTS: [SparcEvent; 7] = [
+    SparcEvent::InstructionCacheMisses,
+    SparcEvent::DataCacheMisses,
+    SparcEvent::L2InstructionMisses,
+    SparcEvent::L2LoadMisses,
+    SparcEvent::CrossbarLoads,
+    SparcEvent::CrossbarFetches,
+    SparcEvent::CrossbarStores,
+];
+
+/// The bits of an instruction in SL 2 by kind of fetch. An atomic instruction is a load and a store, too.
+const INSTRUCTIONS: [u16; 4] = [
+    SparcEvent::OtherInstructions.code(),
+    SparcEvent::Loads.code(),
+    SparcEvent::Stores.code(),
+    SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
+];
+
+/// The bits that come with them in the order of [`Branch`].
+const BRANCHES: [u16; 3] = [
+    0,
+    SparcEvent::BranchesCompleted.code(),
+    SparcEvent::BranchesCompleted.code() | SparcEvent::BranchesTaken.code(),
+];
+
+/// The events of a strand that its counters have not seen yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StrandEvents {
+    /// By kind of fetch, then in the order of [`Branch`].
+    instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
+    others: [u64; EVENTS.len()],
+    /// The idle clocks of the core that they have seen.
+    idle: u64,
+}
+
+impl StrandEvents {
+    /// An instruction whose fetch is of this kind.
+    #[inline(always)]
+    pub(super) fn instruction(&mut self, fetch: Kind, branch: Branch) {
+        self.instructions[fetch as usize][branch as usize] += 1;
+    }
+
+    pub(super) fn count(&mut self, event: StrandEvent) {
+        self.others[event as usize] += 1;
+    }
+
+    /// Tells the counters what they have not seen. `idle` are all idle clocks of the core until now.
+    pub(super) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
+        let mut tell = |select: SparcSelect, times: &mut u64| {
+            while *times > 0 {
+                let some = u32::try_from(*times).unwrap_or(u32::MAX);
+                unit.count(select, some);
+                *times -= u64::from(some);
+            }
+        };
+        tell(SparcEvent::IdleStrands.into(), &mut (idle - self.idle));
+        self.idle = idle;
+        for (instruction, by_branch) in INSTRUCTIONS.iter().zip(&mut self.instructions) {
+            for (branch, times) in BRANCHES.iter().zip(by_branch) {
+                tell(select(*instruction, *branch), times);
+            }
+        }
+        for (event, times) in EVENTS.iter().zip(&mut self.others) {
+            tell((*event).into(), times);
+        }
+    }
+}
+
+/// A branch that does not touch data is of the class of branches alone.
+const fn select(instruction: u16, branch: u16) -> SparcSelect {
+    let other = SparcEvent::OtherInstructions.code();
+    SparcSelect::from_code(match instruction == other && branch != 0 {
+        true => branch,
+        false => instruction | branch,
+    })
+}
+
+/// The clocks in which no strand of a core issues an instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Idle {
+    clocks: u64,
+    /// The first clock that is not known yet.
+    next: u64,
+}
+
+impl Idle {
+    /// A strand issues an instruction, none of the core at an earlier time hereafter.
+    #[inline(always)]
+    pub(super) fn issue(&mut self, now: u64) {
+        if now >= self.next {
+            self.clocks += now - self.next;
+            self.next = now + 1;
         }
     }
 
-    /// Events that happen together on the strand.
-    #[inline(always)]
-    pub(super) fn strand(&mut self, events: impl Into<SparcSelect>) {
-        self.unit.count(events, 1);
+    /// Returns the clocks until the time `now`, before which no instruction is issued any more.
+    pub(super) fn until(&mut self, now: u64) -> u64 {
+        if now > self.next {
+            self.clocks += now - self.next;
+            self.next = now;
+        }
+        self.clocks
     }
+}
 
-    /// An L2 miss in this bank, which is counted if PERF_CONFIG selects such misses.
-    pub(super) fn l2_miss(&mut self, event: SparcEvent, bank: usize, service: Service) {
-        let counts = match self.perf_config[bank] {
+impl Work<'_> {
+    /// Whether PERF_CONFIG of a node selects the L2 misses in this bank that are so served.
+    pub(super) fn selects_miss(&self, node: Node, bank: usize, service: Service) -> bool {
+        match self.perf_config[node.index()][bank] {
             PerfConfig::All => true,
             PerfConfig::Local => service == Service::Local,
             PerfConfig::Remote => service == Service::Remote,
             PerfConfig::CacheToCache => service == Service::CacheToCache,
-        };
-        if counts {
-            self.unit.count(event, 1);
         }
     }
+}
 
-    /// Returns the controller of a DRAM channel.
-    pub(super) fn channel(&self, node: Node, mcu: Mcu) -> MutexGuard<'a, MemoryController> {
-        self.devices.memory_controller(node, mcu)
+/// A transaction passed a hub.
+pub(super) fn hub(devices: &Devices, transaction: &Transaction) {
+    let mut hub = devices.hub(transaction.hub);
+    let port = transaction.requester;
+    hub.count_asu(AsuEvent::PacketsIn, 1);
+    if transaction.met {
+        hub.count_asu(AsuEvent::CamHit, 1);
+        hub.count_asu(AsuEvent::Wakeup, 1);
     }
-
-    /// A transaction passed a hub.
-    pub(super) fn hub(&self, transaction: &Transaction) {
-        let mut hub = self.devices.hub(transaction.hub);
-        let port = transaction.requester;
-        hub.count_asu(AsuEvent::PacketsIn, 1);
-        match transaction.request {
-            Request::Read {
-                to_own,
-                source,
-                answers,
-            } => {
-                let egress = match to_own {
-                    false => LpuEvent::ReadToShareEgress,
-                    true => LpuEvent::ReadToOwnEgress,
-                };
-                data(&mut hub, port, source);
-                snoop(&mut hub, port, &answers, egress);
-            }
-            Request::Invalidate { answers } => {
-                hub.count_lpu(port, LpuEvent::NoDataReply, 1);
-                snoop(&mut hub, port, &answers, LpuEvent::InvalidateEgress);
-            }
-            Request::WriteBack { home } => {
-                hub.count_lpu(port, LpuEvent::WriteBack, 1);
-                hub.count_lpu(port, by_way_of(WRITE_BACK, port, home), 1);
-                hub.count_lpu(home, LpuEvent::WriteBackEgress, 1);
-                hub.count_asu(AsuEvent::PacketsOut, 1);
-            }
+    match transaction.request {
+        Request::Read {
+            to_own,
+            source,
+            answers,
+        } => {
+            let egress = match to_own {
+                false => LpuEvent::ReadToShareEgress,
+                true => LpuEvent::ReadToOwnEgress,
+            };
+            data(&mut hub, port, source);
+            snoop(&mut hub, port, &answers, egress);
+        }
+        Request::Invalidate { answers } => {
+            hub.count_lpu(port, LpuEvent::NoDataReply, 1);
+            snoop(&mut hub, port, &answers, LpuEvent::InvalidateEgress);
+        }
+        Request::WriteBack { home } => {
+            hub.count_lpu(port, LpuEvent::WriteBack, 1);
+            hub.count_lpu(port, by_way_of(WRITE_BACK, port, home), 1);
+            hub.count_lpu(home, LpuEvent::WriteBackEgress, 1);
+            hub.count_asu(AsuEvent::PacketsOut, 1);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::error::ProfileError;
 use super::guest::{Guest, STRAND, TICK};
 use super::run::{Processor, Truth};
 use crate::machine::board::{Board, SimulatedStrand};
-use crate::memory::MemorySystem;
+use crate::memory::{MemorySystem, Quantum};
 use crate::recording::Reference;
 
 /// Returns the machine: a Maramba with one node. For a program on one strand, a larger machine differs only in memory that is
@@ -46,6 +46,8 @@ type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 pub struct Sparc<'a> {
     devices: &'a Devices,
     memory: MemorySystem,
+    /// The time of the strand, in cycles: the handlers take none.
+    time: u64,
     unit: Counters<'a>,
     selects: Vec<SparcSelect>,
     before: Vec<u64>,
@@ -69,6 +71,7 @@ impl<'a> Sparc<'a> {
         Ok(Self {
             devices,
             memory: MemorySystem::new(&devices.machine())?,
+            time: 0,
             unit: OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?)),
             before: vec![0; selects.len()],
             selects,
@@ -123,7 +126,17 @@ impl<'a> Processor for Sparc<'a> {
             self.address = fetch.address;
             self.next = fetch.address.wrapping_add(fetch.size.into());
         }
-        self.memory.replay(STRAND, 0, instruction, self.devices);
+        let mut work = self.memory.work(self.devices);
+        let executed = work.replay(&Quantum {
+            strand: STRAND,
+            offset: 0,
+            begins: self.time,
+            until: u64::MAX,
+            data_alone: !instruction[0].kind.is_fetch(),
+            references: instruction,
+        });
+        self.time = executed.ends;
+        work.finish_on(STRAND, self.time);
         let happened = self.memory.truth();
         for (place, (select, before)) in self.selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(STRAND, *select, PerfConfig::All);

@@ -17,9 +17,6 @@ pub(super) const TRIES: Tries = match Tries::new(10_000) {
     None => Tries::ONCE,
 };
 
-/// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
-pub(super) const LONGEST_UNREAD: u64 = 1_000_000;
-
 /// A counter of 31, 32 or 64 bits, widened.
 #[derive(Clone, Copy, Debug)]
 enum Count {

@@ -2,13 +2,14 @@
 //! comparison with what really happened.
 //!
 //! Everything runs on one thread, in an order that depends on the input alone. The machine has one
-//! [clock](crate::machine::clock::MachineClock): it advances by the cycles that references take
-//! ([`crate::memory::timing`]) and by those of hypercalls. The hubs' own cycle counters count the former alone: what a
+//! [clock](crate::machine::clock::MachineClock): it advances with the earliest of the strands that execute the program
+//! ([`crate::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters count the former alone: what a
 //! guest measures does not include its measuring.
 
 mod error;
 mod measure;
 mod outcome;
+mod replay;
 mod run;
 pub mod scenario;
 mod selection;
@@ -16,7 +17,7 @@ mod setup;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
-pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome};
+pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, ThreadResults};
 pub use run::Progress;
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};

@@ -25,8 +25,14 @@ pub struct Outcome {
     pub nodes: usize,
     /// The number of references.
     pub references: u64,
-    /// The cycles that the references took.
+    /// The cycles that the references took: until the last thread ended.
     pub cycles: u64,
+    /// Which strand executed which thread.
+    pub placement: String,
+    /// What each thread did.
+    pub threads: Vec<ThreadResults>,
+    /// What somebody who reads the results should know: whole sentences without a full stop.
+    pub notes: Vec<String>,
     /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
     /// The hypercalls of each guest.
@@ -38,6 +44,36 @@ pub struct Outcome {
     /// The hypervisor's events, if the [setup](super::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Trace>,
+}
+
+/// What a thread did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ThreadResults {
+    /// The number of the thread, from 0. Those of all programs have numbers of their own. References that are dealt are one
+    /// thread on several strands.
+    pub thread: usize,
+    /// Its strand.
+    pub strand: usize,
+    /// The number of its instructions.
+    pub instructions: u64,
+    /// The cycles for which it executed, or waited for its pipeline or for memory: not those for which it waited for other
+    /// threads.
+    pub cycles: u64,
+    /// Where its requests were served.
+    pub served: Served,
+}
+
+/// Where the requests of a core to the L2 cache of its node were served, in accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// In that cache.
+    pub l2: u64,
+    /// By the memory of the node.
+    pub local: u64,
+    /// By the memory of another node.
+    pub remote: u64,
+    /// By the L2 cache of another node.
+    pub c2c: u64,
 }
 
 /// Hypercalls by status.

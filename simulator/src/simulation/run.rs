@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use guest_abi::Pmu;
 
 use super::error::RunError;
-use super::measure::{Bystander, LONGEST_UNREAD, Measurement, Pair};
+use super::measure::{Bystander, Measurement, Pair};
 use super::outcome::{Hypercalls, Outcome, counters, of_guests};
+use super::replay::Replay;
 use super::setup::Simulation;
 use crate::machine::board::Board;
 
@@ -47,23 +48,22 @@ impl Simulation {
         mut self,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, RunError> {
-        let mut replay = self.replay();
+        let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);
         let (mut outcome, trace) = self.boot(|board| {
             let mut guest = self.start(board)?;
             let bystanders = self.bystanders(board)?;
             tell(observe, Progress::Started(&guest.refused))?;
-            let (mut sampled, mut read): (u64, u64) = (0, 0);
+            let mut sampled: u64 = 0;
             loop {
                 let sample_at = sampled.saturating_add(interval);
-                let until = sample_at.min(read + LONGEST_UNREAD) - replay.references;
-                let ended = !replay.next(until, board)?;
+                let ended = !replay.next(sample_at - replay.references, board)?;
                 let references = replay.references;
-                tell(observe, Progress::Read(replay.read()))?;
+                tell(observe, Progress::Read(replay.bytes_read()))?;
                 let sample = references == sample_at || ended && references > sampled;
-                if sample || references - read == LONGEST_UNREAD {
+                if sample || replay.is_long_unread() {
                     guest.sample()?;
-                    read = references;
+                    replay.note_read();
                 }
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
@@ -91,6 +91,9 @@ impl Simulation {
                 nodes: self.setup.machine.nodes(),
                 references: replay.references,
                 cycles: truth.cycles(),
+                placement: self.placement.to_string(),
+                threads: replay.threads.clone(),
+                notes: replay.notes(),
                 hypercalls: Hypercalls::sum(&board.tallies()),
                 guests: of_guests(&self.setup.guests, board),
                 truth_matches: (counters.iter()).all(|counter| counter.measured == counter.truth),

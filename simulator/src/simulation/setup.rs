@@ -3,7 +3,7 @@
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
 use hv_core::GuestId;
-use perfctr_service::{ConfigError, GuestConfig, policy};
+use perfctr_service::{ConfigError, StrandSet, policy};
 use platform::Machine;
 
 use super::error::RunError;
@@ -13,9 +13,10 @@ use crate::events::{Epoch, Trace};
 use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::{HZ, MachineClock};
-use crate::memory::{MemorySystem, NoMemory, Truth};
+use crate::memory::{MemorySystem, NoMemory};
+use crate::placement::{Placement, PlacementError};
 use crate::recording::Recording;
-use crate::scheduler::{MOST_PROGRAMS, Scheduler};
+use crate::scheduler::MOST_PROGRAMS;
 
 /// The setup of a simulation: what the machine executes, and what a guest measures.
 #[derive(Debug)]
@@ -26,9 +27,9 @@ pub struct Setup {
     pub guests: Vec<Guest>,
     /// The programs that the machine executes.
     pub programs: Vec<Recording>,
-    /// The strands that execute the programs. They belong to one guest, which measures. By default (`None`) they are the
-    /// first strands of cores 0 and 1 of every node, as far as these belong to the first guest, or else its first strand.
-    pub strands: Option<Vec<StrandId>>,
+    /// Which strand executes which thread of the programs. The strands belong to one guest, which measures: the first, but
+    /// for strands that a list or a recording names. The default (`None`) is [`Placement::default_of`] the recordings.
+    pub placement: Option<Placement>,
     /// The events to count.
     pub selection: Selection,
     /// The L2 misses that the strands' counters count.
@@ -62,23 +63,15 @@ pub enum SetupError {
     /// There is no guest.
     #[error("there is no guest")]
     NoGuest,
-    /// The machine does not have this strand.
-    #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
-    NoSuchStrand {
-        /// The strand.
-        strand: StrandId,
-        /// The machine's last strand.
-        last: usize,
-    },
     /// A strand of the program belongs to no guest.
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
     /// The strands of the program belong to two guests.
     #[error("the program's strands belong to two guests, {0} and {1}; expected strands of one")]
     TwoGuests(String, String),
-    /// There is no strand to execute the program.
-    #[error("the program has no strand")]
-    NoStrand,
+    /// The threads of the programs cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// There is no program.
     #[error("there is no program, expected one at least")]
     NoProgram,
@@ -111,7 +104,7 @@ impl Setup {
             machine,
             guests: guests::default(machine),
             programs: vec![program],
-            strands: None,
+            placement: None,
             selection: Selection::default_of(machine),
             perf_config: PerfConfig::All,
             interval: None,
@@ -129,17 +122,25 @@ impl Setup {
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
         policy::check(machine, &configs)?;
         let first = configs.first().ok_or(SetupError::NoGuest)?;
-        let strands = (self.strands.clone()).unwrap_or_else(|| default_strands(machine, first));
-        let last = machine.strands() - 1;
-        if let Some(&strand) = strands.iter().find(|strand| strand.index() > last) {
-            return Err(SetupError::NoSuchStrand { strand, last });
-        }
-        let measuring = holder(&self.guests, &strands)?;
         match self.programs.len() {
             0 => return Err(SetupError::NoProgram),
             1..=MOST_PROGRAMS => {}
             many => return Err(SetupError::TooManyPrograms(many)),
         }
+        let named: Vec<_> = (self.programs.iter())
+            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)))
+            .map(|strand| strand.and_then(StrandId::new))
+            .collect();
+        let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_of(&named));
+        let placed = placement.strands(machine, first.strands, &named)?;
+        let mut strands = placed.clone();
+        let mut seen = StrandSet::EMPTY;
+        strands.retain(|strand| {
+            let first = !seen.has(*strand);
+            seen.insert(*strand);
+            first
+        });
+        let measuring = holder(&self.guests, &strands)?;
         if self.hub_cycles > Self::MOST_HUB_CYCLES {
             return Err(SetupError::SlowHubs(self.hub_cycles));
         }
@@ -148,26 +149,12 @@ impl Setup {
         }
         Ok(Simulation {
             memory: MemorySystem::new(&machine)?,
+            placement,
+            placed,
             strands,
             measuring,
             setup: self,
         })
-    }
-}
-
-/// Returns the first strands of cores 0 and 1 of every node, as far as the first guest has them, or else its first strand.
-fn default_strands(machine: Machine, first: &GuestConfig) -> Vec<StrandId> {
-    let of_node =
-        |node: usize| [0, StrandId::PER_CORE].map(|strand| node * StrandId::PER_NODE + strand);
-    let strands: Vec<StrandId> = (0..machine.nodes())
-        .flat_map(of_node)
-        .filter_map(StrandId::new)
-        .filter(|strand| first.strands.has(*strand))
-        .collect();
-    if strands.is_empty() {
-        first.strands.iter().take(1).collect()
-    } else {
-        strands
     }
 }
 
@@ -183,13 +170,18 @@ fn holder(guests: &[Guest], strands: &[StrandId]) -> Result<GuestId, SetupError>
             return Err(SetupError::TwoGuests(other, of));
         }
     }
-    holder.and_then(GuestId::new).ok_or(SetupError::NoStrand)
+    holder
+        .and_then(GuestId::new)
+        .ok_or(SetupError::Placement(PlacementError::NoStrand))
 }
 
 /// A setup that has been checked.
 #[derive(Debug)]
 pub struct Simulation {
     pub(super) setup: Setup,
+    pub(super) placement: Placement,
+    /// The strand of each thread or, if references are dealt, of each player.
+    pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
     pub(super) memory: MemorySystem,
@@ -202,7 +194,13 @@ impl Simulation {
         &self.setup
     }
 
-    /// Returns the strands that execute the programs.
+    /// Returns which strand executes which thread.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Returns the strands that execute the programs, each once.
     #[must_use]
     pub fn strands(&self) -> &[StrandId] {
         &self.strands
@@ -220,15 +218,6 @@ impl Simulation {
             .map_while(GuestId::new)
             .zip(&self.setup.guests)
             .filter_map(|(id, guest)| Some((id, guest.caller()?)))
-    }
-
-    /// Returns the replay of the programs on the strands, which begins with the first reference.
-    pub(super) fn replay(&mut self) -> Replay {
-        Replay {
-            scheduler: Scheduler::new(std::mem::take(&mut self.setup.programs), &self.strands),
-            memory: self.memory.clone(),
-            references: 0,
-        }
     }
 
     /// Boots the machine and does `work` on it. Returns the result and the hypervisor's events.
@@ -264,41 +253,5 @@ impl Simulation {
             streams: collector.streams(),
         });
         Ok((result, trace))
-    }
-}
-
-/// A replay of the programs.
-pub(super) struct Replay {
-    scheduler: Scheduler,
-    memory: MemorySystem,
-    /// The references until now.
-    pub(super) references: u64,
-}
-
-impl Replay {
-    /// Replays references of one strand, at most `most`. Returns `false` if all programs have ended.
-    ///
-    /// # Errors
-    /// A recording cannot be read any further.
-    pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let Some(share) = self.scheduler.next(most)? else {
-            return Ok(false);
-        };
-        let devices = board.devices();
-        self.memory
-            .replay(share.strand, share.offset, share.references, devices);
-        self.references += share.references.len() as u64;
-        Ok(true)
-    }
-
-    /// Returns the bytes of the recordings that have been read.
-    pub(super) fn read(&self) -> u64 {
-        self.scheduler.progress().read
-    }
-
-    /// Returns what happened until now.
-    pub(super) fn truth(&self) -> &Truth {
-        self.memory.truth()
     }
 }

@@ -81,7 +81,7 @@ fn all_events<'a>(unit: Unit, names: impl Iterator<Item = (String, &'a str)>, oc
 #[test]
 fn every_event_of_a_strand() {
     let names = SparcEvent::ALL.iter().map(|event| event.name());
-    all_events(Unit::Sparc, names.map(|name| (name.to_owned(), name)), 12);
+    all_events(Unit::Sparc, names.map(|name| (name.to_owned(), name)), 15);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use guest_abi::StrandId;
 use perfctr_service::{ConfigError, Grant};
+use simulator::placement::{Placement, PlacementError};
 use simulator::simulation::{Setup, SetupError};
 
 use crate::{machine, program};
@@ -15,6 +16,11 @@ fn error(change: impl FnOnce(&mut Setup)) -> SetupError {
 #[test]
 fn each_says_what_is_wrong() {
     let strand = |number| StrandId::new(number).unwrap();
+    let list = |numbers: &[usize]| {
+        Some(Placement::List(
+            numbers.iter().copied().map(strand).collect(),
+        ))
+    };
     assert!(matches!(
         error(|setup| setup.guests[1].config.grant = Grant::ALL),
         SetupError::Guests(ConfigError::TwoGlobals(0, 1))
@@ -24,14 +30,17 @@ fn each_says_what_is_wrong() {
         SetupError::NoGuest
     ));
     assert!(matches!(
-        error(|setup| setup.strands = Some(Vec::new())),
-        SetupError::NoStrand
+        error(|setup| setup.placement = list(&[])),
+        SetupError::Placement(PlacementError::NoStrand)
     ));
     assert!(matches!(
-        error(|setup| { setup.guests.remove(0); setup.strands = Some(vec![strand(9)]); }),
+        error(|setup| { setup.guests.remove(0); setup.placement = list(&[9]); }),
         SetupError::Nobodys(nobodys) if nobodys == strand(9)
     ));
-    let two = error(|setup| setup.strands = Some(vec![strand(0), strand(255)]));
+    let two = error(|setup| {
+        setup.programs.push(program(10));
+        setup.placement = list(&[0, 255]);
+    });
     assert_eq!(
         two.to_string(),
         "the program's strands belong to two guests, measuring and other; expected strands of one"

@@ -18,8 +18,8 @@ fn local_and_remote_memory() {
     let mut bench = Bench::new(Model::Batoka, 4);
     bench.load(128, ADDRESS);
     assert_eq!(misses(&bench, 128), [1, 1, 0, 0]);
-    // Reference, L2, snoop, queue, memory.
-    assert_eq!(bench.devices.now(), 1 + 24 + 60 + 60 + 40);
+    // Issue, load, L2, serialization, snoop, channel, memory.
+    assert_eq!(bench.devices.now(), 1 + 2 + 23 + 2 + 60 + 7 + 120);
     assert_eq!(
         bench.lpu(),
         [
@@ -42,7 +42,8 @@ fn local_and_remote_memory() {
     let mut other = Bench::new(Model::Batoka, 4);
     other.load(0, ADDRESS);
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
-    assert_eq!(other.devices.now(), before + 60);
+    // The links of node 2 to the hub, and from the hub to node 0.
+    assert_eq!(other.devices.now(), before + 60 + 2 * 9);
     assert_eq!(
         other.truth().lpu(Hub::Zam1, Node::Node0, L::MemoryY),
         1,
@@ -60,11 +61,15 @@ fn local_and_remote_memory() {
 fn a_modified_line_comes_from_its_cache() {
     let mut bench = Bench::new(Model::Batoka, 4);
     bench.store(192, ADDRESS);
+    bench.rest();
     let after_store = bench.truth().clone();
     let began = bench.devices.now();
     bench.load(0, ADDRESS);
     assert_eq!(misses(&bench, 0), [1, 0, 0, 1]);
-    assert_eq!(bench.devices.now() - began, 1 + 24 + 60 + 80);
+    assert_eq!(
+        bench.devices.now() - began,
+        1 + 2 + 23 + 2 + 60 + 80 + 2 * 9
+    );
     assert_eq!(bench.dram(DramEvent::Reads), 1, "for the store");
     assert_eq!(bench.dram(DramEvent::Writes), 0);
     bench.system.truth = bench.truth().since(&after_store);

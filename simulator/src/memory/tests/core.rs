@@ -15,15 +15,15 @@ fn a_load_that_misses_everywhere_then_hits() {
     assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
     assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
     assert_eq!(bench.dram(DramEvent::Reads), 1);
-    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 60);
-    // Reference, L2, queue, memory.
-    assert_eq!(bench.devices.now(), 1 + 24 + 60 + 40);
+    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 7);
+    // Issue, load, L2, channel, memory.
+    assert_eq!(bench.devices.now(), 1 + 2 + 23 + 7 + 120);
     bench.load(0, 0x1008);
-    assert_eq!(bench.devices.now(), 126);
+    assert_eq!(bench.devices.now(), 153 + 3);
     bench.load(0, 0x1010);
     assert_eq!(
         bench.devices.now(),
-        126 + 25,
+        156 + 26,
         "the next 16 bytes are in the L2"
     );
     assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
@@ -126,9 +126,7 @@ fn offset_and_width_of_addresses() {
     let mut bench = one();
     bench.load(0, 0x1000);
     let reference = Reference::new(0xffff_ff80_0000_0000, 8, Kind::Load);
-    bench
-        .system
-        .replay(id(0), 0x1000, &[reference], &bench.devices);
+    bench.replay(0, 0x1000, &[reference]);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
 }
 
@@ -200,7 +198,7 @@ fn an_l2_set_has_sixteen_ways_and_writes_back() {
     }
     assert_eq!(bench.dram(DramEvent::Reads), 17);
     assert_eq!(bench.dram(DramEvent::Writes), 1, "address 0 was dirty");
-    assert_eq!(bench.dram(DramEvent::WriteQueueLatency), 60);
+    assert_eq!(bench.dram(DramEvent::WriteQueueLatency), 14);
     bench.load(0, 16 * 0x4_0000);
     assert_eq!(
         bench.dram(DramEvent::Writes),
@@ -284,7 +282,7 @@ fn one_node_has_no_traffic_between_nodes() {
     assert_eq!(clock(Hub::Zam2), cycles);
     bench.devices.advance(1000);
     bench.load(0, 0x10_0000_0000);
-    let load = 1 + 24 + 60 + 40;
+    let load = 1 + 2 + 23 + 7 + 120;
     assert_eq!(bench.devices.now(), cycles + 1000 + load);
     assert_eq!(
         bench.truth().asu(Hub::Zam0, AsuEvent::Clock),

@@ -11,8 +11,8 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-use super::{MemorySystem, Truth};
-use crate::recording::{Kind, Reference};
+use super::{MemorySystem, Quantum, Truth};
+use crate::recording::{Flow, Kind, Reference};
 
 /// A machine at work, as tests see it.
 struct Bench {
@@ -32,11 +32,31 @@ impl Bench {
         }
     }
 
+    /// A strand executes these references alone, from when the strand before it is at its end.
+    fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
+        let mut work = self.system.work(&self.devices);
+        let executed = work.replay(&Quantum {
+            strand: id(strand),
+            offset,
+            begins: work.system.truth.cycles(),
+            until: u64::MAX,
+            data_alone: !references[0].kind.is_fetch(),
+            references,
+        });
+        assert_eq!(executed.references, references.len());
+        work.finish(executed.ends);
+    }
+
+    /// Nothing happens for so long that all stores are done.
+    fn rest(&mut self) {
+        let work = self.system.work(&self.devices);
+        let now = work.system.truth.cycles() + 10_000;
+        work.finish(now);
+    }
+
     /// One reference of this many bytes.
     fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {
-        let reference = Reference::new(address, size, kind);
-        self.system
-            .replay(id(strand), 0, &[reference], &self.devices);
+        self.replay(strand, 0, &[Reference::new(address, size, kind)]);
     }
 
     fn fetch(&mut self, strand: usize, address: u64) {

@@ -9,12 +9,31 @@ use super::*;
 
 /// References that meet: a few sets of the L2, more lines in each than it has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
-    (0..24_u64, 0..6_u64, 0..256_u64, 1..=16_u16, 0..7_usize).prop_map(
-        |(tag, set, byte, size, kind)| {
-            Reference::new(tag * 0x4_0000 + set * 0x340 + byte, size, KINDS[kind])
+    let address = (0..24_u64, 0..6_u64, 0..256_u64);
+    (address, 1..=16_u16, 0..7_usize, 0..7_usize).prop_map(
+        |((tag, set, byte), size, kind, flow)| {
+            let address = tag * 0x4_0000 + set * 0x340 + byte;
+            let reference = Reference::new(address, size, KINDS[kind]);
+            match reference.kind.is_fetch() {
+                true => Reference {
+                    flow: FLOWS[flow],
+                    ..reference
+                },
+                false => reference,
+            }
         },
     )
 }
+
+const FLOWS: [Flow; 7] = [
+    Flow::Next,
+    Flow::NotTaken,
+    Flow::Taken,
+    Flow::Jump,
+    Flow::Call,
+    Flow::Return,
+    Flow::Trap,
+];
 
 const KINDS: [Kind; 7] = [
     Kind::FetchOther,
@@ -76,7 +95,7 @@ pub(super) struct Setting {
 }
 
 pub(super) fn setting() -> impl Strategy<Value = Setting> {
-    let class = prop_oneof![Just(2_u64), Just(3), Just(5), 0..16_u64];
+    let class = prop_oneof![Just(0_u64), Just(2), Just(3), Just(5), 0..16_u64];
     let lpu = prop_oneof![0..0x2a_u64, 0..0x100_u64];
     let start = prop_oneof![
         Just(0),
@@ -106,12 +125,7 @@ impl Bench {
     pub(super) fn run(&mut self, turns: &[Turn]) {
         let strands = self.devices.machine().strands();
         for turn in turns {
-            self.system.replay(
-                id(turn.strand % strands),
-                0,
-                &turn.references,
-                &self.devices,
-            );
+            self.replay(turn.strand % strands, 0, &turn.references);
         }
     }
 

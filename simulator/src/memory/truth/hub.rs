@@ -23,6 +23,8 @@ pub(super) struct HubRecord {
     invalidations: [u64; NODES],
     /// Answers: by the node that gave them, then in the order of `Answer`.
     answers: [[u64; 4]; NODES],
+    /// Requests that waited for another for the same line.
+    met: u64,
 }
 
 const TO_SHARE: usize = 0;
@@ -31,6 +33,7 @@ const TO_OWN: usize = 1;
 impl HubRecord {
     pub(super) fn record(&mut self, transaction: &Transaction) {
         let from = transaction.requester.index();
+        self.met += u64::from(transaction.met);
         match transaction.request {
             Request::Read {
                 to_own,
@@ -73,6 +76,11 @@ impl HubRecord {
             subtract(now.as_flattened_mut(), then.as_flattened());
         }
         subtract(&mut self.invalidations, &earlier.invalidations);
+        self.met -= earlier.met;
+    }
+
+    pub(super) fn met(&self) -> u64 {
+        self.met
     }
 
     pub(super) fn packets_in(&self) -> u64 {

@@ -11,7 +11,7 @@ use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
 
 use hub::HubRecord;
-pub(super) use strand::{Request, Service, StrandRecord};
+pub(super) use strand::{Branch, CoreRecord, Request, Service, StrandRecord};
 
 use super::traffic::Transaction;
 
@@ -30,6 +30,7 @@ pub(super) struct ChannelRecord {
 pub struct Truth {
     pub(super) cycles: u64,
     pub(super) strands: Vec<StrandRecord>,
+    pub(super) cores: Vec<CoreRecord>,
     pub(super) channels: [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
     hubs: [HubRecord; Hub::ALL.len()],
 }
@@ -39,6 +40,7 @@ impl Truth {
         Self {
             cycles: 0,
             strands: vec![StrandRecord::default(); strands],
+            cores: vec![CoreRecord::default(); strands / StrandId::PER_CORE],
             channels: Default::default(),
             hubs: Default::default(),
         }
@@ -56,6 +58,9 @@ impl Truth {
         for (now, then) in delta.strands.iter_mut().zip(&earlier.strands) {
             now.subtract(then);
         }
+        for (now, then) in delta.cores.iter_mut().zip(&earlier.cores) {
+            *now = CoreRecord::of(now.busy(self.cycles) - then.busy(earlier.cycles));
+        }
         let channels = delta.channels.iter_mut().flatten();
         for (now, then) in channels.zip(earlier.channels.iter().flatten()) {
             now.lines_read -= then.lines_read;
@@ -70,6 +75,14 @@ impl Truth {
         delta
     }
 
+    /// Returns the most cycles that lines spent in the queue of a DRAM channel, of all channels.
+    #[must_use]
+    pub fn most_queued(&self) -> u64 {
+        let channels = self.channels.iter().flatten();
+        let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
+        queued.max().unwrap_or(0)
+    }
+
     /// Returns the cycles that the references took. The hubs' own cycle counters count these.
     pub fn cycles(&self) -> u64 {
         self.cycles
@@ -78,9 +91,13 @@ impl Truth {
     /// Returns the count of the events that a SPARC counter selects, on a strand, with this PERF_CONFIG in all banks of
     /// its node. It is 0 for a strand that the machine does not have.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
-        self.strands
-            .get(strand.index())
-            .map_or(0, |record| record.total(select, perf_config))
+        let Some(record) = self.strands.get(strand.index()) else {
+            return 0;
+        };
+        if select.base_class() == 0 {
+            return self.cycles - self.cores[strand.core()].busy(self.cycles);
+        }
+        record.total(select, perf_config)
     }
 
     /// Returns the count of an event of a DRAM channel.
@@ -122,7 +139,8 @@ impl Truth {
             AsuEvent::Clock => self.cycles,
             AsuEvent::PacketsIn => self.hubs[hub.index()].packets_in(),
             AsuEvent::PacketsOut => self.hubs[hub.index()].packets_out(),
-            AsuEvent::None | AsuEvent::CamHit | AsuEvent::Wakeup => 0,
+            AsuEvent::CamHit | AsuEvent::Wakeup => self.hubs[hub.index()].met(),
+            AsuEvent::None => 0,
         }
     }
 }

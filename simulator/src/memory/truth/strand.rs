@@ -30,11 +30,46 @@ pub(in crate::memory) enum Request {
     Store,
 }
 
+/// Whether an instruction is a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::memory) enum Branch {
+    None,
+    NotTaken,
+    Taken,
+}
+
+/// The clocks in which strands of a core issued instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::memory) struct CoreRecord {
+    busy: u64,
+    /// The clock after the latest of them.
+    after: u64,
+}
+
+impl CoreRecord {
+    /// An instruction is issued, no earlier than those before it.
+    #[inline(always)]
+    pub(in crate::memory) fn issue(&mut self, now: u64) {
+        self.busy += u64::from(now >= self.after);
+        self.after = now + 1;
+    }
+
+    /// Returns the busy clocks before the time `now`, at which or before which the latest instruction was issued.
+    pub(super) fn busy(&self, now: u64) -> u64 {
+        self.busy - u64::from(self.after > now)
+    }
+
+    /// Returns the record of this many busy clocks before a time.
+    pub(super) fn of(busy: u64) -> Self {
+        Self { busy, after: 0 }
+    }
+}
+
 /// Instructions by class, and requests by kind and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// Those without data, loads, stores, and those that do both.
-    pub(in crate::memory) instructions: [u64; 4],
+    /// Those without data, loads, stores, and those that do both, each in the order of [`Branch`].
+    pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
 }
 
@@ -44,7 +79,8 @@ impl StrandRecord {
     }
 
     pub(super) fn subtract(&mut self, earlier: &Self) {
-        subtract(&mut self.instructions, &earlier.instructions);
+        let instructions = earlier.instructions.as_flattened();
+        subtract(self.instructions.as_flattened_mut(), instructions);
         let served = earlier.served.as_flattened();
         subtract(self.served.as_flattened_mut(), served);
     }
@@ -52,38 +88,35 @@ impl StrandRecord {
     /// The clocks in which an event of the select happens. The events of one instruction happen together; those of its
     /// references each happen in a clock of their own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
-        let happenings = self.happenings(select.base_class(), perf_config);
-        let counted = happenings
-            .iter()
-            .filter(|(mask, _)| select.mask() & mask != 0);
-        counted.map(|(_, times)| times).sum()
-    }
-
-    /// The MASK bits of the events of a class that happen together, and how often they do.
-    fn happenings(&self, class: u8, perf_config: PerfConfig) -> [(u8, u64); 4] {
-        let [without_data, load, store, both] = self.instructions;
+        let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;
         let sum = |served: &[u64; 4]| served.iter().sum::<u64>();
-        match class {
-            2 => [
-                (0x40, without_data),
-                (0x08, load),
-                (0x10, store),
-                (0x98, both),
-            ],
-            3 => [
-                (0x01, sum(fetches)),
-                (0x02, sum(loads) + sum(atomics)),
-                (0x10, misses(fetches, perf_config)),
-                (0x20, misses(loads, perf_config)),
-            ],
-            5 => [
-                (0x08, sum(fetches)),
-                (0x04, sum(loads) + sum(atomics)),
-                (0x10, sum(stores)),
-                (0, 0),
-            ],
-            _ => [(0, 0); 4],
+        match select.base_class() {
+            2 => {
+                let [without_data, load, store, both] = self.instructions;
+                let classes = [
+                    ([0x40, 0x01, 0x03], without_data),
+                    ([0x08, 0x09, 0x0b], load),
+                    ([0x10, 0x11, 0x13], store),
+                    ([0x98, 0x99, 0x9b], both),
+                ];
+                (classes.into_iter())
+                    .flat_map(|(masks, times)| masks.into_iter().zip(times))
+                    .map(|(mask, times)| counted(mask, times))
+                    .sum()
+            }
+            3 => {
+                counted(0x01, sum(fetches))
+                    + counted(0x02, sum(loads) + sum(atomics))
+                    + counted(0x10, misses(fetches, perf_config))
+                    + counted(0x20, misses(loads, perf_config))
+            }
+            5 => {
+                counted(0x08, sum(fetches))
+                    + counted(0x04, sum(loads) + sum(atomics))
+                    + counted(0x10, sum(stores))
+            }
+            _ => 0,
         }
     }
 }

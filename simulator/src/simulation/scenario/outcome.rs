@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::events::Trace;
 use crate::machine::board::Board;
-use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls};
+use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls, ThreadResults};
 
 /// The outcome of a scenario.
 #[derive(Clone, Debug, Serialize)]
@@ -18,8 +18,14 @@ pub struct ScenarioOutcome {
     pub nodes: usize,
     /// The number of references.
     pub references: u64,
-    /// The cycles that the references took.
+    /// The cycles that the references took: until the last thread ended.
     pub cycles: u64,
+    /// Which strand executed which thread.
+    pub placement: String,
+    /// What each thread did.
+    pub threads: Vec<ThreadResults>,
+    /// What somebody who reads the results should know: whole sentences without a full stop.
+    pub notes: Vec<String>,
     /// The steps, in the order of time.
     pub steps: Vec<StepResults>,
     /// The time between the steps.

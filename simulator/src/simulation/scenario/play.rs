@@ -14,11 +14,12 @@ use super::outcome::{Asked, Found, Measured, PhaseResults, ScenarioOutcome, Step
 use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::simulation::error::RunError;
-use crate::simulation::measure::{LONGEST_UNREAD, Measurement, TRIES};
+use crate::simulation::measure::{Measurement, TRIES};
 use crate::simulation::outcome::{Hypercalls, counters, of_guests};
+use crate::simulation::replay::Replay;
 use crate::simulation::run::tell;
 use crate::simulation::selection::Selection;
-use crate::simulation::setup::{Replay, Simulation};
+use crate::simulation::setup::Simulation;
 
 /// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
@@ -47,7 +48,7 @@ impl Simulation {
         scenario: &Scenario,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<ScenarioOutcome, RunError> {
-        let mut replay = self.replay();
+        let mut replay = Replay::new(&mut self);
         let (mut outcome, trace) = self.boot(|board| {
             let stage = Stage {
                 board,
@@ -66,18 +67,18 @@ impl Simulation {
                 }
                 let end = steps.peek().map(|step| step.at);
                 let mut phase = stage.begin(&replay)?;
-                let mut read = replay.references;
+                replay.note_read();
                 while Some(replay.references) != end {
-                    let until = end.unwrap_or(u64::MAX).min(read + LONGEST_UNREAD);
+                    let until = end.unwrap_or(u64::MAX);
                     if !replay.next(until - replay.references, board)? {
                         ended = true;
                         break;
                     }
-                    if replay.references - read == LONGEST_UNREAD {
+                    if replay.is_long_unread() {
                         phase.sample()?;
-                        read = replay.references;
+                        replay.note_read();
                     }
-                    tell(observe, Progress::Read(replay.read()))?;
+                    tell(observe, Progress::Read(replay.bytes_read()))?;
                 }
                 if replay.references > phase.from {
                     let result = phase.end(&replay, &stage)?;
@@ -98,6 +99,9 @@ impl Simulation {
                 nodes: machine.nodes(),
                 references: replay.references,
                 cycles: replay.truth().cycles(),
+                placement: self.placement.to_string(),
+                threads: replay.threads.clone(),
+                notes: replay.notes(),
                 steps: done,
                 phases,
                 units: units(board),

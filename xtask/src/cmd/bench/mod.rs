@@ -45,8 +45,17 @@ struct Report {
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 
-/// Further rates: how many times the recording is replayed, and on how many strands.
-const FURTHER: [(usize, usize); 4] = [(2, 1), (4, 1), (1, 8), (1, 64)];
+/// Further rates: how many times the recording is replayed, on how many strands, of how many nodes.
+const FURTHER: [(usize, usize, usize); 8] = [
+    (4, 1, 4),
+    (1, 8, 4),
+    (1, 64, 1),
+    (1, 64, 2),
+    (1, 64, 4),
+    (1, 128, 2),
+    (1, 128, 4),
+    (1, 256, 4),
+];
 
 /// Measures and prints.
 ///
@@ -128,7 +137,7 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         Rates::of(rounds, || step(round))
     };
     let decoded = "the recording, decoded before the replay";
-    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 1))?;
+    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 1, 4))?;
     row(decoded.to_owned(), &rates, &["10", "50"]);
     let name = "the recording, decoded during the replay";
     row(
@@ -136,10 +145,10 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         &measure(name, FURTHER_ROUNDS, &replay::with_decoding)?,
         &[],
     );
-    for (times, strands) in FURTHER {
-        let name = format!("{times} x the recording, strands: {strands}");
+    for (times, strands, nodes) in FURTHER {
+        let name = format!("{times} x the recording, strands: {strands}, nodes: {nodes}");
         let further = measure(&name, FURTHER_ROUNDS, &|| {
-            replay::decoded(&references, times, strands)
+            replay::decoded(&references, times, strands, nodes)
         })?;
         row(name, &further, &[]);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr, SparcPcr};
 use guest_abi::{Counter, HubRole, HubUnit, Kind, McuRole, PerfReg, StrandId};
@@ -9,8 +10,9 @@ use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
 
 use simulator::memory::MemorySystem;
-use simulator::recording::{Chunk, Reference, bundled};
-use simulator::scheduler::QUANTUM;
+use simulator::placement::Placement;
+use simulator::recording::{Chunk, Recording, Reference, bundled};
+use simulator::scheduler::Scheduler;
 
 /// The rates of several rounds, in references per second, in ascending order.
 #[derive(Clone, Debug)]
@@ -44,41 +46,40 @@ impl Rates {
     }
 }
 
-/// A machine with all nodes, empty caches, and every counter set to an event that happens often.
-struct Bench {
-    strands: Vec<StrandId>,
-    memory: MemorySystem,
-    devices: Devices,
+/// Returns the devices of a machine every counter of which counts an event that happens often.
+fn devices(machine: Machine) -> anyhow::Result<Devices> {
+    let devices = Devices::new(machine);
+    let strands = (0..machine.strands()).filter_map(StrandId::new);
+    let first = strands.clone().next().context("a machine has strands")?;
+    strands.for_each(|strand| devices.set_pcr(strand, strand_pcr()));
+    for register in PerfReg::all().filter(|register| machine.has_register(*register)) {
+        if let (Some(address), Some(pcr)) = (address::global(register), unit_pcr(register)) {
+            devices.write(first, address, pcr)?;
+        }
+    }
+    Ok(devices)
 }
 
-impl Bench {
-    /// Returns a machine on which so many strands, spread evenly, execute in turns.
-    fn new(strands: usize) -> anyhow::Result<Self> {
-        let machine = Machine::new(Model::Batoka, Model::Batoka.max_nodes())?;
-        let spread = |strand| StrandId::new(strand * machine.strands() / strands);
-        let strands: Vec<_> = (0..strands).filter_map(spread).collect();
-        let devices = Devices::new(machine);
-        for strand in &strands {
-            devices.set_pcr(*strand, strand_pcr());
-        }
-        for register in PerfReg::all() {
-            if let (Some(address), Some(pcr)) = (address::global(register), unit_pcr(register)) {
-                devices.write(strands[0], address, pcr)?;
-            }
-        }
-        Ok(Self {
-            strands,
-            memory: MemorySystem::new(&machine)?,
-            devices,
-        })
+/// Replays a recording, whose threads are spread on the strands of a Batoka with so many nodes. Returns the number of
+/// references, and the seconds that it took.
+fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
+    let machine = Machine::new(Model::Batoka, nodes)?;
+    let devices = devices(machine)?;
+    let mut memory = MemorySystem::new(&machine)?;
+    let all = (0..machine.strands()).filter_map(StrandId::new).collect();
+    let named = vec![None; recording.threads()];
+    let strands = Placement::Spread.strands(machine, all, &named)?;
+    let mut scheduler = Scheduler::new(vec![recording], &strands);
+    let mut references = 0;
+    let start = Instant::now();
+    let mut work = memory.work(&devices);
+    while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
+        let executed = work.replay(&quantum);
+        scheduler.executed(&executed);
+        references += executed.references;
     }
-
-    fn replay(&mut self, references: &[Reference]) {
-        let strands = self.strands.iter().cycle();
-        for (quantum, strand) in references.chunks(QUANTUM).zip(strands) {
-            self.memory.replay(*strand, 0, quantum, &self.devices);
-        }
-    }
+    work.finish(scheduler.now());
+    Ok((references, start.elapsed().as_secs_f64()))
 }
 
 fn strand_pcr() -> u64 {
@@ -113,32 +114,29 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references that are in memory `times` times on `strands` strands. Returns their number and the seconds it took.
+/// Replays references that are in memory `times` times, on so many strands and nodes. Each strand executes a piece of them.
+/// Returns their number and the seconds it took.
 pub(super) fn decoded(
     references: &[Reference],
     times: usize,
     strands: usize,
+    nodes: usize,
 ) -> anyhow::Result<(usize, f64)> {
-    let mut bench = Bench::new(strands)?;
-    let start = Instant::now();
-    for _ in 0..times {
-        bench.replay(references);
-    }
-    Ok((times * references.len(), start.elapsed().as_secs_f64()))
+    let pieces = references.chunks(references.len().div_ceil(strands).max(1));
+    let chunk = |piece: &[Reference]| Chunk {
+        // The data of an instruction of the piece before are left out.
+        references: (piece.iter().copied())
+            .skip_while(|reference| !reference.kind.is_fetch())
+            .collect(),
+        order: Vec::new(),
+    };
+    let threads = pieces.map(|piece| vec![chunk(piece); times]).collect();
+    replay(nodes, Recording::from_threads("the recording", threads))
 }
 
-/// Replays the bundled recording on one strand, block by block as it is decompressed and decoded.
+/// Replays the bundled recording block by block as it is decompressed and decoded.
 pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
-    let mut bench = Bench::new(1)?;
-    let mut references = 0;
-    let mut chunk = Chunk::default();
-    let start = Instant::now();
-    let mut recording = bundled();
-    while recording.next_chunk(0, &mut chunk)? {
-        bench.replay(&chunk.references);
-        references += chunk.references.len();
-    }
-    Ok((references, start.elapsed().as_secs_f64()))
+    replay(Model::Batoka.max_nodes(), bundled())
 }
 
 /// Returns the references of the bundled recording.

@@ -3,6 +3,7 @@
 use anyhow::{Context, bail, ensure};
 use platform::Machine;
 use simulator::guests::{self, Guest};
+use simulator::placement::Placement;
 use simulator::recording::{Recording, bundled};
 use simulator::simulation::scenario::{Scenario, Unchecked};
 use simulator::simulation::{Selection, Setup, Simulation};
@@ -26,6 +27,10 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
         lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
     };
     let strands = args.strands.as_deref().map(strands::parse).transpose()?;
+    let placement = strands.map(|strands| match args.recordings.len() {
+        0 | 1 => Placement::Deal(strands),
+        _ => Placement::List(strands),
+    });
     let standard_inputs = (args.recordings.iter())
         .filter(|path| path.as_os_str() == "-")
         .count();
@@ -35,7 +40,7 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
     );
     let mut setup = Setup {
         guests,
-        strands,
+        placement,
         selection,
         perf_config: args.perf_config,
         interval: args.interval,

@@ -1,0 +1,59 @@
+//! The ways between the nodes for the lines of one hub. Nodes without hubs have such ways, too.
+
+use guest_abi::Node;
+
+use super::geometry::Line;
+use super::queue::Queue;
+use super::timing;
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    line: Line,
+    begins: u64,
+    ends: u64,
+}
+
+/// The directions of the link of a node.
+#[derive(Clone, Debug, Default)]
+struct Link {
+    out: Queue,
+    into: Queue,
+}
+
+/// What serializes the requests, and the links of the nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plane {
+    serializer: Queue,
+    links: [Link; Node::ALL.len()],
+    /// The requests for lines that may still be under way.
+    flights: Vec<Flight>,
+}
+
+impl Plane {
+    /// A request for a line arrives at the time `now`. Returns when the other nodes are asked, and `true` if it had to wait for
+    /// another request for the same line.
+    pub(super) fn serialize(&mut self, line: Line, now: u64) -> (u64, bool) {
+        let meets = |flight: &Flight, now| {
+            flight.line == line && (flight.begins..flight.ends).contains(&now)
+        };
+        let mut begins = now;
+        while let Some(flight) = self.flights.iter().find(|flight| meets(flight, begins)) {
+            begins = flight.ends;
+        }
+        let asked = self.serializer.enter(begins, timing::SERIALIZE);
+        (asked, begins > now)
+    }
+
+    /// Returns when a line that leaves a node at the time `now` has passed its link.
+    pub(super) fn send(&mut self, from: Node, to: Node, now: u64) -> u64 {
+        let sent = self.links[from.index()].out.enter(now, timing::LINK);
+        self.links[to.index()].into.enter(sent, timing::LINK)
+    }
+
+    /// A request for a line was under way in this time. No request comes before the time `now` any more.
+    pub(super) fn complete(&mut self, line: Line, begins: u64, ends: u64, now: u64) {
+        self.flights.retain(|flight| flight.ends > now);
+        self.flights.push(Flight { line, begins, ends });
+    }
+}

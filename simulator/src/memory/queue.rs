@@ -1,0 +1,121 @@
+//! What is busy with one request at a time.
+
+/// How many spans a queue remembers. Requests come almost in the order of time, and spans without a gap are one.
+const SPANS: usize = 16;
+
+/// A span of time, in cycles, with its begin and without its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Span {
+    begins: u64,
+    ends: u64,
+}
+
+/// A bank, a link or a channel, which serves one request at a time: each in the first gap that is long enough. So requests
+/// that come in the order of time are served in their order, and one that comes with an earlier time than others before it
+/// does not wait for what happens later.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// When it was and will be busy, in the order of time. Of these the first `count` are in use.
+    spans: [Span; SPANS],
+    count: usize,
+    /// It serves nothing before this time.
+    forgotten: u64,
+}
+
+impl Queue {
+    /// A request arrives at the time `now`, and takes this many cycles, 1 at least. Returns the time at which it is done.
+    pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
+        let mut begins = now.max(self.forgotten);
+        let spans = &mut self.spans[..self.count];
+        // The first span that ends later, and then the first that begins too late to be in the way.
+        let mut at = spans
+            .iter()
+            .rposition(|span| span.ends <= begins)
+            .map_or(0, |at| at + 1);
+        while let Some(span) = spans.get(at).filter(|span| span.begins < begins + cycles) {
+            begins = begins.max(span.ends);
+            at += 1;
+        }
+        let ends = begins + cycles;
+        let follows = at > 0 && spans[at - 1].ends == begins;
+        let leads = at < spans.len() && spans[at].begins == ends;
+        match (follows, leads) {
+            (true, true) => {
+                spans[at - 1].ends = spans[at].ends;
+                spans.copy_within(at + 1.., at);
+                self.count -= 1;
+            }
+            (true, false) => spans[at - 1].ends = ends,
+            (false, true) => spans[at].begins = begins,
+            (false, false) => self.insert(at, Span { begins, ends }),
+        }
+        ends
+    }
+
+    fn insert(&mut self, mut at: usize, span: Span) {
+        if self.count == SPANS {
+            // The oldest span goes; if that would be the new one, what was before it goes with it.
+            let oldest = if at == 0 { span } else { self.spans[0] };
+            self.forgotten = oldest.ends;
+            if at == 0 {
+                return;
+            }
+            self.spans.copy_within(1.., 0);
+            self.count -= 1;
+            at -= 1;
+        }
+        self.spans.copy_within(at..self.count, at + 1);
+        self.spans[at] = span;
+        self.count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_after_the_other() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.enter(1000, 60), 1060);
+        assert_eq!(queue.enter(1030, 60), 1120);
+        assert_eq!(queue.enter(1100, 60), 1180);
+        assert_eq!(queue.enter(2000, 60), 2060);
+    }
+
+    #[test]
+    fn what_comes_earlier_does_not_wait_for_what_comes_later() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.enter(200, 10), 210);
+        assert_eq!(queue.enter(100, 10), 110);
+        assert_eq!(
+            queue.enter(105, 80),
+            190,
+            "after the second, before the first"
+        );
+        assert_eq!(queue.enter(105, 10), 200, "between them");
+        assert_eq!(queue.enter(105, 10), 220, "after all");
+        assert_eq!(queue.enter(0, 100), 100);
+        assert_eq!(queue.count, 1, "there is no gap");
+    }
+
+    proptest! {
+        /// Against a list of all busy cycles. The requests are never so far apart that a span is forgotten that matters.
+        #[test]
+        fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
+            let mut queue = Queue::default();
+            let mut busy = std::collections::BTreeSet::new();
+            let mut time = 0;
+            for (passed, late, cycles) in requests {
+                time += passed;
+                let now = time + 12 - late;
+                let free = |begins: &u64| (*begins..begins + cycles).all(|cycle| !busy.contains(&cycle));
+                let begins = (now..).find(free).unwrap();
+                busy.extend(begins..begins + cycles);
+                prop_assert_eq!(queue.enter(now, cycles), begins + cycles);
+            }
+        }
+    }
+}

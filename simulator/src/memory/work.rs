@@ -1,0 +1,122 @@
+//! The replay.
+
+use guest_abi::layout::PerfConfig;
+use guest_abi::{Hub, Node, StrandId};
+use platform::address::L2_BANKS;
+use platform::models::Devices;
+
+use super::access::Access;
+use super::system::MemorySystem;
+use crate::recording::Reference;
+
+/// References that a strand executes until it is another strand's turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantum<'a> {
+    /// The strand.
+    pub strand: StrandId,
+    /// What to add to the addresses.
+    pub offset: u64,
+    /// When the strand executes the first of the references, in cycles.
+    pub begins: u64,
+    /// The strand begins no instruction at this time or later, other than the first.
+    pub until: u64,
+    /// The data belong to no instructions: each is executed as if it was one.
+    pub data_alone: bool,
+    /// The references.
+    pub references: &'a [Reference],
+}
+
+impl Quantum<'_> {
+    /// Returns `true` if an instruction begins with this reference.
+    #[inline(always)]
+    #[must_use]
+    pub fn begins_at(&self, reference: &Reference) -> bool {
+        self.data_alone || reference.kind.is_fetch()
+    }
+}
+
+/// How much of a [`Quantum`] a strand has executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// How many of the references.
+    pub references: usize,
+    /// When the last instruction was issued.
+    pub issued: u64,
+    /// When the strand can go on.
+    pub ends: u64,
+    /// How many instructions began.
+    pub instructions: u64,
+    /// Accesses to the L2 cache: those that it served itself, and those that local memory, remote memory, and the L2 cache
+    /// of another node served.
+    pub served: [u64; 4],
+}
+
+/// The memory system at work, while nobody looks at the devices.
+///
+/// What happens on a strand is told to its counters at the end only; PERF_CONFIG is read at the begin.
+pub struct Work<'a> {
+    pub(super) system: &'a mut MemorySystem,
+    pub(super) devices: &'a Devices,
+    pub(super) perf_config: [[PerfConfig; L2_BANKS]; Node::ALL.len()],
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(system: &'a mut MemorySystem, devices: &'a Devices) -> Self {
+        let perf_config = std::array::from_fn(|node| devices.l2(Node::ALL[node]).perf_config());
+        Self {
+            system,
+            devices,
+            perf_config,
+        }
+    }
+
+    /// Executes a quantum: its first instruction (or what is left of it), and others as long as their time is before its end.
+    ///
+    /// The caller calls this in the order of time: no quantum begins before the last instruction of the one before it.
+    ///
+    /// # Panics
+    /// The machine does not have the strand.
+    #[inline]
+    pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
+        let mut access = Access::new(self, quantum);
+        let mut references = 0;
+        for reference in quantum.references {
+            if quantum.begins_at(reference) {
+                if references > 0 && access.now >= quantum.until {
+                    break;
+                }
+                access.issue();
+            }
+            access.reference(reference, quantum.offset);
+            references += 1;
+        }
+        access.finish(references)
+    }
+
+    /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands, and the clocks of the
+    /// devices, catch up with what happened.
+    pub fn finish(mut self, now: u64) {
+        self.pass(now);
+        for strand in (0..self.system.machine.strands()).filter_map(StrandId::new) {
+            self.system.tell(strand, self.devices);
+        }
+    }
+
+    /// Ends the work as [`finish`](Self::finish) does, but the counters of one strand alone catch up.
+    pub fn finish_on(mut self, strand: StrandId, now: u64) {
+        self.pass(now);
+        self.system.tell(strand, self.devices);
+    }
+
+    fn pass(&mut self, now: u64) {
+        let system = &mut *self.system;
+        let passed = now - system.truth.cycles;
+        system.truth.cycles = now;
+        self.devices.advance(passed);
+        if system.machine.model().has_hubs() {
+            for hub in Hub::ALL {
+                self.devices.hub(*hub).pass(passed);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Which strand executes what, and when.
+//!
+//! Every strand has a time of its own. The strand that is earliest executes next; of several the one with the lowest number.
+//! It executes until it is another strand's turn: a quantum. The strands of a pipeline issue one instruction a cycle
+//! together, and the one that has been ready longest comes first.
+//!
+//! A strand executes its threads one after the other, each until it waits for another thread or ends. A thread that waits
+//! goes on at the time at which the other thread issues its next instruction after the signal. All this depends on the
+//! recordings and the machine alone, and not on where a caller pauses.
+
+mod deal;
+mod signals;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use std::collections::VecDeque;
+
+use guest_abi::StrandId;
+
+use crate::memory::{Executed, Quantum};
+use crate::recording::{Chunk, Order, Progress, Recording, RecordingError};
+use deal::Deal;
+use signals::Signals;
+use turns::Turns;
+
+/// Programs are this far apart in physical memory: 8 GB.
+const APART: u64 = 1 << 33;
+
+/// How many recordings can be replayed together: their addresses must not meet in [memory](crate::memory::geometry).
+pub const MOST_PROGRAMS: usize = 48;
+
+/// One program. Each has memory of its own.
+struct Program {
+    source: Source,
+    signals: Signals,
+    /// The waits that nothing would have ended.
+    dropped: u64,
+}
+
+enum Source {
+    Threads(Recording),
+    Dealt(Deal),
+}
+
+struct Thread {
+    program: usize,
+    /// The number within the program.
+    number: usize,
+    strand: StrandId,
+    chunk: Chunk,
+    /// The next reference of the chunk, and the next item of its order.
+    next: usize,
+    order: usize,
+    waits_for: Option<u64>,
+    /// When the signal was made that it waited for last.
+    woken: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Strand {
+    /// The threads that have not ended. The first is the one that executes.
+    threads: VecDeque<usize>,
+    /// When it can execute its next instruction.
+    ready: u64,
+}
+
+/// References of all threads in the order in which the machine executes them.
+///
+/// A caller asks for a [quantum](Self::next), executes all or some of it, tells [how far it came](Self::executed), and asks
+/// again. To step through the program instruction by instruction, it executes the quantum up to the second
+/// [begin of an instruction](Quantum::begins_at).
+pub struct Scheduler {
+    programs: Vec<Program>,
+    threads: Vec<Thread>,
+    strands: Vec<Strand>,
+    turns: Turns,
+    /// The thread that executes the present quantum.
+    executing: usize,
+    /// Whether that thread paused within an instruction.
+    within: bool,
+    /// The time of the latest turn, or the end of the last strand that came to its end.
+    time: u64,
+}
+
+impl Scheduler {
+    /// Schedules the threads of these recordings, at most [`MOST_PROGRAMS`]. `strands` has the strand of each thread, of
+    /// the first recording first.
+    #[must_use]
+    pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
+        let sources = recordings.into_iter().map(|recording| {
+            let threads = recording.threads();
+            (Source::Threads(recording), threads)
+        });
+        Self::of(sources.collect(), strands)
+    }
+
+    /// Schedules the references of a recording of one thread, which are dealt to these strands in
+    /// [turns](crate::placement::Placement::TURN), one turn after the other.
+    #[must_use]
+    pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
+        let deal = Deal::new(recording, strands.len());
+        Self::of(vec![(Source::Dealt(deal), strands.len())], strands)
+    }
+
+    fn of(sources: Vec<(Source, usize)>, placed: &[StrandId]) -> Self {
+        let numbers = (sources.iter().enumerate())
+            .flat_map(|(program, (_, threads))| (0..*threads).map(move |number| (program, number)));
+        let threads = numbers
+            .zip(placed)
+            .map(|((program, number), strand)| Thread {
+                program,
+                number,
+                strand: *strand,
+                chunk: Chunk::default(),
+                next: 0,
+                order: 0,
+                waits_for: None,
+                woken: 0,
+            });
+        let threads: Vec<_> = threads.collect();
+        let mut strands = vec![Strand::default(); StrandId::COUNT];
+        let mut turns = Turns::new();
+        for (number, thread) in threads.iter().enumerate() {
+            strands[thread.strand.index()].threads.push_back(number);
+            turns.set(thread.strand, Some(0));
+        }
+        let program = |(source, _)| Program {
+            source,
+            signals: Signals::default(),
+            dropped: 0,
+        };
+        Self {
+            programs: sources.into_iter().map(program).collect(),
+            threads,
+            strands,
+            turns,
+            executing: 0,
+            within: false,
+            time: 0,
+        }
+    }
+
+    /// Returns the quantum that comes next, at most `most` references of it, and the number of its thread; `None` when all
+    /// threads have ended.
+    ///
+    /// # Errors
+    /// A recording cannot be read any further.
+    pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
+        let (begins, until) = if self.within {
+            let strand = self.threads[self.executing].strand;
+            let ready = self.strands[strand.index()].ready;
+            (ready, ready)
+        } else {
+            loop {
+                let Some(turn) = self.turns.first() else {
+                    if self.drop_a_wait() {
+                        continue;
+                    }
+                    return Ok(None);
+                };
+                self.time = turn.at;
+                if self.prepare(turn.strand, turn.at)? {
+                    break (turn.at, turn.until);
+                }
+            }
+        };
+        let thread = &self.threads[self.executing];
+        let references = &thread.chunk.references;
+        let ends = match thread.chunk.order.get(thread.order) {
+            Some((at, _)) => (*at).min(references.len()),
+            None => references.len(),
+        };
+        let quantum = Quantum {
+            strand: thread.strand,
+            offset: thread.program as u64 * APART,
+            begins,
+            until,
+            data_alone: data_alone(&thread.chunk),
+            references: &references[thread.next..ends.min(thread.next.saturating_add(most))],
+        };
+        Ok(Some((self.executing, quantum)))
+    }
+
+    /// Notes how much of the quantum has been executed. Returns how long the thread took for it: from when its strand was
+    /// ready, in cycles.
+    pub fn executed(&mut self, executed: &Executed) -> u64 {
+        let thread = &mut self.threads[self.executing];
+        thread.next += executed.references;
+        let Chunk { references, order } = &thread.chunk;
+        let ordered = (order.get(thread.order)).is_some_and(|(at, _)| *at <= thread.next);
+        self.within = (references.get(thread.next)).is_some_and(|next| !next.kind.is_fetch())
+            && !ordered
+            && !data_alone(&thread.chunk);
+        let strand = &mut self.strands[thread.strand.index()];
+        let took = executed.ends - strand.ready;
+        strand.ready = executed.ends;
+        self.turns
+            .issued(thread.strand, executed.issued, executed.ends);
+        took
+    }
+
+    /// Returns the time of the earliest strand or, when all threads have ended, that of the last one: in cycles. What comes
+    /// next happens at this time or later.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.turns.first().map_or(self.time, |turn| turn.at)
+    }
+
+    /// Returns the strand of each thread. Threads have numbers from 0, those of the first recording first.
+    pub fn strands(&self) -> impl Iterator<Item = StrandId> {
+        self.threads.iter().map(|thread| thread.strand)
+    }
+
+    /// Returns what somebody who reads results should know: whole sentences without a full stop.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let note = |program: &Program| {
+            let name = match &program.source {
+                Source::Threads(recording) => recording.name(),
+                Source::Dealt(deal) => deal.name(),
+            };
+            let waits = program.dropped;
+            (waits != 0).then(|| {
+                format!("{name} lacks what {waits} waits of its threads wait for, so that these waits are left out")
+            })
+        };
+        self.programs.iter().filter_map(note).collect()
+    }
+
+    /// Returns how far the recordings have been read, together.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let all = || {
+            self.programs.iter().map(|program| match &program.source {
+                Source::Threads(recording) => recording.progress(),
+                Source::Dealt(deal) => deal.progress(),
+            })
+        };
+        Progress {
+            read: all().map(|one| one.read).sum(),
+            total: all().map(|one| one.total).sum(),
+        }
+    }
+
+    /// Makes the first thread of a strand execute, whose turn it is at the time `now`. Returns `false` if that changed whose
+    /// turn it is.
+    fn prepare(&mut self, strand: StrandId, now: u64) -> Result<bool, RecordingError> {
+        self.executing = self.strands[strand.index()].threads[0];
+        loop {
+            let thread = &mut self.threads[self.executing];
+            let program = &mut self.programs[thread.program];
+            match thread.chunk.order.get(thread.order) {
+                Some((at, order)) if *at <= thread.next => {
+                    thread.order += 1;
+                    match *order {
+                        Order::Signal(number) => {
+                            let woken = program.signals.make(number);
+                            woken.iter().for_each(|thread| self.wake(*thread, now));
+                            if !woken.is_empty() {
+                                return Ok(false);
+                            }
+                        }
+                        Order::Wait(number) if program.signals.is_made(number) => {}
+                        Order::Wait(number) => {
+                            thread.waits_for = Some(number);
+                            program.signals.wait(number, self.executing);
+                            self.change_thread(strand);
+                            return Ok(false);
+                        }
+                    }
+                }
+                _ if thread.next < thread.chunk.references.len() => return Ok(true),
+                _ => {
+                    (thread.next, thread.order) = (0, 0);
+                    if !program
+                        .source
+                        .next_chunk(thread.number, &mut thread.chunk)?
+                    {
+                        let ended = &mut self.strands[strand.index()];
+                        ended.threads.pop_front();
+                        self.time = self.time.max(ended.ready);
+                        self.change_thread(strand);
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A thread goes on that has waited until the time `now`.
+    fn wake(&mut self, thread: usize, now: u64) {
+        let woken = &mut self.threads[thread];
+        woken.waits_for = None;
+        woken.woken = now;
+        let strand = woken.strand;
+        // If another thread executes on the strand, it goes on executing.
+        let first = self.strands[strand.index()].threads[0];
+        if first == thread || self.threads[first].waits_for.is_some() {
+            self.change_thread(strand);
+        }
+    }
+
+    /// Has the next thread of a strand execute that does not wait.
+    fn change_thread(&mut self, id: StrandId) {
+        let strand = &mut self.strands[id.index()];
+        let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
+        let waiting = strand
+            .threads
+            .iter()
+            .take_while(|thread| waits(thread))
+            .count();
+        if waiting == strand.threads.len() {
+            return self.turns.set(id, None);
+        }
+        strand.threads.rotate_left(waiting);
+        strand.ready = strand.ready.max(self.threads[strand.threads[0]].woken);
+        self.turns.set(id, Some(strand.ready));
+    }
+
+    /// Lets a thread go on that waits for what a cut-off recording lacks: of all that wait one on the earliest strand.
+    /// Returns `false` if none waits.
+    fn drop_a_wait(&mut self) -> bool {
+        let waiting = (self.threads.iter().enumerate())
+            .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));
+        let first = waiting.min_by_key(|(number, thread, _)| {
+            let ready = self.strands[thread.strand.index()].ready;
+            (ready, thread.strand, *number)
+        });
+        let Some((number, thread, waits_for)) = first else {
+            return false;
+        };
+        let program = &mut self.programs[thread.program];
+        program.signals.give_up(waits_for, number);
+        program.dropped += 1;
+        self.wake(number, self.time);
+        true
+    }
+}
+
+impl Source {
+    fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+        match self {
+            Self::Threads(recording) => recording.next_chunk(thread, chunk),
+            Self::Dealt(deal) => deal.next_chunk(thread, chunk),
+        }
+    }
+}
+
+/// Whether the data of a chunk belong to no instructions: it begins with data.
+fn data_alone(chunk: &Chunk) -> bool {
+    (chunk.references.first()).is_some_and(|first| !first.kind.is_fetch())
+}

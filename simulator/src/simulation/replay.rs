@@ -1,0 +1,126 @@
+//! The replay of the programs on their strands.
+
+use super::error::RunError;
+use super::outcome::{Served, ThreadResults};
+use super::setup::Simulation;
+use crate::machine::board::Board;
+use crate::memory::{Executed, MemorySystem, Truth};
+use crate::placement::Placement;
+use crate::scheduler::Scheduler;
+
+/// The most references without a pause.
+const PAUSE: u64 = 8192;
+
+/// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
+const LONGEST_UNREAD: u64 = 1_000_000;
+
+/// As [`LONGEST_UNREAD`], for counters of how long lines are in the queue of a DRAM channel.
+const MOST_UNREAD_CYCLES: u64 = 1 << 30;
+
+/// A replay of the programs.
+pub(super) struct Replay {
+    scheduler: Scheduler,
+    memory: MemorySystem,
+    /// The references until now.
+    pub(super) references: u64,
+    /// What the threads did until now.
+    pub(super) threads: Vec<ThreadResults>,
+    /// The references, and the cycles of lines in a queue, when the counters were read.
+    read: (u64, u64),
+}
+
+impl Replay {
+    /// Returns the replay of a simulation, which begins with the first reference of each thread.
+    pub(super) fn new(simulation: &mut Simulation) -> Self {
+        let mut programs = std::mem::take(&mut simulation.setup.programs);
+        let placed = &simulation.placed;
+        let dealt = matches!(simulation.placement, Placement::Deal(_));
+        let scheduler = match programs.pop() {
+            Some(program) if dealt => Scheduler::dealing(program, placed),
+            last => {
+                programs.extend(last);
+                Scheduler::new(programs, placed)
+            }
+        };
+        let threads = (placed.iter().enumerate()).map(|(number, strand)| ThreadResults {
+            thread: if dealt { 0 } else { number },
+            strand: strand.index(),
+            ..ThreadResults::default()
+        });
+        Self {
+            threads: threads.collect(),
+            scheduler,
+            memory: simulation.memory.clone(),
+            references: 0,
+            read: (0, 0),
+        }
+    }
+
+    /// Replays references, at most `most`, or less if the caller should report its progress or
+    /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended.
+    ///
+    /// # Errors
+    /// A recording cannot be read any further.
+    pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
+        let unread = LONGEST_UNREAD - (self.references - self.read.0);
+        let until = self.references + most.min(PAUSE).min(unread);
+        let began = self.references;
+        let mut work = self.memory.work(board.devices());
+        while self.references < until {
+            let most = (until - self.references) as usize;
+            let Some((thread, quantum)) = self.scheduler.next(most)? else {
+                break;
+            };
+            let executed = work.replay(&quantum);
+            let cycles = self.scheduler.executed(&executed);
+            self.references += executed.references as u64;
+            self.threads[thread].add(&executed, cycles);
+        }
+        work.finish(self.scheduler.now());
+        Ok(self.references > began)
+    }
+
+    /// Returns `true` if the counters have to be read before the replay goes on. (A guest reads them every so many seconds; what
+    /// it counts in this time depends on the program.)
+    pub(super) fn is_long_unread(&self) -> bool {
+        let (references, cycles) = self.read;
+        self.references - references == LONGEST_UNREAD
+            || self.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
+    }
+
+    /// The counters have been read.
+    pub(super) fn note_read(&mut self) {
+        self.read = (self.references, self.truth().most_queued());
+    }
+
+    /// Returns the bytes of the recordings that have been read.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.scheduler.progress().read
+    }
+
+    /// Returns what somebody who reads the results should know of the replay.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.scheduler.notes()
+    }
+
+    /// Returns what happened until now.
+    pub(super) fn truth(&self) -> &Truth {
+        self.memory.truth()
+    }
+}
+
+impl ThreadResults {
+    fn add(&mut self, executed: &Executed, cycles: u64) {
+        let Served {
+            l2,
+            local,
+            remote,
+            c2c,
+        } = &mut self.served;
+        for (sum, count) in [l2, local, remote, c2c].into_iter().zip(executed.served) {
+            *sum += count;
+        }
+        self.instructions += executed.instructions;
+        self.cycles += cycles;
+    }
+}
