@@ -166,14 +166,14 @@ fn sim_takes_machine_and_guests() {
             "maramba",
             2,
             "primary global+strand, ldg1 htstrand",
-            16,
+            10,
         ),
         (
             "batoka-4",
             "batoka",
             4,
             "primary global+htstrand, ldg1 htstrand, ldg2 none",
-            72,
+            58,
         ),
         // A disabled channel: two counters fewer.
         (
@@ -181,7 +181,7 @@ fn sim_takes_machine_and_guests() {
             "batoka",
             4,
             "primary global+htstrand, ldg1 htstrand, ldg2 none",
-            70,
+            56,
         ),
     ] {
         let results = simulate(&place, &[&refs, "--md", &source(name)]);

@@ -44,6 +44,9 @@ fn counters(results: &Value) -> &Vec<Value> {
     results["counters"].as_array().unwrap()
 }
 
+/// A program of one thread on all nodes.
+const DEALT: [&str; 2] = ["--strands", "0,64,128,192"];
+
 /// Returns what each counter measured.
 fn measured(results: &Value) -> Vec<u64> {
     let all = counters(results).iter();
@@ -70,8 +73,8 @@ fn by_default_a_guest_measures_the_bundled_program() {
     for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
         assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
     }
-    // 8 channels, 16 link port units, 4 serialization units, 8 strands: two counters each.
-    assert_eq!(counters(&results).len(), 72);
+    // 8 channels, 16 link port units, 4 serialization units, 1 strand: two counters each.
+    assert_eq!(counters(&results).len(), 58);
     for counter in counters(&results) {
         let keys = [
             "perfreg", "counter", "strand", "name", "event", "measured", "truth",
@@ -111,8 +114,8 @@ fn what_it_prints() {
         "dram:mem_reads,pic:Instr_cnt",
     ];
     let output = xtask(&arguments).well();
-    // Three samples of 8 channels and 8 strands, under one header.
-    for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
+    // Three samples of 8 channels and a strand, under one header.
+    for (text, count) in [("NODE3_MCU1", 3), ("strand 0 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
     }
     for text in [
@@ -120,7 +123,7 @@ fn what_it_prints() {
         "Totals after 5000 references",
         "Hypercalls by guest and status:",
         "ENOACCESS",
-        "Truth: all 16 counters show exactly what happened.",
+        "Truth: all 9 counters show exactly what happened.",
     ] {
         assert!(output.contains(text), "{text}:\n{output}");
     }
@@ -188,7 +191,8 @@ fn every_event_shows_what_happened() {
             .collect();
         let config = ["all", "local", "remote", "c2c"][run % 4];
         let events = events.join(",");
-        let results = json(&place, &[&refs, "-e", &events, "--perf-config", config]);
+        let arguments = [&refs, "-e", &events, "--perf-config", config];
+        let results = json(&place, &[&arguments[..], &DEALT].concat());
         assert_eq!(results["truth_matches"], true);
         for counter in counters(&results)
             .iter()
@@ -223,7 +227,9 @@ fn perf_config_selects_among_the_misses() {
     let refs = place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
         let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
-        measured(&json(&place, &arguments)).iter().sum()
+        measured(&json(&place, &[&arguments[..], &DEALT].concat()))
+            .iter()
+            .sum()
     };
     let [all, local, remote, c2c] = ["all", "local", "remote", "c2c"].map(misses);
     assert!(local > 0 && remote > 0 && c2c > 0);
@@ -234,9 +240,9 @@ fn perf_config_selects_among_the_misses() {
 fn a_maramba_has_no_hubs() {
     let place = Place::new("sim-maramba");
     let refs = place.file("refs.txt", program(2_000));
-    for (nodes, expected) in [("1", 8), ("2", 16)] {
+    for (nodes, expected) in [("1", 6), ("2", 10)] {
         let results = json(&place, &["--machine", "maramba", "--nodes", nodes, &refs]);
-        // Two counters for each channel, and for each of two strands of a node.
+        // Two counters for each channel, and for a strand.
         assert_eq!(counters(&results).len(), expected);
         assert!(
             counters(&results)
@@ -269,8 +275,8 @@ fn recordings_come_together() {
     assert_eq!(measured(&one), [512, 512, 476]);
     let two = json(&place, &[&[refs.as_str(), &refs], &events[..]].concat());
     assert_eq!(two["references"], 6_000);
-    // The first program has strands 1 and 2, the second has strand 65.
-    assert_eq!(measured(&two), [512 + 476, 1_500, 512]);
+    // The first program has strand 1, the second has strand 65.
+    assert_eq!(measured(&two), [1_500, 1_500]);
 }
 
 #[test]

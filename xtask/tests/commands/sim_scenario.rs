@@ -12,7 +12,7 @@ const BUNDLED: &str = concat!(
     "/../simulator/scenarios/transfer.toml"
 );
 
-/// Two guests on both nodes: the first measures, and executes the program on strands 0, 8, 64 and 72.
+/// Two guests on both nodes: the first measures, and executes the program on strand 0.
 const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\
                       [[guest]]\nname = \"new\"\nstrands = \"16-31,80-95\"\ngrant = \"none\"\n\n";
 
@@ -272,8 +272,8 @@ fn what_is_no_scenario() {
             "14: there is no strand 128; this machine has strands 0 to 127",
         ),
         (
-            step(1, "kill", "strand = 8"),
-            "14: strand 8 executes the program or makes a guest's calls, expected another",
+            step(1, "kill", "strand = 0"),
+            "14: strand 0 executes the program or makes a guest's calls, expected another",
         ),
         (step(1, "kill", "strand = 16"), "14: strand 16 executes"),
         (step(1, "kill", "strand = -1"), "14: "),
