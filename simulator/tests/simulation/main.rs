@@ -60,7 +60,7 @@ fn progress_is_told_and_can_end_a_simulation() {
     // 8 channels, 16 link port units, 4 address serialization units, and the strand of the thread.
     assert_eq!(
         sampled(Some(300)),
-        [(300, 36), (600, 36), (900, 36), (1_000, 29)]
+        [(300, 29), (600, 29), (900, 29), (1_000, 29)]
     );
     assert_eq!(sampled(None), [(1_000, 29)]);
     let mut first = None;
