@@ -6,9 +6,10 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Licences that can go with "MIT OR Apache-2.0". A dependency must offer one of them.
-const LICENCES: [&str; 4] = [
+const LICENCES: [&str; 5] = [
     "MIT",
     "Apache-2.0",
+    "BSD-3-Clause",
     "Zlib",
     "(MIT OR Apache-2.0) AND Unicode-3.0",
 ];

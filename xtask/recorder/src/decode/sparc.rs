@@ -1,0 +1,128 @@
+//! SPARC V9: The SPARC Architecture Manual, version 9, appendices A and E.
+
+use simulator::recording::native::Exit;
+
+use super::Transfer;
+
+/// Returns how control leaves a block of these instructions, after which `end` is the next address.
+///
+/// A control transfer is the last instruction but one, before its delay slot, or the last: QEMU ends a block at a branch that
+/// annuls its delay slot, and at the end of a page. Of a conditional branch at the end of a page that annuls nothing, the next
+/// block is its delay slot, whether it is taken or not: it counts as not taken.
+pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
+    let words = instructions.iter().enumerate().rev().take(2);
+    let found = words.filter_map(|(at, bytes)| {
+        let word = u32::from_be_bytes((*bytes).try_into().ok()?);
+        Some((at, word, transfer(word)?))
+    });
+    // Of two, the second is in the delay slot of the first.
+    let Some((at, word, transfer)) = found.last() else {
+        return Exit::None;
+    };
+    let last = at + 1 == instructions.len();
+    match transfer {
+        // It passes control on at once, or never.
+        Transfer::Trap if !last => Exit::None,
+        Transfer::Conditional if last && word & ANNUL != 0 => {
+            transfer.exit(at, end.wrapping_add(4))
+        }
+        _ => transfer.exit(at, end),
+    }
+}
+
+const ANNUL: u32 = 1 << 29;
+
+fn transfer(word: u32) -> Option<Transfer> {
+    let field = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
+    let condition = match field(25, 4) {
+        0 => None,
+        8 => Some(Transfer::Jump),
+        _ => Some(Transfer::Conditional),
+    };
+    match (field(30, 2), field(22, 3), field(19, 6)) {
+        // BPcc, Bicc, FBPfcc, FBfcc
+        (0, 1 | 2 | 5 | 6, _) => condition,
+        // BPr
+        (0, 3, _) => Some(Transfer::Conditional),
+        (1, ..) => Some(Transfer::Call),
+        // JMPL: to %o7, or from %i7 or %o7 behind the call
+        (2, _, 0x38) => Some(match (field(25, 5), field(14, 5), field(13, 1), field(0, 13)) {
+            (15, ..) => Transfer::Call,
+            (0, 15 | 31, 1, 8 | 12) => Transfer::Return,
+            _ => Transfer::Jump,
+        }),
+        // RETURN
+        (2, _, 0x39) => Some(Transfer::Return),
+        // Tcc: QEMU goes on behind one with a condition.
+        (2, _, 0x3a) if field(25, 4) == 8 => Some(Transfer::Trap),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOP: u32 = 0x0100_0000;
+
+    fn exit_of(words: &[u32], end: u64) -> Exit {
+        let bytes: Vec<[u8; 4]> = words.iter().map(|word| word.to_be_bytes()).collect();
+        let bytes: Vec<&[u8]> = bytes.iter().map(<[u8; 4]>::as_slice).collect();
+        exit(&bytes, end)
+    }
+
+    #[test]
+    fn control_transfers_of_sparc() {
+        for (word, expected) in [
+            (0x0268_0004, Some(Transfer::Conditional)), // be,pt %xcc
+            (0x1280_0004, Some(Transfer::Conditional)), // bne
+            (0x3280_0004, Some(Transfer::Conditional)), // bne,a
+            (0x02c8_4004, Some(Transfer::Conditional)), // brz,pt %g1
+            (0x0f80_0004, Some(Transfer::Conditional)), // fbu
+            (0x0f48_0004, Some(Transfer::Conditional)), // fbu %fcc0
+            (0x1080_0004, Some(Transfer::Jump)),        // ba
+            (0x3080_0004, Some(Transfer::Jump)),        // ba,a
+            (0x1068_0004, Some(Transfer::Jump)),        // ba,pt %xcc
+            (0x0080_0004, None),                        // bn
+            (0x4000_0004, Some(Transfer::Call)),        // call
+            (0x9fc0_4000, Some(Transfer::Call)),        // call %g1
+            (0x81c3_e008, Some(Transfer::Return)),      // retl
+            (0x81c7_e008, Some(Transfer::Return)),      // ret
+            (0x81c7_e00c, Some(Transfer::Return)),      // jmp %i7 + 12
+            (0x81cf_e008, Some(Transfer::Return)),      // return %i7 + 8
+            (0x81c0_4000, Some(Transfer::Jump)),        // jmp %g1
+            (0x91d0_206d, Some(Transfer::Trap)),        // ta 0x6d
+            (0x83d0_2005, None),                        // te 5
+            (NOP, None),
+            (0x9de3_bf50, None), // save %sp, -176, %sp
+            (0xd05b_a7df, None), // ldx [%sp + 2015], %o0
+        ] {
+            assert_eq!(transfer(word), expected, "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn a_delay_slot_follows_in_the_block() {
+        let conditional = |instruction, next| Exit::Conditional { instruction, next };
+        assert_eq!(exit_of(&[NOP, 0x1280_0004, NOP], 0x100c), conditional(1, 0x100c));
+        assert_eq!(exit_of(&[0x4000_0004, NOP], 0x1008), Exit::Call { instruction: 0 });
+        assert_eq!(exit_of(&[NOP, 0x81c3_e008, NOP], 0x100c), Exit::Return { instruction: 1 });
+        assert_eq!(exit_of(&[NOP, 0x91d0_206d], 0x1008), Exit::Trap { instruction: 1 });
+        assert_eq!(exit_of(&[NOP, NOP], 0x1008), Exit::None);
+        assert_eq!(exit_of(&[0x1080_0004, NOP, NOP], 0x100c), Exit::None);
+    }
+
+    #[test]
+    fn an_annulled_delay_slot_is_skipped() {
+        // bne,a at 0x1004: its delay slot is at 0x1008, and executes only if it is taken.
+        let expected = Exit::Conditional { instruction: 1, next: 0x100c };
+        assert_eq!(exit_of(&[NOP, 0x3280_0004], 0x1008), expected);
+        assert_eq!(exit_of(&[NOP, 0x3080_0004], 0x1008), Exit::Jump { instruction: 1 });
+    }
+
+    #[test]
+    fn a_branch_at_the_end_of_a_page() {
+        let expected = Exit::Conditional { instruction: 1, next: 0x2000 };
+        assert_eq!(exit_of(&[NOP, 0x1280_0004], 0x2000), expected);
+    }
+}

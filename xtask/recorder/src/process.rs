@@ -1,0 +1,194 @@
+//! The program that is recorded.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use simulator::recording::Order;
+use simulator::recording::native::{Definitions, Frame};
+
+use crate::calls::Call;
+use crate::decode::Target;
+use crate::mappings::Mappings;
+use crate::order::Orders;
+use crate::output::Output;
+use crate::thread::Thread;
+
+/// What all threads share.
+pub(crate) struct Process {
+    pub(crate) target: Target,
+    /// The process that is recorded. One that is forked from it is not.
+    id: u32,
+    pub(crate) definitions: Mutex<Definitions>,
+    pub(crate) orders: Orders,
+    pub(crate) output: Output,
+    mappings: Mutex<Mappings>,
+    /// Whether files may have been mapped since the latest look at the mappings.
+    maps: AtomicBool,
+    threads: AtomicU32,
+    /// The status that the program exits with, if it does; [`RUNS`] before.
+    status: AtomicU32,
+}
+
+const RUNS: u32 = u32::MAX;
+
+/// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its end.
+#[derive(Clone, Copy)]
+struct Start {
+    signal: u64,
+    tid: Option<u64>,
+}
+
+thread_local! {
+    /// The emulator makes a thread's processor on the host's thread that starts it.
+    static START: Cell<Option<Start>> = const { Cell::new(None) };
+}
+
+impl Process {
+    /// Returns this process, in which there is no program yet.
+    pub(crate) fn new(target: Target, output: Output) -> Self {
+        Self {
+            target,
+            id: std::process::id(),
+            definitions: Mutex::new(Definitions::new()),
+            orders: Orders::default(),
+            output,
+            mappings: Mutex::new(Mappings::before_the_program()),
+            maps: AtomicBool::new(true),
+            threads: AtomicU32::new(0),
+            status: AtomicU32::new(RUNS),
+        }
+    }
+
+    /// Returns whether this is the process that is recorded, and not one that was forked from it.
+    pub(crate) fn is_own(&self) -> bool {
+        std::process::id() == self.id
+    }
+
+    /// Returns the number of a block, or ends the program if there are too many.
+    pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
+        let block = self.target.block(address, instructions);
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = definitions.block(block);
+        drop(definitions);
+        number.unwrap_or_else(|error| self.output.stop(&error.to_string()))
+    }
+
+    /// Returns a thread that the host's thread that calls this has just started.
+    pub(crate) fn thread(&self) -> Thread {
+        let number = self.threads.fetch_add(1, Ordering::Relaxed);
+        let start = START.take();
+        let tid = start.and_then(|start| start.tid);
+        let mut thread = Thread::new(number, tid);
+        if let Some(start) = start {
+            thread.log.order(Order::Wait(start.signal));
+        }
+        if let Some(tid) = tid {
+            self.orders.watch(tid, number);
+        }
+        thread
+    }
+
+    /// A thread enters the kernel.
+    pub(crate) fn call(&self, thread: &mut Thread, call: Call) {
+        thread.waits = None;
+        match call {
+            Call::Thread { tid } => {
+                let signal = self.orders.signal();
+                thread.log.order(Order::Signal(signal));
+                START.set(Some(Start { signal, tid }));
+            }
+            Call::Wait { futex } => thread.waits = Some(futex),
+            Call::Wake { futex, other } => {
+                let signal = self.orders.wake([futex].into_iter().chain(other));
+                thread.log.order(Order::Signal(signal));
+            }
+            Call::Exit { status } => {
+                let signal = self.orders.end(thread.tid, thread.number);
+                thread.log.order(Order::Signal(signal));
+                self.status.store(u32::from(status), Ordering::Relaxed);
+            }
+            Call::ExitGroup { status } => self.status.store(u32::from(status), Ordering::Relaxed),
+            Call::Unmap => self.look(),
+            Call::Exec { path } => {
+                if let Some(path) = program_at(path) {
+                    thread.write(self, true);
+                    self.look();
+                    self.output.note(&turns(&path));
+                }
+                return;
+            }
+            Call::Kill => return thread.write(self, true),
+            Call::Process | Call::Map | Call::Other => {}
+        }
+        thread.write_now_and_then(self);
+    }
+
+    /// A thread comes back from the kernel with this value.
+    pub(crate) fn returned(&self, thread: &mut Thread, call: Call, value: i64) {
+        match call {
+            Call::Map if value >= 0 => self.maps.store(true, Ordering::Relaxed),
+            Call::Wait { .. } if value == 0 => {
+                let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
+                if let Some(signal) = woken {
+                    thread.log.order(Order::Wait(signal));
+                }
+            }
+            Call::Exec { .. } => self.output.note("it could not, and goes on"),
+            _ => {}
+        }
+    }
+
+    /// A process that was forked from this one enters the kernel.
+    pub(crate) fn forked_call(&self, call: Call) {
+        if let Call::Exec { path } = call
+            && let Some(path) = program_at(path)
+        {
+            self.output.note(&starts(&path));
+        }
+    }
+
+    /// The program has exited, and its threads have written all.
+    pub(crate) fn exited(&self) {
+        self.look();
+        let status = u8::try_from(self.status.load(Ordering::Relaxed));
+        self.output.exit(status.ok());
+    }
+
+    /// Writes which files have been mapped since the last time.
+    pub(crate) fn look(&self) {
+        if self.maps.swap(false, Ordering::Relaxed) {
+            let mut mappings = self.mappings.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = mappings.look();
+            if !new.is_empty() {
+                self.output.frame(&Frame::mappings(&new));
+            }
+        }
+    }
+}
+
+fn turns(path: &str) -> String {
+    format!("the program turned into {path}, which is not recorded: record that one instead")
+}
+
+fn starts(path: &str) -> String {
+    format!("the program started {path}, which is not recorded")
+}
+
+/// Returns the name of the program at this address, if there is one.
+fn program_at(address: u64) -> Option<String> {
+    let path = text(address)?;
+    let metadata = fs::metadata(&path).ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
+}
+
+/// Returns the text that begins at this address, and ends at a zero. The program may give any address: it is read as a file is.
+fn text(address: u64) -> Option<String> {
+    let memory = File::open("/proc/self/mem").ok()?;
+    let mut bytes = [0; 4096];
+    let read = memory.read_at(&mut bytes, address).ok()?;
+    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
