@@ -171,10 +171,12 @@ pub fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// A file that cargo has built.
+/// A package that cargo has built.
 #[derive(Deserialize)]
 struct Artifact {
     executable: Option<PathBuf>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
 }
 
 /// Builds a program of the workspace as a hypervisor image is built. Returns its path.
@@ -182,16 +184,37 @@ struct Artifact {
 /// # Errors
 /// The program cannot be built.
 pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
+    let built = artifacts(&["--profile", "image", "--package", package, "--bin", program])?;
+    let mut programs = built.into_iter().rev().filter_map(|one| one.executable);
+    programs
+        .next()
+        .with_context(|| format!("cargo built no {program}"))
+}
+
+/// Builds a package of the workspace that is a shared library, if necessary. Returns its path.
+///
+/// # Errors
+/// The library cannot be built.
+pub fn build_library(package: &str) -> anyhow::Result<PathBuf> {
+    let built = artifacts(&["--release", "--package", package])?;
+    let mut files = built.into_iter().rev().flat_map(|one| one.filenames);
+    let library =
+        files.find(|file| file.extension() == Some(OsStr::new(env::consts::DLL_EXTENSION)));
+    library.with_context(|| format!("cargo built no library of {package}"))
+}
+
+/// Returns what cargo builds with these arguments.
+fn artifacts(arguments: &[&str]) -> anyhow::Result<Vec<Artifact>> {
     let mut build = cargo();
     build
-        .args(["build", "--quiet", "--profile", "image"])
-        .args(["--package", package, "--bin", program])
+        .arg("build")
+        .args(PROGRESS)
+        .args(arguments)
         .arg("--message-format=json-render-diagnostics");
-    let printed = output(&mut build, &format!("cargo build of {program}"))?;
+    let printed = output(&mut build, &format!("cargo build {}", arguments.join(" ")))?;
     let lines = String::from_utf8_lossy(&printed);
-    lines
+    Ok(lines
         .lines()
-        .rev()
-        .find_map(|line| serde_json::from_str::<Artifact>(line).ok()?.executable)
-        .with_context(|| format!("cargo built no {program}"))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
 }

@@ -8,6 +8,7 @@ pub mod interrupt;
 pub mod mutants;
 pub mod output;
 pub mod qemu;
+pub mod recorder;
 pub mod report;
 pub mod say;
 pub mod table;

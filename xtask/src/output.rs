@@ -181,6 +181,12 @@ impl OutputFile {
         })
     }
 
+    /// Returns the name that the file has until it is complete.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        &self.incomplete.temporary
+    }
+
     /// Gives the file its name.
     ///
     /// # Errors

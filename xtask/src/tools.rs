@@ -23,7 +23,7 @@ pub struct Tool {
     package: Cow<'static, str>,
 }
 
-/// Counts instructions, and records the memory references of a program.
+/// Counts instructions.
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
 /// Reads traces of events.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
@@ -37,6 +37,8 @@ pub const SPARC_ADDR2LINE: Tool =
 /// The C library for SPARC V9 under Linux, which the package of the compiler only recommends.
 pub const SPARC_LIBC: Tool =
     Tool::new("../sparc64-linux-gnu/lib/crt1.o", "libc6-dev-sparc64-cross");
+/// Runs programs for x86-64 under Linux.
+pub const QEMU_X86: Tool = Tool::new("qemu-x86_64", "qemu-user");
 /// Runs programs for SPARC V9 under Linux.
 pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
 /// A sun4v machine.

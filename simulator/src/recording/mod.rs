@@ -14,7 +14,6 @@
 mod bundled;
 mod chunk;
 mod error;
-pub mod lackey;
 mod line;
 pub mod native;
 mod reader;

@@ -12,9 +12,7 @@ pub(crate) enum Call {
     /// Turns the process into the program with this name.
     Exec { path: u64 },
     /// Ends the thread.
-    Exit { status: u8 },
-    /// Ends the process.
-    ExitGroup { status: u8 },
+    Exit,
     /// Sends a signal, perhaps to itself.
     Kill,
     /// Waits for a wake at the address.
@@ -49,8 +47,7 @@ impl Call {
             Kind::Clone | Kind::Fork => Self::Process,
             Kind::Exec => Self::Exec { path: first },
             Kind::ExecAt => Self::Exec { path: second },
-            Kind::Exit => Self::Exit { status: first as u8 },
-            Kind::ExitGroup => Self::ExitGroup { status: first as u8 },
+            Kind::Exit => Self::Exit,
             Kind::Kill => Self::Kill,
             Kind::Futex => Self::futex(second, first, fifth),
             Kind::Map => Self::Map,
@@ -67,7 +64,10 @@ impl Call {
             // WAKE, UNLOCK_PI, WAKE_BITSET
             1 | 7 | 10 => Self::Wake { futex, other: None },
             // REQUEUE, CMP_REQUEUE, WAKE_OP, CMP_REQUEUE_PI
-            3 | 4 | 5 | 12 => Self::Wake { futex, other: Some(second) },
+            3 | 4 | 5 | 12 => Self::Wake {
+                futex,
+                other: Some(second),
+            },
             _ => Self::Other,
         }
     }
@@ -79,7 +79,6 @@ enum Kind {
     Exec,
     ExecAt,
     Exit,
-    ExitGroup,
     Kill,
     Futex,
     Map,
@@ -97,7 +96,6 @@ fn x86(number: i64) -> Kind {
         60 => Kind::Exit,
         62 | 200 | 234 => Kind::Kill,
         202 => Kind::Futex,
-        231 => Kind::ExitGroup,
         322 => Kind::ExecAt,
         _ => Kind::Other,
     }
@@ -112,7 +110,6 @@ fn sparc(number: i64) -> Kind {
         71 => Kind::Map,
         73 => Kind::Unmap,
         142 => Kind::Futex,
-        188 => Kind::ExitGroup,
         217 => Kind::Clone,
         350 => Kind::ExecAt,
         _ => Kind::Other,
@@ -128,8 +125,14 @@ mod tests {
         // As the C library starts a thread: the address comes last but one on x86-64, last on SPARC.
         let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000];
         let call = |target, number, arguments| Call::new(target, number, arguments);
-        assert_eq!(call(Target::X86, 56, thread), Call::Thread { tid: Some(0x1000) });
-        assert_eq!(call(Target::Sparc, 217, thread), Call::Thread { tid: Some(0x2000) });
+        assert_eq!(
+            call(Target::X86, 56, thread),
+            Call::Thread { tid: Some(0x1000) }
+        );
+        assert_eq!(
+            call(Target::Sparc, 217, thread),
+            Call::Thread { tid: Some(0x2000) }
+        );
         let untold = [0x1_0f00, 1, 2, 0x1000, 0x2000];
         assert_eq!(call(Target::X86, 56, untold), Call::Thread { tid: None });
         for (target, number, flags) in [
@@ -151,24 +154,41 @@ mod tests {
             assert_eq!(futex(wait), Call::Wait { futex: 0x10 });
         }
         for wake in [1, 0x81, 0x8a, 0x87] {
-            assert_eq!(futex(wake), Call::Wake { futex: 0x10, other: None });
+            assert_eq!(
+                futex(wake),
+                Call::Wake {
+                    futex: 0x10,
+                    other: None
+                }
+            );
         }
         for two in [0x83, 0x84, 0x85] {
-            assert_eq!(futex(two), Call::Wake { futex: 0x10, other: Some(0x20) });
+            assert_eq!(
+                futex(two),
+                Call::Wake {
+                    futex: 0x10,
+                    other: Some(0x20)
+                }
+            );
         }
         assert_eq!(futex(8), Call::Other);
         let sparc = Call::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0]);
-        assert_eq!(sparc, Call::Wake { futex: 0x10, other: None });
+        assert_eq!(
+            sparc,
+            Call::Wake {
+                futex: 0x10,
+                other: None
+            }
+        );
     }
 
     #[test]
     fn ends_and_new_programs() {
         let call = |target, number| Call::new(target, number, [0x1103, 0x20, 0, 0, 0]);
-        for (target, numbers) in [(Target::X86, [60, 231, 59, 322]), (Target::Sparc, [1, 188, 59, 350])] {
-            assert_eq!(call(target, numbers[0]), Call::Exit { status: 3 });
-            assert_eq!(call(target, numbers[1]), Call::ExitGroup { status: 3 });
-            assert_eq!(call(target, numbers[2]), Call::Exec { path: 0x1103 });
-            assert_eq!(call(target, numbers[3]), Call::Exec { path: 0x20 });
+        for (target, numbers) in [(Target::X86, [60, 59, 322]), (Target::Sparc, [1, 59, 350])] {
+            assert_eq!(call(target, numbers[0]), Call::Exit);
+            assert_eq!(call(target, numbers[1]), Call::Exec { path: 0x1103 });
+            assert_eq!(call(target, numbers[2]), Call::Exec { path: 0x20 });
         }
         assert_eq!(call(Target::X86, 234), Call::Kill);
         assert_eq!(call(Target::Sparc, 211), Call::Kill);

@@ -20,8 +20,13 @@ pub(crate) struct Mappings {
 impl Mappings {
     /// Returns the mappings of a process in which there is only the emulator yet.
     pub(crate) fn before_the_program() -> Self {
-        let emulator = all().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
-        Self { emulator, ..Self::default() }
+        let emulator = all()
+            .map(|(mapping, _)| (mapping.start, mapping.end))
+            .collect();
+        Self {
+            emulator,
+            ..Self::default()
+        }
     }
 
     /// Returns the files with code that have been mapped since the last time.
@@ -33,7 +38,10 @@ impl Mappings {
                 continue;
             }
             let path = mapping.path.clone();
-            let build_id = self.files.entry(path).or_insert_with(|| build_id(&mapping.path));
+            let build_id = self
+                .files
+                .entry(path)
+                .or_insert_with(|| build_id(&mapping.path));
             if let Some(build_id) = build_id {
                 mapping.build_id.clone_from(build_id);
                 new.push(mapping);
@@ -49,7 +57,9 @@ fn all() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter_map(parse).collect();
     lines.into_iter().map(|mapping| {
-        let Mapping { start, end, offset, .. } = mapping;
+        let Mapping {
+            start, end, offset, ..
+        } = mapping;
         let key = (start, end, offset, mapping.path.clone());
         (mapping, key)
     })

@@ -45,7 +45,9 @@ impl Orders {
     pub(crate) fn wake(&self, futexes: impl IntoIterator<Item = u64>) -> u64 {
         let signal = self.signal();
         let mut known = self.known();
-        known.wakes.extend(futexes.into_iter().map(|futex| (futex, signal)));
+        known
+            .wakes
+            .extend(futexes.into_iter().map(|futex| (futex, signal)));
         signal
     }
 
@@ -57,7 +59,9 @@ impl Orders {
     /// Watches the word that the kernel clears when this thread has ended.
     pub(crate) fn watch(&self, tid: u64, thread: u32) {
         let mut known = self.known();
-        known.threads.insert(tid >> 3, Watched { thread, end: None });
+        known
+            .threads
+            .insert(tid >> 3, Watched { thread, end: None });
         let (word, bit) = place(tid);
         self.watched[word].fetch_or(bit, Ordering::Relaxed);
     }
@@ -110,7 +114,10 @@ mod tests {
         assert_eq!(orders.wake([0x10]), 0);
         assert_eq!(orders.wake([0x10, 0x20]), 1);
         assert_eq!(orders.wake([0x30]), 2);
-        assert_eq!([0x10, 0x20, 0x30].map(|futex| orders.woken(futex)), [Some(1), Some(1), Some(2)]);
+        assert_eq!(
+            [0x10, 0x20, 0x30].map(|futex| orders.woken(futex)),
+            [Some(1), Some(1), Some(2)]
+        );
     }
 
     #[test]

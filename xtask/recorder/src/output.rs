@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use simulator::recording::native::{Definitions, Frame, Stored};
@@ -12,7 +12,7 @@ use zstd::bulk::Compressor;
 /// which it can see and close.
 pub(crate) struct Output {
     path: OsString,
-    errors: OsString,
+    messages: OsString,
     limit: u64,
     /// Ends the process at once.
     end: fn(i32) -> !,
@@ -22,6 +22,14 @@ pub(crate) struct Output {
 struct Written {
     references: u64,
     definitions: Frame,
+}
+
+/// What a frame of references has: their number, that of instructions, and the thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) references: u64,
+    pub(crate) instructions: u64,
+    pub(crate) thread: u32,
 }
 
 /// Compresses what frames have.
@@ -47,21 +55,32 @@ impl Compressed {
 }
 
 impl Output {
-    /// Returns the output to a file, which begins with what comes before the first reference. `errors` is told why the program
-    /// had to end, `end` ends it.
-    pub(crate) fn new(path: OsString, errors: OsString, limit: u64, end: fn(i32) -> !) -> Self {
-        let written = Mutex::new(Written { references: 0, definitions: Frame::new() });
-        Self { path, errors, limit, end, written }
+    /// Returns the output to a file, which begins with what comes before the first reference. `messages` is told what happens;
+    /// `end` ends the process.
+    pub(crate) fn new(path: OsString, messages: OsString, limit: u64, end: fn(i32) -> !) -> Self {
+        let written = Mutex::new(Written {
+            references: 0,
+            definitions: Frame::new(),
+        });
+        Self {
+            path,
+            messages,
+            limit,
+            end,
+            written,
+        }
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends references, and before them the definitions that they need. Ends the process if there are as many as wanted.
+    /// Appends references, of so many instructions, and before them the definitions that they need. Ends the program if there
+    /// are as many references as wanted.
     pub(crate) fn references(
         &self,
         frame: &Frame,
+        instructions: u64,
         definitions: &Mutex<Definitions>,
         compressed: &mut Compressed,
     ) {
@@ -75,58 +94,60 @@ impl Output {
         }
         drop(definitions);
         bytes.append(&mut references);
-        self.append(&bytes);
+        let counts = Counts {
+            references: frame.references,
+            instructions,
+            thread: frame.thread,
+        };
+        self.append(&bytes, counts);
         written.references += frame.references;
         if written.references >= self.limit {
-            self.last(written.references, None);
-            (self.end)(0);
+            self.stop("limit", "");
         }
     }
 
-    /// Appends a frame of another kind.
+    /// Appends a frame without references.
     pub(crate) fn frame(&self, frame: &Frame) {
         let mut bytes = Vec::new();
         Compressed::new().put(frame, &mut bytes);
         let _written = self.written();
-        self.append(&bytes);
+        self.append(&bytes, Counts::default());
     }
 
-    /// Appends a note. This works in a process that was forked from the recorded one, too.
-    pub(crate) fn note(&self, text: &str) {
-        let mut bytes = Vec::new();
-        Compressed(None).put(&Frame::note(text), &mut bytes);
-        self.append(&bytes);
-    }
-
-    /// Appends the end of the program, which exited with this status.
-    pub(crate) fn exit(&self, status: Option<u8>) {
-        let written = self.written();
-        self.last(written.references, status);
-    }
-
-    fn last(&self, references: u64, status: Option<u8>) {
-        let mut bytes = Vec::new();
-        Compressed(None).put(&Frame::end(references, status), &mut bytes);
-        self.append(&bytes);
-    }
-
-    /// Appends in one piece. The program ends if that is not possible.
-    fn append(&self, bytes: &[u8]) {
-        let write = || OpenOptions::new().append(true).open(&self.path)?.write_all(bytes);
+    /// Appends in one piece. Ends the program if that is not possible.
+    fn append(&self, bytes: &[u8], counts: Counts) {
+        let write = || {
+            OpenOptions::new()
+                .append(true)
+                .open(&self.path)?
+                .write_all(bytes)
+        };
         if let Err(error) = write() {
-            self.fail(&error);
+            self.stop("cannot", &error.to_string());
         }
+        let Counts {
+            references,
+            instructions,
+            thread,
+        } = counts;
+        self.say(
+            "wrote",
+            &format!("{} {references} {instructions} {thread}", bytes.len()),
+        );
     }
 
-    fn fail(&self, error: &io::Error) -> ! {
-        self.stop(&format!("cannot be written: {error}"))
-    }
-
-    /// Ends the program for a reason.
-    pub(crate) fn stop(&self, reason: &str) -> ! {
-        let errors = OpenOptions::new().write(true).open(&self.errors);
+    /// Sends a message: a word, and what belongs to it. It is written in one piece, by any thread, and by processes that were
+    /// forked from this one.
+    pub(crate) fn say(&self, word: &str, text: &str) {
+        let messages = OpenOptions::new().write(true).open(&self.messages);
+        let line = format!("{word} {}\n", text.replace('\n', " "));
         // Whoever started the emulator may be gone.
-        let _ = errors.and_then(|mut errors| errors.write_all(reason.as_bytes()));
+        let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
+    }
+
+    /// Ends the program, and says why.
+    pub(crate) fn stop(&self, word: &str, reason: &str) -> ! {
+        self.say(word, reason);
         (self.end)(1)
     }
 }

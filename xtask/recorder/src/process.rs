@@ -28,11 +28,7 @@ pub(crate) struct Process {
     /// Whether files may have been mapped since the latest look at the mappings.
     maps: AtomicBool,
     threads: AtomicU32,
-    /// The status that the program exits with, if it does; [`RUNS`] before.
-    status: AtomicU32,
 }
-
-const RUNS: u32 = u32::MAX;
 
 /// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its end.
 #[derive(Clone, Copy)]
@@ -58,7 +54,6 @@ impl Process {
             mappings: Mutex::new(Mappings::before_the_program()),
             maps: AtomicBool::new(true),
             threads: AtomicU32::new(0),
-            status: AtomicU32::new(RUNS),
         }
     }
 
@@ -70,10 +65,13 @@ impl Process {
     /// Returns the number of a block, or ends the program if there are too many.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
-        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut definitions = self
+            .definitions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let number = definitions.block(block);
         drop(definitions);
-        number.unwrap_or_else(|error| self.output.stop(&error.to_string()))
+        number.unwrap_or_else(|error| self.output.stop("ends", &error.to_string()))
     }
 
     /// Returns a thread that the host's thread that calls this has just started.
@@ -105,18 +103,16 @@ impl Process {
                 let signal = self.orders.wake([futex].into_iter().chain(other));
                 thread.log.order(Order::Signal(signal));
             }
-            Call::Exit { status } => {
+            Call::Exit => {
                 let signal = self.orders.end(thread.tid, thread.number);
                 thread.log.order(Order::Signal(signal));
-                self.status.store(u32::from(status), Ordering::Relaxed);
             }
-            Call::ExitGroup { status } => self.status.store(u32::from(status), Ordering::Relaxed),
             Call::Unmap => self.look(),
             Call::Exec { path } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
                     self.look();
-                    self.output.note(&turns(&path));
+                    self.output.say("turns", &path);
                 }
                 return;
             }
@@ -136,7 +132,7 @@ impl Process {
                     thread.log.order(Order::Wait(signal));
                 }
             }
-            Call::Exec { .. } => self.output.note("it could not, and goes on"),
+            Call::Exec { .. } => self.output.say("stays", ""),
             _ => {}
         }
     }
@@ -146,15 +142,14 @@ impl Process {
         if let Call::Exec { path } = call
             && let Some(path) = program_at(path)
         {
-            self.output.note(&starts(&path));
+            self.output.say("starts", &path);
         }
     }
 
     /// The program has exited, and its threads have written all.
     pub(crate) fn exited(&self) {
         self.look();
-        let status = u8::try_from(self.status.load(Ordering::Relaxed));
-        self.output.exit(status.ok());
+        self.output.say("exits", "");
     }
 
     /// Writes which files have been mapped since the last time.
@@ -167,14 +162,6 @@ impl Process {
             }
         }
     }
-}
-
-fn turns(path: &str) -> String {
-    format!("the program turned into {path}, which is not recorded: record that one instead")
-}
-
-fn starts(path: &str) -> String {
-    format!("the program started {path}, which is not recorded")
 }
 
 /// Returns the name of the program at this address, if there is one.

@@ -40,8 +40,15 @@ unsafe extern "C" {
     fn qemu_plugin_register_vcpu_exit_cb(id: u64, call: Simple);
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, call: extern "C" fn(u64, *mut Block));
     fn qemu_plugin_register_vcpu_syscall_cb(id: u64, call: Entry);
-    fn qemu_plugin_register_vcpu_syscall_ret_cb(id: u64, call: extern "C" fn(u64, c_uint, i64, i64));
-    fn qemu_plugin_register_atexit_cb(id: u64, call: extern "C" fn(u64, *mut c_void), data: *mut c_void);
+    fn qemu_plugin_register_vcpu_syscall_ret_cb(
+        id: u64,
+        call: extern "C" fn(u64, c_uint, i64, i64),
+    );
+    fn qemu_plugin_register_atexit_cb(
+        id: u64,
+        call: extern "C" fn(u64, *mut c_void),
+        data: *mut c_void,
+    );
     fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
     fn qemu_plugin_tb_get_insn(block: *const Block, number: usize) -> *mut Instruction;
@@ -95,7 +102,8 @@ impl Slot {
 static THREADS: Mutex<Vec<Option<Arc<Slot>>>> = Mutex::new(Vec::new());
 
 /// The same threads, for the callbacks that must be fast.
-static SLOTS: [AtomicPtr<Slot>; MOST_THREADS] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS];
+static SLOTS: [AtomicPtr<Slot>; MOST_THREADS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS];
 
 /// So many threads at a time can be recorded.
 const MOST_THREADS: usize = 1 << 16;
@@ -144,7 +152,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let Some(target) = target.to_str().ok().and_then(Target::named) else {
         return 1;
     };
-    let (mut output, mut errors, mut limit) = (OsString::new(), OsString::new(), u64::MAX);
+    let (mut output, mut messages, mut limit) = (OsString::new(), OsString::new(), u64::MAX);
     for number in 0..count as usize {
         // SAFETY: QEMU gives so many texts.
         let argument = unsafe { CStr::from_ptr(*arguments.add(number)) }.to_bytes();
@@ -154,7 +162,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         let value = OsStr::from_bytes(&argument[at + 1..]);
         match &argument[..at] {
             b"output" => output = value.to_owned(),
-            b"errors" => errors = value.to_owned(),
+            b"messages" => messages = value.to_owned(),
             b"limit" => match value.to_str().and_then(|value| value.parse().ok()) {
                 Some(value) => limit = value,
                 None => return 1,
@@ -164,7 +172,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
     // SAFETY: it takes any number.
     let end = |status| unsafe { _exit(status) };
-    let output = Output::new(output, errors, limit, end);
+    let output = Output::new(output, messages, limit, end);
     if PROCESS.set(Process::new(target, output)).is_err() {
         return 1;
     }
@@ -186,7 +194,10 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
         return;
     };
     let Some(place) = SLOTS.get(vcpu as usize) else {
-        process.output.stop("the program has too many threads")
+        process.output.stop(
+            "ends",
+            "the program has more threads than a recording can have",
+        )
     };
     let slot = Arc::new(Slot {
         in_call: Mutex::new(false),
@@ -228,10 +239,12 @@ extern "C" fn translate(_: u64, block: *mut Block) {
             .map(|number| qemu_plugin_tb_get_insn(block, number))
             .collect();
         let bytes: Vec<&[u8]> = (instructions.iter())
-            .map(|&one| std::slice::from_raw_parts(qemu_plugin_insn_data(one), qemu_plugin_insn_size(one)))
+            .map(|&one| {
+                std::slice::from_raw_parts(qemu_plugin_insn_data(one), qemu_plugin_insn_size(one))
+            })
             .collect();
         let number = process.block(qemu_plugin_tb_vaddr(block), &bytes);
-        let data = ptr::without_provenance_mut(number as usize);
+        let data = ptr::without_provenance_mut(bytes.len() << 32 | number as usize);
         qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
             let data = ptr::without_provenance_mut(number);
@@ -241,11 +254,12 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute.
+/// A block begins to execute: its number, and above it how many instructions it has.
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: the host's thread that executes it calls this.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
-        thread.block(process, block.addr() as u32);
+        let block = block.addr();
+        thread.block(process, block as u32, (block >> 32) as u32);
     }
 }
 
@@ -312,7 +326,9 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
         return;
     };
     let call = Call::new(process.target, number, [0; 5]);
-    if let Call::Process = call && !process.is_own() {
+    if let Call::Process = call
+        && !process.is_own()
+    {
         // This is the new process.
         SLOTS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
         return;

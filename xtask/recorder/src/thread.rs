@@ -15,6 +15,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
+    /// Instructions of the blocks that it has executed since it wrote.
+    instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
     /// The futex that the thread waits for.
@@ -31,6 +33,7 @@ impl Thread {
         Self {
             log: Log::new(),
             number,
+            instructions: 0,
             tid,
             waits: None,
             encoder: Encoder::new(number),
@@ -40,18 +43,25 @@ impl Thread {
         }
     }
 
-    /// A block begins to execute.
+    /// A block begins to execute, with so many instructions.
     #[inline(always)]
-    pub(crate) fn block(&mut self, process: &Process, block: u32) {
+    pub(crate) fn block(&mut self, process: &Process, block: u32, instructions: u32) {
         if self.log.is_full() {
             self.write(process, false);
         }
+        self.instructions += u64::from(instructions);
         self.log.block(block);
     }
 
     /// An instruction of the block loads.
     #[inline(always)]
-    pub(crate) fn load(&mut self, process: &Process, instruction: u16, size_log2: u8, address: u64) {
+    pub(crate) fn load(
+        &mut self,
+        process: &Process,
+        instruction: u16,
+        size_log2: u8,
+        address: u64,
+    ) {
         self.log.access(instruction, false, size_log2, address);
         if process.orders.may_join(address) {
             self.join(process, address);
@@ -75,15 +85,26 @@ impl Thread {
     /// Writes what was done; the block that executes only if it has come to its end.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
-        let Self { log, encoder, frame, .. } = self;
+        let Self {
+            log,
+            encoder,
+            frame,
+            ..
+        } = self;
         let encoded = match ended {
             true => encoder.finish(log, &process.definitions, frame),
             false => encoder.encode(log, &process.definitions, frame),
         };
         match encoded {
-            Ok(true) => process.output.references(frame, &process.definitions, &mut self.compressed),
+            Ok(true) => {
+                let instructions = std::mem::take(&mut self.instructions);
+                let compressed = &mut self.compressed;
+                process
+                    .output
+                    .references(frame, instructions, &process.definitions, compressed);
+            }
             Ok(false) => {}
-            Err(error) => process.output.stop(&error.to_string()),
+            Err(error) => process.output.stop("ends", &error.to_string()),
         }
         self.wrote = Instant::now();
     }

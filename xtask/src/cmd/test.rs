@@ -15,7 +15,9 @@ use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_O
 use crate::cmd::packages;
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
-use crate::tools::{self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, SPARC_GCC, SPARC_LIBC, VALGRIND};
+use crate::tools::{
+    self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, VALGRIND,
+};
 use simulator::recording::{Chunk, Kind, Recording};
 
 /// Check and test everything, as CI does
@@ -63,7 +65,7 @@ const STEPS: [Step; 11] = [
         loom,
     ),
     ("instructions per call, within budget", budgets),
-    ("cargo xtask record, with the real valgrind", recording),
+    ("cargo xtask record, with the real emulator", recording),
     (
         "packages of the crates that are published, and what they are built from",
         packages::check,
@@ -130,7 +132,7 @@ fn loom() -> anyhow::Result<()> {
 /// Looks for what the other steps and the tests need, and installs what is missing.
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
-        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_SPARC, QEMU_SUN4V,
+        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_X86, QEMU_SPARC, QEMU_SUN4V,
     ];
     needed.extend(Toolchain::tools());
     match (components(), tools::require(&needed)) {
@@ -199,7 +201,7 @@ fn own(arguments: &[&str]) -> anyhow::Result<()> {
 /// Records the first references of a program, and reads the recording.
 fn recording() -> anyhow::Result<()> {
     const REFERENCES: usize = 20_000;
-    let name = format!("xtask-test-{}.lackey.gz", std::process::id());
+    let name = format!("xtask-test-{}.refs", std::process::id());
     let path = env::temp_dir().join(name);
     let (limit, output) = (REFERENCES.to_string(), path.to_string_lossy());
     own(&[
@@ -209,7 +211,7 @@ fn recording() -> anyhow::Result<()> {
     std::fs::remove_file(&path)?;
     let kinds = recorded?;
     ensure!(
-        kinds.len() == REFERENCES,
+        kinds.len() >= REFERENCES,
         "{} references were recorded, expected {REFERENCES}",
         kinds.len()
     );

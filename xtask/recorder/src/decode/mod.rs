@@ -24,13 +24,19 @@ impl Target {
 
     /// Returns a block that begins at an address, and has these instructions.
     pub(crate) fn block(self, address: u64, instructions: &[&[u8]]) -> BlockDefinition {
-        let sizes: Vec<u8> = (instructions.iter()).map(|bytes| bytes.len() as u8).collect();
+        let sizes: Vec<u8> = (instructions.iter())
+            .map(|bytes| bytes.len() as u8)
+            .collect();
         let end = (sizes.iter()).fold(address, |end, size| end.wrapping_add(u64::from(*size)));
         let exit = match self {
             Self::X86 => x86::exit(instructions, end),
             Self::Sparc => sparc::exit(instructions, end),
         };
-        BlockDefinition { address, sizes, exit }
+        BlockDefinition {
+            address,
+            sizes,
+            exit,
+        }
     }
 }
 

@@ -46,11 +46,13 @@ fn transfer(word: u32) -> Option<Transfer> {
         (0, 3, _) => Some(Transfer::Conditional),
         (1, ..) => Some(Transfer::Call),
         // JMPL: to %o7, or from %i7 or %o7 behind the call
-        (2, _, 0x38) => Some(match (field(25, 5), field(14, 5), field(13, 1), field(0, 13)) {
-            (15, ..) => Transfer::Call,
-            (0, 15 | 31, 1, 8 | 12) => Transfer::Return,
-            _ => Transfer::Jump,
-        }),
+        (2, _, 0x38) => Some(
+            match (field(25, 5), field(14, 5), field(13, 1), field(0, 13)) {
+                (15, ..) => Transfer::Call,
+                (0, 15 | 31, 1, 8 | 12) => Transfer::Return,
+                _ => Transfer::Jump,
+            },
+        ),
         // RETURN
         (2, _, 0x39) => Some(Transfer::Return),
         // Tcc: QEMU goes on behind one with a condition.
@@ -104,10 +106,22 @@ mod tests {
     #[test]
     fn a_delay_slot_follows_in_the_block() {
         let conditional = |instruction, next| Exit::Conditional { instruction, next };
-        assert_eq!(exit_of(&[NOP, 0x1280_0004, NOP], 0x100c), conditional(1, 0x100c));
-        assert_eq!(exit_of(&[0x4000_0004, NOP], 0x1008), Exit::Call { instruction: 0 });
-        assert_eq!(exit_of(&[NOP, 0x81c3_e008, NOP], 0x100c), Exit::Return { instruction: 1 });
-        assert_eq!(exit_of(&[NOP, 0x91d0_206d], 0x1008), Exit::Trap { instruction: 1 });
+        assert_eq!(
+            exit_of(&[NOP, 0x1280_0004, NOP], 0x100c),
+            conditional(1, 0x100c)
+        );
+        assert_eq!(
+            exit_of(&[0x4000_0004, NOP], 0x1008),
+            Exit::Call { instruction: 0 }
+        );
+        assert_eq!(
+            exit_of(&[NOP, 0x81c3_e008, NOP], 0x100c),
+            Exit::Return { instruction: 1 }
+        );
+        assert_eq!(
+            exit_of(&[NOP, 0x91d0_206d], 0x1008),
+            Exit::Trap { instruction: 1 }
+        );
         assert_eq!(exit_of(&[NOP, NOP], 0x1008), Exit::None);
         assert_eq!(exit_of(&[0x1080_0004, NOP, NOP], 0x100c), Exit::None);
     }
@@ -115,14 +129,23 @@ mod tests {
     #[test]
     fn an_annulled_delay_slot_is_skipped() {
         // bne,a at 0x1004: its delay slot is at 0x1008, and executes only if it is taken.
-        let expected = Exit::Conditional { instruction: 1, next: 0x100c };
+        let expected = Exit::Conditional {
+            instruction: 1,
+            next: 0x100c,
+        };
         assert_eq!(exit_of(&[NOP, 0x3280_0004], 0x1008), expected);
-        assert_eq!(exit_of(&[NOP, 0x3080_0004], 0x1008), Exit::Jump { instruction: 1 });
+        assert_eq!(
+            exit_of(&[NOP, 0x3080_0004], 0x1008),
+            Exit::Jump { instruction: 1 }
+        );
     }
 
     #[test]
     fn a_branch_at_the_end_of_a_page() {
-        let expected = Exit::Conditional { instruction: 1, next: 0x2000 };
+        let expected = Exit::Conditional {
+            instruction: 1,
+            next: 0x2000,
+        };
         assert_eq!(exit_of(&[NOP, 0x1280_0004], 0x2000), expected);
     }
 }

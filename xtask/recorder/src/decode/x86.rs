@@ -7,13 +7,13 @@ use super::Transfer;
 /// Returns how control leaves a block of these instructions, after which `end` is the next address.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     let transfer = instructions.last().and_then(|last| transfer(last));
-    transfer.map_or(Exit::None, |transfer| transfer.exit(instructions.len() - 1, end))
+    transfer.map_or(Exit::None, |transfer| {
+        transfer.exit(instructions.len() - 1, end)
+    })
 }
 
 fn transfer(instruction: &[u8]) -> Option<Transfer> {
-    let prefix = |byte: &u8| {
-        matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
-    };
+    let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
     let opcode = instruction.iter().position(|byte| !prefix(byte))?;
     let second = instruction.get(opcode + 1).copied();
     match (instruction[opcode], second) {
@@ -39,34 +39,34 @@ mod tests {
     #[test]
     fn control_transfers_of_x86() {
         let cases: &[(&[u8], Option<Transfer>)] = &[
-            (&[0x74, 0x05], Some(Transfer::Conditional)),             // je
-            (&[0x2e, 0x7f, 0x05], Some(Transfer::Conditional)),       // jg, with a hint
+            (&[0x74, 0x05], Some(Transfer::Conditional)),       // je
+            (&[0x2e, 0x7f, 0x05], Some(Transfer::Conditional)), // jg, with a hint
             (&[0x0f, 0x85, 1, 2, 3, 4], Some(Transfer::Conditional)), // jne
-            (&[0xe2, 0xfe], Some(Transfer::Conditional)),             // loop
-            (&[0xe3, 0x10], Some(Transfer::Conditional)),             // jrcxz
-            (&[0xeb, 0xfe], Some(Transfer::Jump)),                    // jmp
-            (&[0xe9, 1, 2, 3, 4], Some(Transfer::Jump)),              // jmp
-            (&[0xff, 0xe0], Some(Transfer::Jump)),                    // jmp *%rax
-            (&[0x41, 0xff, 0xe3], Some(Transfer::Jump)),              // jmp *%r11
-            (&[0xf2, 0xff, 0x25, 1, 2, 3, 4], Some(Transfer::Jump)),  // bnd jmp *1(%rip)
-            (&[0x3e, 0xff, 0xe0], Some(Transfer::Jump)),              // notrack jmp *%rax
-            (&[0xe8, 1, 2, 3, 4], Some(Transfer::Call)),              // call
-            (&[0xff, 0xd0], Some(Transfer::Call)),                    // call *%rax
-            (&[0x41, 0xff, 0x54, 0x24, 0x08], Some(Transfer::Call)),  // call *8(%r12)
-            (&[0xc3], Some(Transfer::Return)),                        // ret
-            (&[0xf3, 0xc3], Some(Transfer::Return)),                  // rep ret
-            (&[0xc2, 8, 0], Some(Transfer::Return)),                  // ret $8
-            (&[0x0f, 0x05], Some(Transfer::Trap)),                    // syscall
-            (&[0xcd, 0x80], Some(Transfer::Trap)),                    // int $0x80
-            (&[0x0f, 0x0b], Some(Transfer::Trap)),                    // ud2
-            (&[0x90], None),                                          // nop
-            (&[0xff, 0xc0], None),                                    // inc %eax
-            (&[0xff, 0x30], None),                                    // push (%rax)
-            (&[0xf3, 0xa4], None),                                    // rep movsb
-            (&[0x0f, 0x1f, 0x40, 0x00], None),                        // nop
-            (&[0x0f, 0x44, 0xc1], None),                              // cmove
-            (&[0x48, 0x89, 0xe5], None),                              // mov %rsp,%rbp
-            (&[0xc5, 0xf8, 0x77], None),                              // vzeroupper
+            (&[0xe2, 0xfe], Some(Transfer::Conditional)),       // loop
+            (&[0xe3, 0x10], Some(Transfer::Conditional)),       // jrcxz
+            (&[0xeb, 0xfe], Some(Transfer::Jump)),              // jmp
+            (&[0xe9, 1, 2, 3, 4], Some(Transfer::Jump)),        // jmp
+            (&[0xff, 0xe0], Some(Transfer::Jump)),              // jmp *%rax
+            (&[0x41, 0xff, 0xe3], Some(Transfer::Jump)),        // jmp *%r11
+            (&[0xf2, 0xff, 0x25, 1, 2, 3, 4], Some(Transfer::Jump)), // bnd jmp *1(%rip)
+            (&[0x3e, 0xff, 0xe0], Some(Transfer::Jump)),        // notrack jmp *%rax
+            (&[0xe8, 1, 2, 3, 4], Some(Transfer::Call)),        // call
+            (&[0xff, 0xd0], Some(Transfer::Call)),              // call *%rax
+            (&[0x41, 0xff, 0x54, 0x24, 0x08], Some(Transfer::Call)), // call *8(%r12)
+            (&[0xc3], Some(Transfer::Return)),                  // ret
+            (&[0xf3, 0xc3], Some(Transfer::Return)),            // rep ret
+            (&[0xc2, 8, 0], Some(Transfer::Return)),            // ret $8
+            (&[0x0f, 0x05], Some(Transfer::Trap)),              // syscall
+            (&[0xcd, 0x80], Some(Transfer::Trap)),              // int $0x80
+            (&[0x0f, 0x0b], Some(Transfer::Trap)),              // ud2
+            (&[0x90], None),                                    // nop
+            (&[0xff, 0xc0], None),                              // inc %eax
+            (&[0xff, 0x30], None),                              // push (%rax)
+            (&[0xf3, 0xa4], None),                              // rep movsb
+            (&[0x0f, 0x1f, 0x40, 0x00], None),                  // nop
+            (&[0x0f, 0x44, 0xc1], None),                        // cmove
+            (&[0x48, 0x89, 0xe5], None),                        // mov %rsp,%rbp
+            (&[0xc5, 0xf8, 0x77], None),                        // vzeroupper
             (&[0x66], None),
             (&[], None),
         ];
@@ -78,7 +78,10 @@ mod tests {
     #[test]
     fn the_last_instruction_leaves_a_block() {
         let (nop, je, ret): (&[u8], &[u8], &[u8]) = (&[0x90], &[0x74, 0x05], &[0xc3]);
-        let conditional = Exit::Conditional { instruction: 2, next: 0x1004 };
+        let conditional = Exit::Conditional {
+            instruction: 2,
+            next: 0x1004,
+        };
         assert_eq!(exit(&[nop, nop, je], 0x1004), conditional);
         assert_eq!(exit(&[ret], 0x1001), Exit::Return { instruction: 0 });
         assert_eq!(exit(&[ret, nop], 0x1002), Exit::None);

@@ -1,0 +1,250 @@
+//! What the recorder says while it records, and what of it is in the recording.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
+use nix::sys::signal::Signal;
+
+use super::Recorded;
+use crate::interrupt;
+use simulator::recording::native::{FILE_HEADER, Frame, Program, Stored};
+
+/// So many programs that the program starts are named.
+const MOST_NAMED: usize = 10;
+
+/// The file, and what the recorder has said of it.
+pub(super) struct Listener {
+    path: PathBuf,
+    file: File,
+    name: String,
+    /// The length of what is whole.
+    bytes: u64,
+    references: u64,
+    instructions: u64,
+    threads: u32,
+    /// The program that this one is about to become.
+    turns: Option<String>,
+    /// Programs that this one has started, and how often.
+    started: Vec<(String, u64)>,
+    end: End,
+    spinner: ProgressBar,
+}
+
+/// How the recording ended.
+enum End {
+    /// The recorder has not said.
+    Cut,
+    /// All was written.
+    Exit,
+    /// The recorder ended the program, for this reason.
+    Ended(String),
+    /// The recorder could not write, for this reason.
+    CannotWrite(String),
+}
+
+impl Listener {
+    /// Begins the recording of a program, in a file that is there.
+    pub(super) fn new(path: &Path, target: &str, command: &[OsString]) -> anyhow::Result<Self> {
+        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?;
+        let spinner = ProgressBar::new_spinner()
+            .with_style(style)
+            .with_message("0 references")
+            .with_finish(ProgressFinish::AndClear);
+        let file = OpenOptions::new()
+            .append(true)
+            .open(path)
+            .with_context(|| cannot_write(path))?;
+        let command: Vec<String> = command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let mut listener = Self {
+            path: path.to_owned(),
+            file,
+            name: command.first().cloned().unwrap_or_default(),
+            bytes: 0,
+            references: 0,
+            instructions: 0,
+            threads: 0,
+            turns: None,
+            started: Vec::new(),
+            end: End::Cut,
+            spinner,
+        };
+        listener.append(&FILE_HEADER)?;
+        let target = target.to_owned();
+        listener.frame(&Frame::program(&Program { target, command }))?;
+        Ok(listener)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.file
+            .write_all(bytes)
+            .with_context(|| cannot_write(&self.path))?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let header = frame.header(Stored::Plain, &frame.content);
+        self.append(&[&header, &*frame.content].concat())
+    }
+
+    /// Listens until nobody can say more.
+    pub(super) fn listen(mut self, messages: impl Read) -> io::Result<Self> {
+        self.spinner.enable_steady_tick(Duration::from_millis(100));
+        let mut messages = BufReader::new(messages);
+        let mut line = Vec::new();
+        while messages.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(&line);
+            let (word, rest) = text
+                .trim_end()
+                .split_once(' ')
+                .unwrap_or((text.trim_end(), ""));
+            self.hear(word, rest);
+            line.clear();
+        }
+        self.spinner.finish_and_clear();
+        Ok(self)
+    }
+
+    fn hear(&mut self, word: &str, rest: &str) {
+        match word {
+            "wrote" => {
+                let mut numbers = rest.split(' ').map(|number| number.parse().unwrap_or(0));
+                let mut number = || numbers.next().unwrap_or(0);
+                self.bytes += number();
+                let references = number();
+                self.references += references;
+                self.instructions += number();
+                let thread = u32::try_from(number()).unwrap_or(0);
+                if references > 0 {
+                    self.threads = self.threads.max(thread + 1);
+                }
+                let (references, bytes) = (HumanCount(self.references), HumanBytes(self.bytes));
+                self.spinner
+                    .set_message(format!("{references} references, {bytes}"));
+            }
+            "turns" => {
+                self.say(&format!(
+                    "{} turns into {rest}: what {rest} does is not recorded",
+                    self.name
+                ));
+                self.turns = Some(rest.to_owned());
+            }
+            "stays" => {
+                self.say(&format!("{} could not, and is recorded further", self.name));
+                self.turns = None;
+            }
+            "starts" => match self.started.iter_mut().find(|(name, _)| name == rest) {
+                Some((_, count)) => *count += 1,
+                None => {
+                    if self.started.len() < MOST_NAMED {
+                        self.say(&format!(
+                            "{} starts {rest}, which is not recorded",
+                            self.name
+                        ));
+                    }
+                    self.started.push((rest.to_owned(), 1));
+                }
+            },
+            "limit" => self.end = End::Ended("it had made as many references as wanted".into()),
+            "ends" => self.end = End::Ended(rest.to_owned()),
+            "cannot" => self.end = End::CannotWrite(rest.to_owned()),
+            _ => self.end = End::Exit,
+        }
+    }
+
+    /// Says something above the progress.
+    fn say(&self, line: &str) {
+        self.spinner.suspend(|| crate::say::say(line));
+    }
+
+    /// Completes the recording of a program that has ended in this way.
+    pub(super) fn complete(mut self, status: ExitStatus) -> anyhow::Result<Recorded> {
+        if let End::CannotWrite(reason) = &self.end {
+            bail!("{}: {reason}", cannot_write(&self.path));
+        }
+        ensure!(
+            self.references > 0,
+            "{} has made no reference under the emulator: it ended with {status}",
+            self.name
+        );
+        let end = self.ended(status);
+        let notes = self.notes();
+        // A frame that was not written whole.
+        self.file
+            .set_len(self.bytes)
+            .with_context(|| cannot_write(&self.path))?;
+        for note in end.iter().chain(&notes) {
+            self.frame(&Frame::note(note))?;
+        }
+        let status = status.code().and_then(|code| u8::try_from(code).ok());
+        let status = status.filter(|_| !matches!(self.end, End::Ended(_)));
+        self.frame(&Frame::end(self.references, status))?;
+        Ok(Recorded {
+            references: self.references,
+            instructions: self.instructions,
+            threads: self.threads,
+            bytes: self.bytes,
+            end,
+            notes,
+        })
+    }
+
+    fn ended(&self, status: ExitStatus) -> Option<String> {
+        let cut = match (&self.end, &self.turns) {
+            (End::Cut, None) => ", and what its threads did last may be missing",
+            _ => "",
+        };
+        let name = &self.name;
+        match (&self.end, status.code(), status.signal()) {
+            (End::Ended(reason), ..) => Some(format!("{name} was ended: {reason}")),
+            (_, Some(0), _) if cut.is_empty() => None,
+            (_, Some(code), _) => Some(format!("{name} exited with status {code}{cut}")),
+            (_, None, signal) => {
+                let signal = signal.and_then(|number| Signal::try_from(number).ok());
+                let signal = signal.map_or("a signal", Signal::as_str);
+                let by = if interrupt::happened() {
+                    ", after an interrupt"
+                } else {
+                    ""
+                };
+                Some(format!("{name} was ended by {signal}{by}{cut}"))
+            }
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let name = &self.name;
+        let mut notes = Vec::new();
+        if let Some(turns) = &self.turns {
+            notes.push(format!(
+                "{name} turned into {turns}, which is not recorded: record {turns} instead"
+            ));
+        }
+        let named = self.started.iter().take(MOST_NAMED);
+        notes.extend(named.map(|(program, count)| match count {
+            1 => format!("{name} started {program}, which is not recorded"),
+            _ => format!("{name} started {program} {count} times, which is not recorded"),
+        }));
+        let more = self.started.len().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            notes.push(format!(
+                "{name} started {more} other programs, which are not recorded"
+            ));
+        }
+        notes
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("{}: cannot be written", path.display())
+}

@@ -1,0 +1,145 @@
+//! Recording of programs, with the plug-in that the package `recorder` is.
+
+mod listener;
+mod program;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::cargo;
+use crate::interrupt;
+use listener::Listener;
+use program::Program;
+
+/// How a program is recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The program is ended soon after so many references.
+    pub limit: Option<u64>,
+    /// The directory in which its shared libraries are. By default `/`, or where Debian has those of SPARC V9.
+    pub sysroot: Option<&'a Path>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// All references.
+    pub references: u64,
+    /// Those that are fetches of instructions.
+    pub instructions: u64,
+    /// The number of threads.
+    pub threads: u32,
+    /// The length of the file.
+    pub bytes: u64,
+    /// How the program ended, in words; `None` if it exited with status 0.
+    pub end: Option<String>,
+    /// What was not recorded.
+    pub notes: Vec<String>,
+}
+
+/// Fails if a command runs no program that can be recorded.
+///
+/// # Errors
+/// There is no such program; it is a script, or for a machine other than x86-64 and SPARC V9; or its shared libraries are not
+/// there.
+pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
+    Program::find(command, options.sysroot).map(drop)
+}
+
+/// Records the program that `command` runs into `file`, which is there and can be read while it grows. The program has the
+/// standard input, output and error of this process. Progress, and what is not recorded, is said at once on standard error. After
+/// an interrupt the program is ended, and what it has done is kept.
+///
+/// # Errors
+/// As [`check`]; the emulator or the plug-in is missing and cannot be installed or built; the file cannot be written; or the
+/// program makes no reference.
+pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
+    let program = Program::find(command, options.sysroot)?;
+    let emulator = program.emulator.require()?;
+    let plugin = cargo::build_library("recorder")?;
+    interrupt::catch()?;
+    let listener = Listener::new(file, program.target, command)?;
+
+    let (messages, end) = io::pipe()?;
+    let mut plugin = escaped(plugin.as_os_str());
+    plugin.push(",output=");
+    plugin.push(escaped(fs::canonicalize(file)?.as_os_str()));
+    // Opened by its name, the pipe is no descriptor that the program could see or close.
+    plugin.push(format!(
+        ",messages=/proc/{}/fd/{}",
+        std::process::id(),
+        end.as_raw_fd()
+    ));
+    if let Some(limit) = options.limit {
+        plugin.push(format!(",limit={limit}"));
+    }
+    let mut emulated = Command::new(&emulator);
+    emulated.arg("-plugin").arg(plugin);
+    if let Some(sysroot) = &program.sysroot {
+        emulated.arg("-L").arg(sysroot);
+    }
+    emulated
+        .arg("-0")
+        .arg(&command[0])
+        .arg(&program.path)
+        .args(&command[1..]);
+    let child = emulated.spawn();
+    let mut child = child.with_context(|| format!("{} cannot be run", emulator.display()))?;
+
+    let listener = thread::spawn(move || listener.listen(messages));
+    let status = wait(&mut child);
+    // The last writer: the listener comes to its end.
+    drop(end);
+    let heard = listener
+        .join()
+        .map_err(|_| anyhow!("the messages of the recorder are lost"))?;
+    heard?.complete(status?)
+}
+
+/// Returns a part of an option of the emulator, in which a comma would end the part.
+fn escaped(text: &OsStr) -> OsString {
+    let mut bytes = Vec::new();
+    for &byte in text.as_bytes() {
+        bytes.extend_from_slice(if byte == b',' {
+            b",,"
+        } else {
+            std::slice::from_ref(&byte)
+        });
+    }
+    OsString::from_vec(bytes)
+}
+
+/// Waits for the program. After an interrupt it is ended: if it has not got the interrupt from the terminal, or goes on, by SIGTERM,
+/// and later by SIGKILL.
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let steps = [
+        (Duration::from_millis(300), Signal::SIGTERM),
+        (Duration::from_secs(3), Signal::SIGKILL),
+    ];
+    let mut steps = steps.into_iter().peekable();
+    let mut interrupted = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt::happened() {
+            let since = interrupted.get_or_insert_with(Instant::now).elapsed();
+            if let Some((_, signal)) = steps.next_if(|(after, _)| since >= *after) {
+                // It has ended meanwhile, or gets the signal.
+                let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
+            }
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
