@@ -2,6 +2,7 @@
 
 mod clock;
 mod setup;
+mod theory;
 
 use std::fmt::Write;
 use std::io::Cursor;
