@@ -133,6 +133,22 @@ fn a_hub_is_taken_until_its_write_has_arrived() {
     assert_eq!(get(system, 1, HUB), (EOK, 5));
 }
 
+/// A trap can interrupt a strand before it has the hub, or after it has given it back.
+#[test]
+fn a_strand_that_does_not_have_a_hub_does_not_give_it_back() {
+    let (posted, system) = system();
+    let found = leak(Mutex::new(Vec::new()));
+    let waits = |_| {
+        system.strand(caller(0)).contexts().0.leaf_faulted(HUB);
+        found.lock().unwrap().push(get(system, 0, HUB));
+    };
+    assert!(posted.waited_for.set(Box::new(waits)).is_ok());
+    let of_strand = system.strand(caller(1));
+    assert_eq!(of_strand.contexts().0.leaf_set_hub(HUB, 5), Some(()));
+    assert_eq!(*found.lock().unwrap(), [(EWOULDBLOCK, 0x0bad)]);
+    assert_eq!(get(system, 0, HUB), (EOK, 5));
+}
+
 /// Reads and writes of memory channels are not waited for: the strand waits before it acknowledges.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {

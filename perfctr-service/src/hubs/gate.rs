@@ -143,6 +143,13 @@ impl Gate {
         self.state.swap(REMEMBERED, Ordering::Release);
     }
 
+    /// Returns whether the strand has an access in flight.
+    pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
+        let Token(taken) = strand.into();
+        // Relaxed: a strand sees what it wrote itself, and no other strand writes this number.
+        self.state.load(Ordering::Relaxed) & !REMEMBERED == taken
+    }
+
     /// Returns how often a strand has entered. While this does not change, nobody enters.
     pub(super) fn entered(&self) -> u32 {
         self.entered.load(Ordering::SeqCst)

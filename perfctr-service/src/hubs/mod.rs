@@ -75,6 +75,11 @@ impl HubArbiter {
         }
     }
 
+    /// Goes on with what [`take_free`](Self::take_free) took; `None` if the strand does not have the hub.
+    pub(crate) fn held(&self, strand: StrandId) -> Option<HubGuard<'_>> {
+        self.gate.is_held_by(strand).then(|| self.guard(strand))
+    }
+
     /// Asks for the hub. `watch` is the strand's own stopwatch for this hub, and `now` returns the strand's time, in ticks.
     pub(crate) fn ask(
         &self,

@@ -119,11 +119,11 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         Some(refusal.error())
     }
 
-    /// Undoes what one of these began for the register `id` before its device access trapped. The call is served next as if it
-    /// had not been tried.
+    /// Undoes what one of these began for the register `id` before it trapped, which may be before it had the hub, or after it gave
+    /// the hub back. The call is served next as if it had not been tried.
     pub fn leaf_faulted(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
-            drop(arbiter.guard(self.strand));
+            drop(arbiter.held(self.strand));
         }
     }
 }
