@@ -10,7 +10,7 @@ use guest_abi::{HvError, Registers, StrandId, Trap};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
-use platform::{Machine, Model};
+use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
 
 /// The bus, and the registers of a strand.
@@ -30,7 +30,10 @@ impl Embedder for Consoles {
 }
 
 /// The strand that the guest runs on.
-struct Handler(Strand<'static, Services, Consoles>);
+struct Handler {
+    strand: Strand<'static, Services, Consoles>,
+    service: &'static PerfCounterService<Board>,
+}
 
 perfctr_service::sun4v_image!(Handler);
 
@@ -56,25 +59,33 @@ impl TrapHandler for Handler {
             stop()
         };
         let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
-        let handler = Handler(hypervisor.strand(Caller { guest, strand }));
+        let (service,) = hypervisor.services();
+        let strand = hypervisor.strand(Caller { guest, strand });
+        let handler = Handler { strand, service };
         // The address at which the firmware has put the guest.
         (keep(&HANDLER, handler), 0x8000_0000)
     }
 
     fn context(&self) -> &Self::Context {
-        &self.0.contexts().0
+        &self.strand.contexts().0
     }
 
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         match trap {
-            Trap::Fast => self.0.fast_trap(registers),
+            Trap::Fast => self.strand.fast_trap(registers),
             Trap::Core => {
-                if let After::Exit(code) = self.0.core_trap(registers) {
+                if let After::Exit(code) = self.strand.core_trap(registers) {
                     return Break(code);
                 }
             }
         }
         Continue(())
+    }
+
+    /// Takes a unit out of service if a store to it fails after its call. `faulted_store` is left as it is, for the UltraSPARC T2.
+    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+        let strand = self.strand.caller().strand;
+        self.service.faulted_late(strand, address).is_some()
     }
 
     /// A real image reports here why the strand has ended.

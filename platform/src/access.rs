@@ -77,7 +77,7 @@ pub trait Bus {
     /// Writes a register as [`write`](Self::write) does, with the exception of [`read_or_trap`](Self::read_or_trap), and may
     /// return before the write is complete. A write that faults after that traps at the latest in
     /// [`complete_writes`](Self::complete_writes); the handler of that trap tells the service the address
-    /// (`PerfCounterService::faulted_late` for the performance counters).
+    /// (`PerfCounterService::faulted_late` for the performance counters). On SPARC V9, `platform::sparc64` has the handler.
     #[inline(always)]
     fn write_or_trap(
         &self,

@@ -28,7 +28,7 @@ macro_rules! sun4v_image {
                 "ba,a,pt %xcc, sun4v_not_get",
             },
             operands: { GET = const $crate::sparc64::layout::GET },
-            waits: ["sun4v_set_hub_wait"],
+            waits: ["sun4v_set_hub_stored", "sun4v_set_hub_wait"],
         }
         $crate::sun4v_veneers!(
             <$handler as $crate::sparc64::platform::sparc64::TrapHandler>::Context
@@ -97,9 +97,10 @@ macro_rules! sun4v_veneers {
             stx %o2, [%g6 + {O2}]
             call {set_hub}
              ldx [%g6 + {CONTEXT}], %o4
+            .globl sun4v_set_hub_stored, sun4v_set_hub_wait
+    sun4v_set_hub_stored:                       ! if the store faults here, set_hub returns once more, with FAULTED
             brz,a,pt %o0, 1f
-            .globl sun4v_set_hub_wait
-    sun4v_set_hub_wait:                         ! if the store faults here, set_hub returns once more, with FAULTED
+    sun4v_set_hub_wait:                         ! and here
              membar 0x40                        ! #Sync: the store is complete before the hub is released
             ba,a,pt %xcc, sun4v_set_hub_refused
     1:      call {release_hub}

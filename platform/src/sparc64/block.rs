@@ -30,7 +30,13 @@ pub struct StrandBlock<H> {
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
+    /// A trap that is no hypercall: its registers, also if the strand recovers from it.
     pub(super) fatal: UnsafeCell<FatalTrap>,
+    pub(super) trap_cansave: Cell<u64>,
+    pub(super) trap_otherwin: Cell<u64>,
+    pub(super) trap_cleanwin: Cell<u64>,
+    pub(super) trap_y: Cell<u64>,
+    pub(super) recovering: Cell<bool>,
 }
 
 // SAFETY: only the strand whose block it is uses it, and its veneers run one trap at a time.
@@ -66,6 +72,11 @@ impl<H> StrandBlock<H> {
             handler: Cell::new(ptr::null()),
             windows: UnsafeCell::new([[0; 16]; WINDOWS]),
             fatal: UnsafeCell::new(FatalTrap::NONE),
+            trap_cansave: Cell::new(0),
+            trap_otherwin: Cell::new(0),
+            trap_cleanwin: Cell::new(0),
+            trap_y: Cell::new(0),
+            recovering: Cell::new(false),
         }
     }
 }

@@ -95,7 +95,7 @@ macro_rules! sun4v_boot {
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7
             cmp %g7, {MAXGL}
-            bne,pn %xcc, sun4v_unexpected
+            bne,pn %xcc, sun4v_trapped
              nop
             stx %l0, [%sp + {BIAS} + 0]
             stx %l1, [%sp + {BIAS} + 8]
@@ -120,7 +120,7 @@ macro_rules! sun4v_boot {
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7
             cmp %g7, {MAXGL}
-            bne,pn %xcc, sun4v_unexpected
+            bne,pn %xcc, sun4v_trapped
              nop
             ldx [%sp + {BIAS} + 0], %l0
             ldx [%sp + {BIAS} + 8], %l1

@@ -7,7 +7,8 @@ use core::ptr;
 
 use guest_abi::{HvError, Registers, Trap};
 
-use super::{FatalTrap, StrandBlock, layout};
+use super::{FatalTrap, StrandBlock, layout, store_error};
+use crate::PhysicalAddress;
 
 /// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
 pub trait TrapHandler: Sized + 'static {
@@ -30,6 +31,25 @@ pub trait TrapHandler: Sized + 'static {
     fn software_trap(&self, number: u8, registers: &mut Registers) {
         let _ = number;
         registers.o0 = HvError::BadTrap.number();
+    }
+
+    /// Returns the address of a store of this strand that has failed after the strand has gone on, if a trap of this type (%tt)
+    /// reports one: a *late fault*. The strand asks this at every trap that is no hypercall.
+    ///
+    /// SPARC V9 leaves it to each processor how it reports such a store. This implementation is [`store_error`], for the UltraSPARC
+    /// T2; others replace it. It may interrupt any code of the hypervisor, so it takes no lock and calls no service.
+    fn faulted_store(&self, trap_type: u64) -> Option<PhysicalAddress> {
+        store_error(trap_type)
+    }
+
+    /// Takes what is at the address of a late fault out of service. Returns `false` if it knows no such address, which this
+    /// implementation does not: then the trap ends the strand.
+    ///
+    /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
+    /// of its hypercalls, on the fast path or while [`Mmio`](super::Mmio) waits for an access. It must not trap.
+    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+        let _ = address;
+        false
     }
 
     /// Reports that the strand does not return to its guest, and stops. The function has the strand's whole stack and all

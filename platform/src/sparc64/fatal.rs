@@ -59,6 +59,20 @@ impl FatalTrap {
     const fn window(&self, calls: usize) -> &[u64; 16] {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
+
+    /// Returns %o0 of the program.
+    pub(super) const fn o0(&self) -> u64 {
+        // The callee's %i registers are the caller's %o registers.
+        self.window(NWINDOWS - 1)[8]
+    }
+
+    /// Lets the function that trapped, which has no window of its own, return this to its caller.
+    pub(super) const fn return_at_once(&mut self, value: u64) {
+        let callee = &mut self.windows[(self.tstate as usize).wrapping_add(1) % NWINDOWS];
+        callee[8] = value;
+        self.tpc = callee[15].wrapping_add(8);
+        self.tnpc = self.tpc.wrapping_add(4);
+    }
 }
 
 /// Where GL is in %tstate.
@@ -78,7 +92,6 @@ impl fmt::Display for FatalTrap {
             "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}"
         )?;
         row(f, 'g', &self.globals)?;
-        // The callee's %i registers are the caller's %o registers.
         let (_, outs) = halves(self.window(NWINDOWS - 1));
         row(f, 'o', outs)?;
         for calls in 0..=(self.canrestore as usize).min(NWINDOWS - 2) {

@@ -1,4 +1,105 @@
-//! Traps within the hypervisor, and traps of a guest that are not hypercalls.
+//! Traps that are no hypercalls: those that the strand recovers from, and those that end it.
+#![allow(unsafe_code)]
+
+use super::{FatalTrap, StrandBlock, TrapHandler, layout, mmio};
+
+/// Where a trap interrupted the strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In the guest or in the veneers: no Rust function is interrupted.
+    Between,
+    /// In a leaf function, or where a veneer waits for the store of one.
+    Leaf,
+    /// In the device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio).
+    Access,
+    /// Elsewhere in Rust, or in the handler of another such trap, whose registers are overwritten then.
+    Elsewhere,
+}
+
+impl Place {
+    /// `waits` says whether a veneer waited for the store of a leaf function.
+    fn of(trap: &FatalTrap, waits: bool) -> Self {
+        unsafe extern "C" {
+            static sun4v_trap_table: u8;
+            static sun4v_trapped: u8;
+            static sun4v_abandon: u8;
+            static __leaf_start: u8;
+            static __leaf_end: u8;
+        }
+        let veneers = &raw const sun4v_trap_table as u64;
+        let handler = &raw const sun4v_trapped as u64;
+        let handler_end = &raw const sun4v_abandon as u64;
+        let leaf = &raw const __leaf_start as u64;
+        let end = &raw const __leaf_end as u64;
+        let load = mmio::sun4v_load as *const () as u64;
+        let store = mmio::sun4v_store as *const () as u64;
+        if !trap.is_in_hypervisor() {
+            Self::Between
+        } else if [load, store, store + 4].contains(&trap.tpc) {
+            // The last of them is the instruction that waits for the store.
+            Self::Access
+        } else if waits || (leaf..end).contains(&trap.tpc) {
+            Self::Leaf
+        } else if (veneers..handler).contains(&trap.tpc) || (handler_end..leaf).contains(&trap.tpc)
+        {
+            Self::Between
+        } else {
+            Self::Elsewhere
+        }
+    }
+}
+
+/// Returns whether a trap of this type says that the interrupted instruction is a device access which failed, or waits for one:
+/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), QEMU's for no device.
+const fn is_failed_access(trap_type: u64) -> bool {
+    matches!(trap_type, 0x30..=0x34 | 0x3f)
+}
+
+/// Called for a trap that is no hypercall, with all registers in the block. Returns 1 if the strand goes on with the registers that
+/// are in the block then, else 0. `waits` is 1 where a veneer waited for the store of a leaf function, else 0.
+///
+/// # Safety
+/// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
+/// `start_entry` has returned.
+#[doc(hidden)]
+pub unsafe extern "C" fn recover_entry<H: TrapHandler>(block: &StrandBlock<H>, waits: u64) -> u64 {
+    if block.recovering.replace(true) {
+        // `faulted_store` or `faulted_late` was interrupted.
+        return 0;
+    }
+    let goes_on = recover(block, waits != 0);
+    block.recovering.set(false);
+    goes_on.into()
+}
+
+fn recover<H: TrapHandler>(block: &StrandBlock<H>, waits: bool) -> bool {
+    // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
+    let trap = unsafe { &mut *block.fatal.get() };
+    let place = Place::of(trap, waits);
+    // SAFETY: `start_entry` has stored a reference that is valid for ever, or it is null.
+    let handler = unsafe { block.handler.get().as_ref() };
+    let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
+    let answer = match (place, reported) {
+        // The access itself has failed, and its caller knows better what to do.
+        (Place::Access, Some((_, address))) if address.0 == trap.o0() => layout::ACCESS_FAULTED,
+        (Place::Elsewhere, Some(_)) => return false,
+        (place, Some((handler, address))) => {
+            if !handler.faulted_late(address) {
+                return false;
+            }
+            if place != Place::Leaf {
+                return true;
+            }
+            // It may have been the store of this leaf function.
+            layout::FAULTED
+        }
+        (Place::Access, None) if is_failed_access(trap.tt) => layout::ACCESS_FAULTED,
+        (Place::Leaf, None) if is_failed_access(trap.tt) => layout::FAULTED,
+        (_, None) => return false,
+    };
+    trap.return_at_once(answer);
+    true
+}
 
 #[doc(hidden)]
 #[macro_export]
@@ -7,57 +108,6 @@ macro_rules! sun4v_fault {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
-    sun4v_fault:
-            wrpr %g0, {PSTATE}, %pstate
-            wrpr %g0, {MAXGL}, %gl
-            mov {SCRATCHPAD}, %g6               ! %g6 is the block already if this is a trap of the hypervisor
-            ldxa [%g6] {ASI}, %g6
-            stx %g1, [%g6 + {FATAL_GLOBALS} + 8]
-            stx %g2, [%g6 + {FATAL_GLOBALS} + 16]
-            rdpr %tstate, %g1
-            srlx %g1, {GL_SHIFT}, %g1
-            and %g1, 7, %g1
-            cmp %g1, {MAXGL}
-            bne,pn %xcc, 2f                     ! the guest trapped
-             rdpr %tpc, %g1
-            set sun4v_load, %g2
-            cmp %g1, %g2
-            be,pn %xcc, 1f
-             nop
-            set sun4v_store, %g2
-            cmp %g1, %g2
-            be,pn %xcc, 1f
-             add %g2, 4, %g2                    ! its membar, where a late fault traps
-            cmp %g1, %g2
-            be,pn %xcc, 1f
-             nop
-            ",
-            $(concat!(
-                "set ", $wait, ", %g2
-            cmp %g1, %g2
-            be,pn %xcc, 5f
-             nop"
-            ),)*
-            "
-            set __leaf_start, %g2
-            cmp %g1, %g2
-            blu,pn %xcc, 2f
-             nop
-            set __leaf_end, %g2
-            cmp %g1, %g2
-            bgeu,pn %xcc, 2f
-             nop
-    5:      rdpr %tl, %g1                       ! back to the veneer, in place of the leaf function
-            sub %g1, 1, %g1
-            wrpr %g1, 0, %tl
-            retl
-             mov {FAULTED}, %o0
-    1:      set sun4v_access_faulted, %g1
-            wrpr %g1, 0, %tpc
-            add %g1, 4, %g1
-            wrpr %g1, 0, %tnpc
-            retry
-
             .globl sun4v_load
     sun4v_load:
             ldx [%o0], %o1
@@ -69,56 +119,115 @@ macro_rules! sun4v_fault {
             membar 0x40                         ! #Sync: a store that faults does so now
             retl
              clr %o0
-    sun4v_access_faulted:
-            retl
-             mov 1, %o0
 
-            .globl sun4v_unexpected
-    sun4v_unexpected:
+            .globl sun4v_trapped
+    sun4v_trapped:                              ! keeps all registers, and restores them if the strand goes on
             wrpr %g0, {PSTATE}, %pstate
             wrpr %g0, {MAXGL}, %gl
-            mov {SCRATCHPAD}, %g6
+            mov {SCRATCHPAD}, %g6               ! %g6 is the block already if this is a trap of the hypervisor
             ldxa [%g6] {ASI}, %g6
-            stx %g1, [%g6 + {FATAL_GLOBALS} + 8]
-            stx %g2, [%g6 + {FATAL_GLOBALS} + 16]
-    2:      .irp n, 3, 4, 5, 6, 7
+            .irp n, 1, 2, 3, 4, 5, 6, 7
             stx %g\\n, [%g6 + {FATAL_GLOBALS} + 8 * \\n]
             .endr
             rdpr %tt, %g1
             stx %g1, [%g6 + {FATAL_TT}]
-            rdpr %tpc, %g1
-            stx %g1, [%g6 + {FATAL_TPC}]
             rdpr %tnpc, %g1
             stx %g1, [%g6 + {FATAL_TNPC}]
             rdpr %tl, %g1
             stx %g1, [%g6 + {FATAL_TL}]
             rdpr %canrestore, %g1
             stx %g1, [%g6 + {FATAL_CANRESTORE}]
+            rdpr %cansave, %g1
+            stx %g1, [%g6 + {TRAP_CANSAVE}]
+            rdpr %otherwin, %g1
+            stx %g1, [%g6 + {TRAP_OTHERWIN}]
+            rdpr %cleanwin, %g1
+            stx %g1, [%g6 + {TRAP_CLEANWIN}]
+            rd %y, %g1
+            stx %g1, [%g6 + {TRAP_Y}]
+            rdpr %tpc, %g5
+            stx %g5, [%g6 + {FATAL_TPC}]
             rdpr %tstate, %g1
             stx %g1, [%g6 + {FATAL_TSTATE}]
+            mov %sp, %g4
             mov {NWINDOWS} - 1, %g2
             add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
-    3:      wrpr %g2, 0, %cwp
+    1:      wrpr %g2, 0, %cwp
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             stx %l\\n, [%g3 + 8 * \\n]
             stx %i\\n, [%g3 + 64 + 8 * \\n]
             .endr
             sub %g3, 128, %g3
-            brnz,pt %g2, 3b
+            brnz,pt %g2, 1b
              sub %g2, 1, %g2
             srlx %g1, {GL_SHIFT}, %g1
             and %g1, 7, %g1
             cmp %g1, {MAXGL}
-            be,pn %xcc, 4f
+            be,pn %xcc, 2f
              mov %g6, %o0
             wrpr %g1, 0, %gl                    ! the guest's globals
             .irp n, 1, 2, 3, 4, 5, 6, 7
             stx %g\\n, [%o0 + {FATAL_GLOBALS} + 8 * \\n]
             .endr
             wrpr %g0, {MAXGL}, %gl
-    4:      wrpr %g0, 1, %tl
+    2:      ldx [%g6 + {STACK}], %sp
+            set sun4v_load, %g1
+            cmp %g5, %g1
+            blu,pt %xcc, 3f
+             nop
+            set sun4v_trapped, %g1              ! the end of both accesses
+            cmp %g5, %g1
+            bgeu,pt %xcc, 3f
+             nop
+            sub %g4, 192, %sp                   ! Rust that goes on uses the stack
+    3:      clr %o1
+            ",
+            $(concat!(
+                "set ", $wait, ", %g1
+            sub %g1, %g5, %g1
+            movrz %g1, 1, %o1
+            "
+            ),)*
+            "
+            wrpr %g0, {NWINDOWS} - 2, %cansave
+            wrpr %g0, 0, %canrestore
+            wrpr %g0, 0, %otherwin
+            call {recover}
+             wrpr %g0, {NWINDOWS} - 1, %cleanwin
+            brnz,pt %o0, 4f
+             mov {NWINDOWS} - 1, %g2
+            mov %g6, %o0
+            wrpr %g0, 1, %tl
             set {fatal}, %g2
             ba,a,pt %xcc, sun4v_start_over
+
+    4:      add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
+    5:      wrpr %g2, 0, %cwp
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            ldx [%g3 + 8 * \\n], %l\\n
+            ldx [%g3 + 64 + 8 * \\n], %i\\n
+            .endr
+            sub %g3, 128, %g3
+            brnz,pt %g2, 5b
+             sub %g2, 1, %g2
+            ldx [%g6 + {TRAP_CANSAVE}], %g1
+            wrpr %g1, 0, %cansave
+            ldx [%g6 + {FATAL_CANRESTORE}], %g1
+            wrpr %g1, 0, %canrestore
+            ldx [%g6 + {TRAP_OTHERWIN}], %g1
+            wrpr %g1, 0, %otherwin
+            ldx [%g6 + {TRAP_CLEANWIN}], %g1
+            wrpr %g1, 0, %cleanwin
+            ldx [%g6 + {TRAP_Y}], %g1
+            wr %g1, 0, %y
+            ldx [%g6 + {FATAL_TPC}], %g1
+            wrpr %g1, 0, %tpc
+            ldx [%g6 + {FATAL_TNPC}], %g1
+            wrpr %g1, 0, %tnpc
+            .irp n, 1, 2, 3, 4, 5, 7            ! if the guest trapped, these are not its own
+            ldx [%g6 + {FATAL_GLOBALS} + 8 * \\n], %g\\n
+            .endr
+            retry
 
             .globl sun4v_abandon
     sun4v_abandon:
@@ -142,7 +251,10 @@ macro_rules! sun4v_fault {
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
             STACK = const $crate::sparc64::layout::STACK,
-            FAULTED = const $crate::sparc64::layout::FAULTED,
+            TRAP_CANSAVE = const $crate::sparc64::layout::TRAP_CANSAVE,
+            TRAP_OTHERWIN = const $crate::sparc64::layout::TRAP_OTHERWIN,
+            TRAP_CLEANWIN = const $crate::sparc64::layout::TRAP_CLEANWIN,
+            TRAP_Y = const $crate::sparc64::layout::TRAP_Y,
             FATAL_TT = const $crate::sparc64::layout::FATAL_TT,
             FATAL_TPC = const $crate::sparc64::layout::FATAL_TPC,
             FATAL_TNPC = const $crate::sparc64::layout::FATAL_TNPC,
@@ -152,6 +264,7 @@ macro_rules! sun4v_fault {
             FATAL_GLOBALS = const $crate::sparc64::layout::FATAL_GLOBALS,
             FATAL_WINDOWS = const $crate::sparc64::layout::FATAL_WINDOWS,
             GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
+            recover = sym $crate::sparc64::recover_entry::<$handler>,
             fatal = sym $crate::sparc64::fatal_entry::<$handler>,
         );
     };

@@ -62,7 +62,11 @@ macro_rules! sun4v_general {
              add %g3, 128, %g3
             wrpr %g4, 0, %cwp
 
-    2:      ldx [%g6 + {STACK}], %sp
+    2:
+            .globl sun4v_general_wait
+    sun4v_general_wait:
+            membar 0x40                         ! #Sync: earlier stores that fault do so before Rust is called
+            ldx [%g6 + {STACK}], %sp
             mov %g6, %o0
             call {trap}
              mov %g5, %o1
@@ -143,8 +147,7 @@ macro_rules! sun4v_general {
             clr %g3
             clr %g4
             clr %g5
-            clr %g6
-            clr %g7
+            clr %g7                             ! %g6 is the block on the leaf path, too
             done
             ",
             NWINDOWS = const $crate::sparc64::NWINDOWS,

@@ -40,7 +40,8 @@
 /// # A service's fast path
 /// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
 /// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
-/// `entry`. `waits` lists the labels of those instructions of the veneers, `membar #Sync`, that wait for a store of a leaf function.
+/// `entry`. `waits` lists the labels of those instructions of the veneers that come after a store of a leaf function, up to the
+/// `membar #Sync` that waits for it.
 ///
 /// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
 /// in one of two ways: by `done`, with all registers but the results as they were; or by a jump to `sun4v_general`, with the guest's

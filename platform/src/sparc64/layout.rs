@@ -19,6 +19,9 @@ pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which a leaf function made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 
+/// What `sun4v_load` and `sun4v_store` return if the access fails.
+pub const ACCESS_FAULTED: u64 = 1;
+
 /// The status of a software trap that nobody claims.
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
@@ -34,6 +37,10 @@ pub const CANRESTORE: usize = offset_of!(StrandBlock, canrestore);
 pub const OTHERWIN: usize = offset_of!(StrandBlock, otherwin);
 pub const CLEANWIN: usize = offset_of!(StrandBlock, cleanwin);
 pub const WINDOWS: usize = offset_of!(StrandBlock, windows);
+pub const TRAP_CANSAVE: usize = offset_of!(StrandBlock, trap_cansave);
+pub const TRAP_OTHERWIN: usize = offset_of!(StrandBlock, trap_otherwin);
+pub const TRAP_CLEANWIN: usize = offset_of!(StrandBlock, trap_cleanwin);
+pub const TRAP_Y: usize = offset_of!(StrandBlock, trap_y);
 pub const FATAL_TT: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tt);
 pub const FATAL_TPC: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tpc);
 pub const FATAL_TNPC: usize = offset_of!(StrandBlock, fatal) + offset_of!(FatalTrap, tnpc);

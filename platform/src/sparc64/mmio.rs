@@ -12,8 +12,8 @@ use crate::{AccessError, Bus, PhysicalAddress};
 ///
 /// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. `read_or_trap`,
 /// `write_or_trap` and `complete_writes` are a single instruction. If it traps in a leaf function, or if a store of a leaf function
-/// traps in the `membar #Sync` by which a veneer waits for it, the call takes the slow path as if no leaf function had been called;
-/// elsewhere the trap is fatal.
+/// traps in the `membar #Sync` by which a veneer waits for it, the call takes the slow path as if no leaf function had been called.
+/// A store that nobody waits for may trap later: see [late faults](super#late-faults). Other traps are fatal.
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
 /// when it returns. It goes on before a store has reached a device: `write` and `complete_writes` contain the `membar #Sync`
@@ -22,14 +22,14 @@ use crate::{AccessError, Bus, PhysicalAddress};
 pub struct Mmio(());
 
 #[repr(C)]
-struct Answer {
+pub(super) struct Answer {
     fault: u64,
     value: u64,
 }
 
 unsafe extern "C" {
-    fn sun4v_load(address: u64) -> Answer;
-    fn sun4v_store(address: u64, value: u64) -> u64;
+    pub(super) fn sun4v_load(address: u64) -> Answer;
+    pub(super) fn sun4v_store(address: u64, value: u64) -> u64;
 }
 
 impl Mmio {

@@ -37,7 +37,28 @@
 //! If a device access of a leaf function faults, at once or while a veneer waits for the store, [`FastPath::faulted`] undoes
 //! what the function did, and the call takes the slow path. On that path, [`read`](crate::Bus::read) and
 //! [`write`](crate::Bus::write) of [`Mmio`] return [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no
-//! hypercall ends the strand: [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
+//! hypercall and no late fault ends the strand: [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
+//!
+//! # Late faults
+//! The strand does not wait for the stores of leaf functions to devices other than hubs. If such a store fails, the trap comes
+//! later, and the instruction that it interrupts does not tell what has failed. So each trap that is no hypercall asks
+//! [`TrapHandler::faulted_store`] for the address of a failed store first. If the processor reports one,
+//! [`TrapHandler::faulted_late`] takes what is there out of service, and then the strand goes on with all registers as they were:
+//!
+//! - The guest, and the veneers, go on at the interrupted instruction.
+//! - A leaf function does not go on, nor does a veneer that waits for its store: the call takes the slow path. If the failed store
+//!   is that of this call, the slow path finds its device out of service; if not, it serves the call.
+//! - The slow path waits for earlier stores before it calls Rust, so that it is interrupted by failed stores of [`Mmio`] only. If
+//!   the store at which it is interrupted is the one that has failed, `write` returns the fault, and `faulted_late` is not called;
+//!   else `write` goes on.
+//!
+//! A late fault ends the strand as any other trap does if `faulted_late` does not claim it; if it interrupts Rust code elsewhere,
+//! because the function may be at work on what `faulted_late` changes; and if it interrupts the handler of another late fault,
+//! because there is room for the registers of one.
+//!
+//! QEMU has no late faults: its stores fail at once or never. The images of the project are tested with instructions that are
+//! replaced by ones that trap, and a `faulted_store` that returns what the test says. What QEMU cannot show is which trap a real
+//! processor takes and what it reports: see [`store_error`].
 
 mod block;
 mod boot;
@@ -46,6 +67,7 @@ mod fatal;
 mod fault;
 mod general;
 mod image;
+mod late;
 pub mod layout;
 mod mmio;
 mod strand;
@@ -54,6 +76,8 @@ mod table;
 pub use block::StrandBlock;
 pub use entry::{End, FastPath, TrapHandler, fatal_entry, panicked, start_entry, trap_entry};
 pub use fatal::FatalTrap;
+pub use fault::recover_entry;
+pub use late::store_error;
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 

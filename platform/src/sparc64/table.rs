@@ -18,22 +18,8 @@ macro_rules! sun4v_table {
             .align 16384
             .globl sun4v_trap_table
     sun4v_trap_table:
-            .rept 0x30
-            ba,a,pt %xcc, sun4v_unexpected
-            .align 32
-            .endr
-            .rept 5                             ! 0x30 data_access_exception to 0x34 mem_address_not_aligned
-            ba,a,pt %xcc, sun4v_fault
-            .align 32
-            .endr
-            .rept 0x3f - 0x35
-            ba,a,pt %xcc, sun4v_unexpected
-            .align 32
-            .endr
-            ba,a,pt %xcc, sun4v_fault           ! 0x3f unsupported_page_size, QEMU's for no device
-            .align 32
-            .rept 0x80 - 0x40
-            ba,a,pt %xcc, sun4v_unexpected
+            .rept 0x80
+            ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr
             .rept 8                             ! 0x80 to 0x9f spill_n_normal
@@ -41,7 +27,7 @@ macro_rules! sun4v_table {
             .align 128
             .endr
             .rept 0xc0 - 0xa0
-            ba,a,pt %xcc, sun4v_unexpected
+            ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr
             .rept 8                             ! 0xc0 to 0xdf fill_n_normal
@@ -49,7 +35,7 @@ macro_rules! sun4v_table {
             .align 128
             .endr
             .rept 0x180 - 0xe0
-            ba,a,pt %xcc, sun4v_unexpected
+            ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr
 

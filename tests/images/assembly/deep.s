@@ -1,5 +1,5 @@
 ! Calls at every depth of a recursion, so with every number of free windows.
-! deep_fast, deep_core: %o0 is the depth, %o1 the function, %o2 is %o0 of the call, %o3 the stack pointer at it. Returns
+! deep_fast, deep_core, deep_0x84: %o0 is the depth, %o1 the function, %o2 is %o0 of the call, %o3 the stack pointer at it. Returns
 ! the bits of locals that changed.
 
         .register %g2, #scratch
@@ -69,3 +69,4 @@
         .section .text
         deep deep_fast, 0x80
         deep deep_core, 0xff
+        deep deep_0x84, 0x84

@@ -79,6 +79,7 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         of.is_some_and(|(_, kept)| target(code).is_some_and(|target| kept.contains(&target)))
     };
     let release = function("release_hub")?.start;
+    let general = address("sun4v_general")?;
     let unwanted = symbols
         .iter()
         .find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
@@ -110,6 +111,10 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         (
             "leaf path releases a hub after the store",
             (!waits(&instructions, release)).then(|| "there is no membar #Sync".into()),
+        ),
+        (
+            "slow path calls Rust after all stores",
+            (!waits_first(&instructions, general)).then(|| "there is no membar #Sync".into()),
         ),
     ])
 }
@@ -152,6 +157,20 @@ const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
+/// `membar #Sync`
+const SYNC: u32 = 0x8143_e040;
+
+/// Returns whether `membar #Sync` comes before the first call from an address on.
+fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
+    let codes = instructions
+        .iter()
+        .skip_while(|(address, _)| *address < from);
+    let mut before = codes
+        .map(|(_, code)| *code)
+        .take_while(|code| !is_call(*code));
+    before.any(|code| code == SYNC)
+}
+
 /// Returns whether a function is called, and every call comes after `brz,a %o0` to it with `membar #Sync` in the delay slot, which
 /// is executed if the branch is taken, and `ba,a`, which is executed if not.
 fn waits(instructions: &[(u64, u32)], function: u64) -> bool {
@@ -165,7 +184,7 @@ fn waits(instructions: &[(u64, u32)], function: u64) -> bool {
         .peekable();
     before.peek().is_some()
         && before.all(|[branch, slot, other]| {
-            branch == 0x22ca_0003 && slot == 0x8143_e040 && other >> 19 == 0x3068_0000 >> 19
+            branch == 0x22ca_0003 && slot == SYNC && other >> 19 == 0x3068_0000 >> 19
         })
 }
 
@@ -250,6 +269,20 @@ mod tests {
             !waits([stored, sync, away, sync, stored, sync, away, sync]),
             "no call"
         );
+    }
+
+    #[test]
+    fn stores_are_waited_for_before_a_call() {
+        // nop; membar #Sync; call
+        let (nop, sync, call) = (0x0100_0000, 0x8143_e040, 0x4000_0391);
+        let waits = |codes: [u32; 4]| {
+            let instructions: Vec<_> = [0x10, 0x14, 0x18, 0x1c].into_iter().zip(codes).collect();
+            waits_first(&instructions, 0x14)
+        };
+        assert!(waits([nop, nop, sync, call]));
+        assert!(waits([call, sync, nop, call]));
+        assert!(!waits([sync, nop, nop, call]), "before the address");
+        assert!(!waits([nop, nop, call, sync]), "after the call");
     }
 
     #[test]

@@ -49,6 +49,9 @@
 //! - Trap levels above 2: a guest can set them by `wrpr %tl`, which privileged code cannot on UltraSPARC T2 Plus. A trap
 //!   at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor, as there, and ends the guest.)
 //! - More than one strand.
+//! - Stores that fail after the strand has gone on: QEMU's fail at once or never. In the image `faults` an instruction of the guest
+//!   or of the hypervisor is replaced by one that traps, and what the processor would report of the store is what the guest has
+//!   asked for by software trap 0x84. The registers in which the UltraSPARC T2 reports it are not read.
 //!
 //! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).

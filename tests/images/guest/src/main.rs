@@ -7,6 +7,7 @@ mod calls;
 mod contract;
 mod counts;
 mod faults;
+mod late;
 mod preserved;
 mod probes;
 mod report;
@@ -54,7 +55,10 @@ extern "C" fn guest_main() -> ! {
             preserved::software_traps(&mut report);
             counts::run(&mut report, machine);
         }
-        2 => faults::run(&mut report, machine),
+        2 => {
+            faults::run(&mut report, machine);
+            late::run(&mut report, machine);
+        }
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
         5 => {
@@ -62,6 +66,7 @@ extern "C" fn guest_main() -> ! {
             swept::exhaust(&mut report);
         }
         7 => sampled::run(&mut report),
+        8..=11 => late::end(&mut report, task & 0xff),
         _ => preserved::trap_in_handlers(&mut report),
     }
     report.end()

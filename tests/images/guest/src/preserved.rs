@@ -14,6 +14,9 @@ pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
+/// A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
+pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
+
 /// Names of the checks: where all calls take the slow path, and where they take the leaf path if they can.
 const NAMES: [[&str; 5]; 2] = [
     [
@@ -95,9 +98,9 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
 }
 
 /// A probe that traps with these in %o0 to %o5, and stores what it finds behind the trap.
-type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
+pub type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
 
-fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
+pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
     let mut found = Around::default();
     // SAFETY: the probe keeps what the ABI asks it to keep.
     unsafe { probe(before, &mut found) };
@@ -182,20 +185,14 @@ pub fn leaks(check: &mut Check<'_>) {
         globals: 0x6f,
     };
     // SAFETY: as above.
-    let (fast, core) = unsafe {
-        (
-            probes::left_fast(0, 0, 5),
-            probes::left_core(GROUP, 1, 0),
-        )
-    };
+    let (fast, core) = unsafe { (probes::left_fast(0, 0, 5), probes::left_core(GROUP, 1, 0)) };
     check.same("fast", fast, marks);
     check.same("core", core, marks);
 }
 
 fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, .., o5], _) in ways {
-        // A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
-        for sp in [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX] {
+        for sp in STACK_POINTERS {
             // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
             let changed = unsafe {
                 match trap {

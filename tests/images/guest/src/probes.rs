@@ -67,6 +67,7 @@ unsafe extern "C" {
     /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
+    pub fn deep_0x84(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     /// Traps at this TL and GL.
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps with these bits of PSTATE inverted.

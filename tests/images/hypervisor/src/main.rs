@@ -9,6 +9,8 @@ mod board;
 mod console;
 #[cfg(feature = "control")]
 mod control;
+#[cfg(feature = "faults")]
+mod late;
 #[cfg(feature = "leaks")]
 mod leaks;
 mod parameters;
@@ -21,7 +23,10 @@ use core::panic::PanicInfo;
 
 use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+#[cfg(feature = "faults")]
+use perfctr_service::Unit;
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
+use platform::PhysicalAddress;
 use platform::sparc64::{End, TrapHandler, panicked};
 use spin::{Mutex, MutexGuard};
 
@@ -36,7 +41,10 @@ static HYPERVISOR: Mutex<Option<Hypervisor<(Service,), Escaped, Recorder>>> = Mu
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 
 /// The strand that the guest runs on.
-struct Handler(Strand<'static, (Service,), Escaped, Recorder>);
+struct Handler {
+    strand: Strand<'static, (Service,), Escaped, Recorder>,
+    service: &'static Service,
+}
 
 #[cfg(not(feature = "control"))]
 perfctr_service::sun4v_image!(Handler, claims: [0x84, 0xfe]);
@@ -70,21 +78,23 @@ impl TrapHandler for Handler {
             &HYPERVISOR,
             Hypervisor::with_trace((service,), Escaped, recorder),
         );
-        let handler = Handler(hypervisor.strand(Caller { guest, strand }));
+        let (service,) = hypervisor.services();
+        let strand = hypervisor.strand(Caller { guest, strand });
+        let handler = Handler { strand, service };
         (keep(&HANDLER, handler), parameters.entry)
     }
 
     fn context(&self) -> &Self::Context {
-        &self.0.contexts().0
+        &self.strand.contexts().0
     }
 
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         #[cfg(feature = "leaks")]
         leaks::leave_a_mark();
         match trap {
-            Trap::Fast => self.0.fast_trap(registers),
+            Trap::Fast => self.strand.fast_trap(registers),
             Trap::Core => {
-                if let After::Exit(code) = self.0.core_trap(registers) {
+                if let After::Exit(code) = self.strand.core_trap(registers) {
                     return Break(code);
                 }
             }
@@ -93,7 +103,29 @@ impl TrapHandler for Handler {
     }
 
     fn software_trap(&self, number: u8, registers: &mut Registers) {
-        self.0.software_trap(number, registers);
+        #[cfg(feature = "faults")]
+        if number == 0x84 {
+            for unit in Unit::all() {
+                // Those that the machine does not have stay out.
+                let _ = self.service.return_to_service(self.strand.caller().strand, unit);
+            }
+            late::prepare(registers);
+        }
+        self.strand.software_trap(number, registers);
+    }
+
+    #[cfg(feature = "faults")]
+    fn faulted_store(&self, _: u64) -> Option<PhysicalAddress> {
+        late::reported()
+    }
+
+    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+        #[cfg(feature = "faults")]
+        if address == late::TRAPS {
+            late::trap();
+        }
+        let strand = self.strand.caller().strand;
+        self.service.faulted_late(strand, address).is_some()
     }
 
     fn ended(end: End) -> ! {

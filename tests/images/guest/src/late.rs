@@ -1,0 +1,188 @@
+//! Stores that fail late. The hypervisor reports one to itself at the place that software trap 0x84 has in %o0, with the address in
+//! %o5. All units are in service after that trap.
+
+use guest_abi::Trap;
+
+use crate::calls::negotiate;
+use crate::contract::{EBADTRAP, ENOACCESS, EOK, GET, GROUP, Machine, SET};
+use crate::preserved::{STACK_POINTERS, Way, around, registers};
+use crate::probes::{self, AtLevel, Left};
+use crate::report::{Check, Report};
+
+/// At the guest's next instruction.
+const NEXT: u64 = 0;
+/// Where the hypervisor waits for its own next store on the slow path.
+const STORE: u64 = 1;
+/// Where the next call on the slow path waits for earlier stores.
+const SLOW: u64 = 2;
+/// In the next get of a DRAM register, on the fast path.
+const LEAF: u64 = 3;
+/// In the hypervisor's function for software trap 0x84.
+const RUST: u64 = 4;
+/// Where the hypervisor has made the next store to a hub on the fast path.
+const STORED: u64 = 5;
+/// At the end of the hypervisor's handler of a trap.
+const HANDLER: u64 = 6;
+/// Where the hypervisor waits for the next store to a hub on the fast path.
+const WAIT: u64 = 7;
+
+/// NODE0_MCU0_PCR for strands of node 0: register 2.
+const CHANNEL: u64 = 0x84_0000_0400;
+/// The L2 control register of bank 0: part of register 1.
+const L2: u64 = 0xa9_0000_0000;
+/// ZAM0_LPU_A_PCR: register 18.
+const HUB_0: u64 = 0xe1_3000_4000;
+/// ZAM2_LPU_A_PCR: register 54.
+const HUB_2: u64 = 0xe9_3000_6000;
+
+/// An address that the service does not know.
+const NOTHING: u64 = 0;
+/// An address for which the hypervisor's handler of late faults traps.
+const TRAPS: u64 = 8;
+
+/// Asks for a late fault, with a pattern in every register.
+fn ask(check: &mut Check<'_>, place: u64, address: u64) {
+    let sum = place + 1 + 2 + 3 + 4 + address;
+    let before = [place, 1, 2, 3, 4, address];
+    let behind = [EOK, 0x84, sum, 3, 4, address];
+    around(check, probes::around_0x84, &before, &behind);
+}
+
+/// Makes calls, and compares their registers with these.
+fn calls(check: &mut Check<'_>, ways: &[Way]) {
+    registers(check, ways.iter());
+}
+
+const fn get(id: u64, status: u64) -> Way {
+    let value = if status == EOK { 0 } else { 1 };
+    Way(
+        Trap::Fast,
+        [id, 1, 2, 3, 4, GET],
+        [status, value, 2, 3, 4, GET],
+    )
+}
+
+const fn set(id: u64, status: u64) -> Way {
+    Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET])
+}
+
+pub fn run(report: &mut Report, machine: Machine) {
+    negotiate(Some(1));
+    guest(&mut report.check("a late fault in the guest"), machine);
+    slow(&mut report.check("a late fault on the slow path"));
+    leaf(
+        &mut report.check("a late fault in a leaf function"),
+        machine,
+    );
+    if machine.hubs {
+        hub(&mut report.check("a late fault where a hub's store is waited for"));
+    }
+}
+
+fn guest(check: &mut Check<'_>, machine: Machine) {
+    ask(check, NEXT, CHANNEL);
+    let out = [get(2, ENOACCESS), set(3, ENOACCESS), get(3, ENOACCESS)];
+    calls(check, &out);
+    calls(check, &[get(1, EOK), set(1, EOK)]);
+    if machine.hubs {
+        calls(check, &[get(18, EOK), set(54, EOK)]);
+        ask(check, NEXT, HUB_0);
+        calls(check, &[get(20, ENOACCESS), set(54, EOK), get(2, EOK)]);
+    }
+    ask(check, NEXT, L2);
+    calls(check, &[get(1, ENOACCESS), get(2, EOK), set(2, EOK)]);
+
+    // SAFETY: all free windows are the probe's to change.
+    let found = unsafe { probes::left_0x84(NEXT, 1, CHANNEL) };
+    let nothing = Left {
+        windows: 0,
+        globals: 0,
+    };
+    check.same("left", found, nothing);
+    for sp in STACK_POINTERS {
+        // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
+        let changed = unsafe { probes::deep_0x84(20, CHANNEL, NEXT, sp) };
+        check.same(("deep", sp), changed, 0);
+    }
+    calls(check, &[get(2, ENOACCESS)]);
+}
+
+fn slow(check: &mut Check<'_>) {
+    // The fault is not L2 control's, which is written then.
+    ask(check, STORE, CHANNEL);
+    calls(check, &[set(1, EOK), get(1, EOK), get(2, ENOACCESS)]);
+    // It is.
+    ask(check, STORE, L2);
+    calls(check, &[set(1, ENOACCESS), get(1, ENOACCESS), get(2, EOK)]);
+
+    ask(check, SLOW, CHANNEL);
+    let version = Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]);
+    calls(check, &[version, get(2, ENOACCESS), get(1, EOK)]);
+    for level in [1, 2] {
+        ask(check, SLOW, CHANNEL);
+        // SAFETY: nothing else is above TL 0 now.
+        let found = unsafe { probes::at_level(0, 0x5a, 5, level) };
+        let expected = AtLevel {
+            status: EBADTRAP,
+            value: 0x5a,
+            tl: level,
+            gl: 0x7700 | level,
+        };
+        check.same(level, found, expected);
+        calls(check, &[get(2, ENOACCESS)]);
+    }
+    ask(check, SLOW, CHANNEL);
+    for sp in STACK_POINTERS {
+        // SAFETY: as in `guest`.
+        let changed = unsafe { probes::deep_fast(20, 5, 0, sp) };
+        check.same(("deep", sp), changed, 0);
+    }
+    calls(check, &[get(2, ENOACCESS)]);
+}
+
+fn leaf(check: &mut Check<'_>, machine: Machine) {
+    ask(check, LEAF, CHANNEL);
+    calls(check, &[get(2, ENOACCESS), get(1, EOK)]);
+    ask(check, LEAF, L2);
+    calls(check, &[get(2, EOK), get(1, ENOACCESS)]);
+    if machine.hubs {
+        ask(check, LEAF, HUB_2);
+        calls(check, &[get(2, EOK), get(54, ENOACCESS), set(18, EOK)]);
+    }
+}
+
+fn hub(check: &mut Check<'_>) {
+    // The fault is an earlier one of the channel. Serving the hub once more shows that it was given back.
+    for place in [STORED, WAIT] {
+        ask(check, place, CHANNEL);
+        calls(check, &[set(54, EOK), get(54, EOK), set(55, EOK)]);
+        calls(check, &[get(2, ENOACCESS), set(3, ENOACCESS), get(18, EOK)]);
+        // It is that of another hub, and of this hub.
+        ask(check, place, HUB_0);
+        calls(check, &[set(54, EOK), set(18, ENOACCESS), get(54, EOK)]);
+        ask(check, place, HUB_2);
+        calls(check, &[set(54, ENOACCESS), set(54, ENOACCESS)]);
+        calls(check, &[get(71, ENOACCESS), set(18, EOK), get(2, EOK)]);
+    }
+}
+
+/// Ends in the hypervisor, by the task's number: a late fault that nobody claims, one in the hypervisor's Rust code, one in the
+/// handler of another trap, and one for which the hypervisor traps.
+pub fn end(report: &mut Report, task: u64) {
+    negotiate(Some(1));
+    let mut check = report.check("a late fault ends the guest");
+    match task {
+        8 => ask(&mut check, NEXT, NOTHING),
+        9 => {
+            ask(&mut check, RUST, CHANNEL);
+            ask(&mut check, NEXT, CHANNEL);
+        }
+        10 => {
+            ask(&mut check, HANDLER, CHANNEL);
+            // A fault of channel 1, which is handled.
+            calls(&mut check, &[get(5, ENOACCESS)]);
+        }
+        _ => ask(&mut check, NEXT, TRAPS),
+    }
+    check.same("it goes on", true, false);
+}
