@@ -16,7 +16,7 @@ pub(super) struct Access<'w, 'a> {
     pub(super) work: &'w mut Work<'a>,
     /// The time, in cycles.
     pub(super) now: u64,
-    /// When the last instruction was issued.
+    /// When the last instruction was issued; 0 if none was.
     pub(super) issued: u64,
     instructions: u64,
     served: [u64; 4],
@@ -38,7 +38,7 @@ impl<'w, 'a> Access<'w, 'a> {
         Self {
             work,
             now: quantum.begins,
-            issued: quantum.begins,
+            issued: 0,
             instructions: 0,
             served: [0; 4],
             strand: strand.index(),

@@ -40,7 +40,7 @@ impl Quantum<'_> {
 pub struct Executed {
     /// How many of the references.
     pub references: usize,
-    /// When the last instruction was issued.
+    /// When the last instruction was issued; 0 if there is only data, of an instruction that was issued before.
     pub issued: u64,
     /// When the strand can go on.
     pub ends: u64,
