@@ -1,7 +1,10 @@
 //! One thread of a recording.
 
+use std::convert::Infallible;
+
 use super::super::{Chunk, Order};
 use super::bytes::Rest;
+use super::encoder::{EVENT_MASK, LONG_RUN};
 use super::predictor::Predictor;
 use super::templates::Templates;
 
@@ -23,10 +26,10 @@ pub(super) struct Cursor {
     /// Executions so far, and all.
     done: u64,
     executions: u64,
-    /// Executions that are as expected.
+    /// Executions that are as expected, before the one of the event.
     run: u64,
-    /// What the execution after the run differs in.
-    differs: u8,
+    /// The first byte of the event.
+    event: u8,
     /// The next order, and after how many executions it is.
     order: Option<(u64, Order)>,
     references: u64,
@@ -45,7 +48,7 @@ impl Cursor {
             done: 0,
             executions: 0,
             run: 0,
-            differs: 0,
+            event: 0,
             order: None,
             references: 0,
         }
@@ -70,16 +73,22 @@ impl Cursor {
         self.next_order()
     }
 
+    /// Reads the first byte of the next event, and its run.
     fn next_event(&mut self) -> Option<()> {
-        if self.control == self.control_end {
-            self.run = self.executions - self.done;
-            return Some(());
-        }
+        self.run = self.executions - self.done;
         let mut rest = Rest(&self.content[self.control..self.control_end]);
-        self.differs = rest.byte()?;
-        self.run = rest.varint()?;
+        if !rest.0.is_empty() {
+            self.event = rest.byte()?;
+            let run = u64::from(self.event >> 4);
+            let run = if run < LONG_RUN {
+                run
+            } else {
+                rest.varint()?.checked_add(LONG_RUN)?
+            };
+            self.run = Some(run).filter(|run| *run < self.run)?;
+        }
         self.control = self.control_end - rest.0.len();
-        (self.run < self.executions - self.done).then_some(())
+        Some(())
     }
 
     fn next_order(&mut self) -> Option<()> {
@@ -123,51 +132,70 @@ impl Cursor {
         }
     }
 
+    /// Adds executions to `chunk`, up to the one with this number, until it is full.
     fn executions(&mut self, end: u64, templates: &Templates, chunk: &mut Chunk) -> Option<()> {
         while self.done < end && chunk.references.len() < CHUNK {
-            let (differs, shape);
             if self.run > 0 {
-                self.run -= 1;
-                differs = 0;
-                shape = self.predictor.shape();
+                let most = self.run.min(end - self.done);
+                let count = self.expected(most, templates, chunk)?;
+                self.run -= count;
+                self.done += count;
             } else {
-                differs = self.differs;
-                shape = if differs & 1 != 0 {
-                    let mut rest = Rest(&self.content[self.control..self.control_end]);
-                    let shape = u32::try_from(rest.varint()?).ok()?;
-                    self.control = self.control_end - rest.0.len();
-                    shape
-                } else {
-                    self.predictor.shape()
-                };
-            }
-            self.predictor.note_shape(shape);
-            let template = *templates.shapes.get(shape as usize)?;
-            let first = chunk.references.len();
-            let (from, count) = (template.first as usize, usize::from(template.count));
-            chunk
-                .references
-                .extend_from_slice(&templates.references[from..from + count]);
-            let (from, data) = (template.first_data as usize, usize::from(template.data));
-            let places = &templates.data[from..from + data];
-            for (at, &place) in places.iter().enumerate() {
-                let slot = template.slot as usize + at;
-                let mut address = self.predictor.address(slot);
-                if differs & 2 != 0 {
-                    let mut rest = Rest(&self.content[self.literals..self.literals_end]);
-                    address = address.wrapping_add_signed(rest.signed()?);
-                    self.literals = self.literals_end - rest.0.len();
-                }
-                self.predictor.note_address(slot, address);
-                chunk.references[first + usize::from(place)].address = address;
-            }
-            self.references = self.references.checked_sub(count as u64)?;
-            self.done += 1;
-            if differs != 0 {
-                self.differs = 0;
+                self.unexpected(templates, chunk)?;
+                self.done += 1;
                 self.next_event()?;
             }
         }
+        Some(())
+    }
+
+    /// Adds executions that are as expected, at most `most`, until the chunk is full. Returns how many.
+    fn expected(&mut self, most: u64, templates: &Templates, chunk: &mut Chunk) -> Option<u64> {
+        for count in 0..most {
+            if chunk.references.len() >= CHUNK {
+                return Some(count);
+            }
+            let shape = self.predictor.shape();
+            self.predictor.note_shape(shape);
+            let (slot, references, places) = templates.copy(shape, chunk)?;
+            self.references = self.references.checked_sub(references.len() as u64)?;
+            for (slot, &place) in (slot..).zip(places) {
+                let Ok(address) = self.predictor.address(slot, Ok::<_, Infallible>);
+                references.get_mut(usize::from(place))?.address = address;
+            }
+        }
+        Some(most)
+    }
+
+    /// Adds the execution of the event.
+    fn unexpected(&mut self, templates: &Templates, chunk: &mut Chunk) -> Option<()> {
+        let mut control = Rest(&self.content[self.control..self.control_end]);
+        let mut literals = Rest(&self.content[self.literals..self.literals_end]);
+        let shape = match self.event & 1 {
+            0 => self.predictor.shape(),
+            _ => u32::try_from(control.varint()?).ok()?,
+        };
+        self.predictor.note_shape(shape);
+        let (slot, references, places) = templates.copy(shape, chunk)?;
+        self.references = self.references.checked_sub(references.len() as u64)?;
+        // A bit above the mask says where it ends.
+        let mut mask = u16::from(self.event >> 1 & 7) | 1 << EVENT_MASK;
+        for (slot, &place) in (slot..).zip(places) {
+            if mask == 1 {
+                mask = u16::from(control.byte()?) | 1 << 8;
+            }
+            let address = self.predictor.address(slot, |expected| match mask & 1 {
+                0 => Ok(expected),
+                _ => literals
+                    .signed()
+                    .map(|by| expected.wrapping_add_signed(by))
+                    .ok_or(()),
+            });
+            references.get_mut(usize::from(place))?.address = address.ok()?;
+            mask >>= 1;
+        }
+        self.control = self.control_end - control.0.len();
+        self.literals = self.literals_end - literals.0.len();
         Some(())
     }
 }

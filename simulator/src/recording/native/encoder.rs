@@ -1,5 +1,6 @@
 //! From what the callbacks wrote down to frames.
 
+use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
 use super::super::Order;
@@ -11,6 +12,12 @@ use super::predictor::Predictor;
 
 /// One execution of a block has at most so many accesses; what is beyond is an execution of block 0.
 pub(super) const MOST_ACCESSES: usize = 2048;
+
+/// The first byte of an event has bits for so many accesses.
+pub(super) const EVENT_MASK: usize = 3;
+
+/// The first byte of an event has a run that is shorter than this.
+pub(super) const LONG_RUN: u64 = 15;
 
 /// No shape of this block is known yet, or no further one.
 const NONE: u32 = u32::MAX;
@@ -55,6 +62,8 @@ struct Written {
     /// Executions since the latest that was not as expected.
     run: u64,
     control: Vec<u8>,
+    /// Which accesses of an execution differ, beyond the first.
+    masks: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
     /// The execution after which the latest order was.
@@ -122,16 +131,16 @@ impl Encoder {
         let mut executing = None;
         for &word in &log.words[..end] {
             match Word::new(word) {
-                Word::Block(block) => {
-                    self.execute(executing, Some(block), definitions)?;
-                    executing = Some(block);
-                }
                 Word::Access(place, address) => {
                     self.execution.add(place, address);
                     if self.execution.places.len() == MOST_ACCESSES {
                         self.execute(executing, None, definitions)?;
                         executing = None;
                     }
+                }
+                Word::Block(block) => {
+                    self.execute(executing, Some(block), definitions)?;
+                    executing = Some(block);
                 }
                 Word::Order(order) => {
                     let open = executing.is_some() || !self.execution.places.is_empty();
@@ -228,38 +237,50 @@ impl Execution {
 }
 
 impl Written {
+    /// Writes an execution: nothing, if it is as expected.
     #[inline(always)]
     fn execution(&mut self, predictor: &mut Predictor, shape: Shape, addresses: &[u64]) {
         self.executions += 1;
         let wrong_shape = predictor.shape() != shape.number;
         predictor.note_shape(shape.number);
-        let mut wrong = 0_u8;
-        let masks = self.literals.len();
+        let mut event = u8::from(wrong_shape);
+        self.masks.clear();
         for (at, &address) in addresses.iter().enumerate() {
-            let slot = shape.slot as usize + at;
-            let expected = predictor.address(slot);
-            predictor.note_address(slot, address);
-            if address != expected {
-                wrong = 1;
+            let mut is_wrong = false;
+            let Ok(_) = predictor.address(shape.slot as usize + at, |expected| {
+                is_wrong = address != expected;
+                if is_wrong {
+                    put_signed(
+                        &mut self.literals,
+                        address.wrapping_sub(expected).cast_signed(),
+                    );
+                }
+                Ok::<_, Infallible>(address)
+            });
+            match at.checked_sub(EVENT_MASK) {
+                None => event |= u8::from(is_wrong) << (at + 1),
+                Some(further) => {
+                    if further % 8 == 0 {
+                        self.masks.push(0);
+                    }
+                    self.masks[further / 8] |= u8::from(is_wrong) << (further % 8);
+                }
             }
-            put_signed(
-                &mut self.literals,
-                address.wrapping_sub(expected).cast_signed(),
-            );
         }
-        if wrong == 0 {
-            self.literals.truncate(masks);
-        }
-        if !wrong_shape && wrong == 0 {
+        if event == 0 && self.masks.iter().all(|mask| *mask == 0) {
             self.run += 1;
             return;
         }
-        self.control.push(u8::from(wrong_shape) | wrong << 1);
-        put_varint(&mut self.control, self.run);
+        self.control
+            .push((self.run.min(LONG_RUN) as u8) << 4 | event);
+        if let Some(more) = self.run.checked_sub(LONG_RUN) {
+            put_varint(&mut self.control, more);
+        }
         self.run = 0;
         if wrong_shape {
             put_varint(&mut self.control, u64::from(shape.number));
         }
+        self.control.extend_from_slice(&self.masks);
     }
 
     fn order(&mut self, order: Order, open: bool) {

@@ -1,6 +1,6 @@
 //! The definitions of a recording, ready to be copied.
 
-use super::super::{Flow, Kind, Reference};
+use super::super::{Chunk, Flow, Kind, Reference};
 use super::bytes::Rest;
 use super::definitions::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
 use super::encoder::MOST_ACCESSES;
@@ -72,6 +72,28 @@ impl Templates {
             self.add_shape(&mut rest)?;
         }
         rest.0.is_empty().then_some(())
+    }
+
+    /// Adds the references of a shape to `chunk`. Returns its first slot, these references, and where data is among them.
+    /// Returns `None` if there is no such shape.
+    #[inline(always)]
+    pub(super) fn copy<'a>(
+        &'a self,
+        shape: u32,
+        chunk: &'a mut Chunk,
+    ) -> Option<(usize, &'a mut [Reference], &'a [u16])> {
+        let template = self.shapes.get(shape as usize)?;
+        let (from, count) = (template.first as usize, usize::from(template.count));
+        let first = chunk.references.len();
+        chunk
+            .references
+            .extend_from_slice(&self.references[from..from + count]);
+        let (from, count) = (template.first_data as usize, usize::from(template.data));
+        Some((
+            template.slot as usize,
+            &mut chunk.references[first..],
+            &self.data[from..from + count],
+        ))
     }
 
     fn add_block(&mut self, rest: &mut Rest<'_>) -> Option<()> {
