@@ -1,4 +1,15 @@
-//! Recordings of a program's memory references, in the text format of valgrind's `lackey --trace-mem=yes`.
+//! Recordings of a program's references to memory, thread by thread.
+//!
+//! A [`Recording`] has one of three formats, which its content tells, whatever its name. Each may be plain or compressed with
+//! gzip or zstd, in several members or frames, too.
+//!
+//! # Our own
+//! What `cargo xtask record` writes: [all threads](native), with what orders them. A file in this format is read
+//! where it is. If it is compressed as a whole, or comes from a stream, it is first decompressed to a temporary file
+//! without a name. Memory: what the code of the program takes, and for each thread one frame.
+//!
+//! # Lackey
+//! What `valgrind --tool=lackey --trace-mem=yes` writes: one thread, read in constant memory.
 //!
 //! ```text
 //! I  04001090,3        an instruction of 3 bytes is fetched
@@ -8,8 +19,22 @@
 //! ==1234== ...         a message of valgrind: skipped, like empty lines
 //! ```
 //!
-//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes. A recording may be plain text or compressed
-//! with gzip or zstd, whatever its name. Recordings of any length are read in constant memory.
+//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes.
+//!
+//! # By hand
+//! Lines of a strand (0 to 255), an operation, an address and, if it is not the usual one, a size: of the strand's
+//! own thread. They take place one after the other: a line of another strand begins when the line before has ended.
+//!
+//! ```text
+//! # Two strands share a line.
+//! 0 w 0x1000           strand 0 writes 8 bytes
+//! 9 r 1000 4           strand 9 reads 4 bytes there
+//! 9 m 1004 4           and modifies the next 4
+//! 0 i 40000            strand 0 fetches an instruction of 4 bytes
+//! ```
+//!
+//! A comment begins with `#`. Addresses are 1 to 16 hexadecimal digits, `0x` before them or not, sizes 1 to
+//! 4096 bytes: 8 by default, 4 of instructions. All is kept in memory, at most 16,777,216 references.
 
 mod bundled;
 mod chunk;

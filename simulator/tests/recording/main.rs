@@ -4,6 +4,7 @@ mod blocks;
 mod bundled;
 mod files;
 mod format;
+mod native;
 mod properties;
 
 use std::io::{Cursor, Read, Write};

@@ -16,6 +16,40 @@ pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
+/// How many bytes a literal has, by its code.
+const LITERAL_BYTES: [u8; 4] = [0, 1, 3, 6];
+
+/// Appends the low bytes of a number of 48 bits with a sign, as many as it needs. Returns the code of their number.
+#[inline(always)]
+pub(super) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
+    let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
+    let code = match () {
+        () if small(8) => 1,
+        () if small(24) => 2,
+        () => 3,
+    };
+    let count = usize::from(LITERAL_BYTES[usize::from(code)]);
+    bytes.extend_from_slice(&value.to_le_bytes()[..count]);
+    code
+}
+
+/// Returns the literal at a position and the position after it. Bytes up to 8 after its first must be there.
+#[inline(always)]
+pub(super) fn literal(bytes: &[u8], at: usize, code: u8) -> Option<(u64, usize)> {
+    let count = LITERAL_BYTES[usize::from(code & 3)];
+    let (word, _) = bytes.get(at..)?.split_first_chunk()?;
+    // The highest bit is shifted apart: a shift by 64 is none.
+    let unused = 63 - 8 * u32::from(count);
+    let value = (u64::from_le_bytes(*word) << 1 << unused).cast_signed() >> 1 >> unused;
+    Some((value.cast_unsigned(), at + usize::from(count)))
+}
+
+/// Returns the address whose low 48 bits these are.
+#[inline(always)]
+pub(super) fn sign_extended(bits: u64) -> u64 {
+    ((bits << 16).cast_signed() >> 16).cast_unsigned()
+}
+
 /// Appends a text with its length.
 pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_varint(bytes, text.len() as u64);
@@ -67,7 +101,8 @@ impl<'a> Rest<'a> {
 
 /// Returns the checksum of bytes. They are taken as words of 8 bytes, the lowest first, the last filled up with zeros. From
 /// the number of bytes on, each word is added by exclusive or, and the sum is then multiplied by 0x9e3779b97f4a7c15 and
-/// rotated left by 29. Bits 63:32 of the sum are the checksum.
+/// rotated left by 29. The checksum is bits 63:32 of
+/// the last sum, added to bits 31:0 by exclusive or.
 pub(super) fn hash(bytes: &[u8]) -> u32 {
     let add = |sum: u64, word: [u8; 8]| {
         (sum ^ u64::from_le_bytes(word))
@@ -83,5 +118,5 @@ pub(super) fn hash(bytes: &[u8]) -> u32 {
         last[..rest.len()].copy_from_slice(rest);
         sum = add(sum, last);
     }
-    (sum >> 32) as u32
+    (sum >> 32 ^ sum) as u32
 }

@@ -1,10 +1,8 @@
 //! One thread of a recording.
 
-use std::convert::Infallible;
-
 use super::super::{Chunk, Order};
-use super::bytes::Rest;
-use super::encoder::{EVENT_MASK, LONG_RUN};
+use super::bytes::{Rest, literal, sign_extended};
+use super::encoder::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
 use super::predictor::Predictor;
 use super::templates::Templates;
 
@@ -23,6 +21,7 @@ pub(super) struct Cursor {
     literals: usize,
     literals_end: usize,
     orders: usize,
+    orders_end: usize,
     /// Executions so far, and all.
     done: u64,
     executions: u64,
@@ -45,6 +44,7 @@ impl Cursor {
             literals: 0,
             literals_end: 0,
             orders: 0,
+            orders_end: 0,
             done: 0,
             executions: 0,
             run: 0,
@@ -65,10 +65,13 @@ impl Cursor {
         self.literals = self.control_end;
         self.literals_end = self.literals.checked_add(literals)?;
         self.orders = self.literals_end;
+        self.orders_end = self.content.len();
         (self.done, self.references) = (0, references);
-        if self.orders > self.content.len() {
+        if self.orders > self.orders_end {
             return None;
         }
+        // The last literals are read as words, too.
+        self.content.extend_from_slice(&[0; 8]);
         self.next_event()?;
         self.next_order()
     }
@@ -79,7 +82,7 @@ impl Cursor {
         let mut rest = Rest(&self.content[self.control..self.control_end]);
         if !rest.0.is_empty() {
             self.event = rest.byte()?;
-            let run = u64::from(self.event >> 4);
+            let run = u64::from(self.event >> RUN_SHIFT);
             let run = if run < LONG_RUN {
                 run
             } else {
@@ -92,7 +95,7 @@ impl Cursor {
     }
 
     fn next_order(&mut self) -> Option<()> {
-        let mut rest = Rest(&self.content[self.orders..]);
+        let mut rest = Rest(&self.content[self.orders..self.orders_end]);
         self.order = None;
         if !rest.0.is_empty() {
             let after = rest.varint()?;
@@ -108,7 +111,7 @@ impl Cursor {
             };
             self.order = Some((at, order));
         }
-        self.orders = self.content.len() - rest.0.len();
+        self.orders = self.orders_end - rest.0.len();
         Some(())
     }
 
@@ -125,7 +128,11 @@ impl Cursor {
                 return Some(true);
             }
             if self.done == self.executions {
-                return (self.references == 0).then_some(false);
+                let is_whole = self.references == 0
+                    && self.control == self.control_end
+                    && self.literals == self.literals_end
+                    && self.orders == self.orders_end;
+                return is_whole.then_some(false);
             }
             let end = self.order.map_or(self.executions, |(at, _)| at);
             self.executions(end, templates, chunk)?;
@@ -160,7 +167,7 @@ impl Cursor {
             let (slot, references, places) = templates.copy(shape, chunk)?;
             self.references = self.references.checked_sub(references.len() as u64)?;
             for (slot, &place) in (slot..).zip(places) {
-                let Ok(address) = self.predictor.address(slot, Ok::<_, Infallible>);
+                let address = self.predictor.address(slot, |expected| expected);
                 references.get_mut(usize::from(place))?.address = address;
             }
         }
@@ -170,32 +177,28 @@ impl Cursor {
     /// Adds the execution of the event.
     fn unexpected(&mut self, templates: &Templates, chunk: &mut Chunk) -> Option<()> {
         let mut control = Rest(&self.content[self.control..self.control_end]);
-        let mut literals = Rest(&self.content[self.literals..self.literals_end]);
-        let shape = match self.event & 1 {
+        let shape = match self.event & WRONG_SHAPE {
             0 => self.predictor.shape(),
             _ => u32::try_from(control.varint()?).ok()?,
         };
         self.predictor.note_shape(shape);
         let (slot, references, places) = templates.copy(shape, chunk)?;
         self.references = self.references.checked_sub(references.len() as u64)?;
-        // A bit above the mask says where it ends.
-        let mut mask = u16::from(self.event >> 1 & 7) | 1 << EVENT_MASK;
+        // A bit above the codes says where they end.
+        let mut codes = u16::from(self.event & (WRONG_SHAPE - 1)) | 1 << 4;
         for (slot, &place) in (slot..).zip(places) {
-            if mask == 1 {
-                mask = u16::from(control.byte()?) | 1 << 8;
+            if codes == 1 {
+                codes = u16::from(control.byte()?) | 1 << 8;
             }
-            let address = self.predictor.address(slot, |expected| match mask & 1 {
-                0 => Ok(expected),
-                _ => literals
-                    .signed()
-                    .map(|by| expected.wrapping_add_signed(by))
-                    .ok_or(()),
+            let (difference, next) = literal(&self.content, self.literals, codes as u8 & 3)?;
+            let address = self.predictor.address(slot, |expected| {
+                sign_extended(expected.wrapping_add(difference))
             });
-            references.get_mut(usize::from(place))?.address = address.ok()?;
-            mask >>= 1;
+            references.get_mut(usize::from(place))?.address = address;
+            self.literals = next;
+            codes >>= 2;
         }
         self.control = self.control_end - control.0.len();
-        self.literals = self.literals_end - literals.0.len();
         Some(())
     }
 }

@@ -6,7 +6,7 @@ use super::bytes::{put_signed, put_varint};
 use super::frame::{Frame, FrameKind};
 use super::log::Place;
 
-/// A block has fewer instructions than this.
+/// A block has at most so many instructions.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
 /// The blocks and shapes of a recording have at most so many references, all together.
@@ -135,13 +135,16 @@ impl Definitions {
     /// There are too many.
     ///
     /// # Panics
-    /// If the block has more instructions than a block can have, or its exit is none of them.
+    /// If the block has no instruction, or more than a block can have, or its exit is none of them.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {
             return Ok(known);
         }
-        assert!(count <= MOST_INSTRUCTIONS, "{count} instructions");
+        assert!(
+            (1..=MOST_INSTRUCTIONS).contains(&count),
+            "{count} instructions"
+        );
         self.define(count)?;
         let (kind, instruction, next) = match definition.exit {
             Exit::None => (0, None, None),

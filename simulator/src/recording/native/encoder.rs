@@ -1,10 +1,9 @@
 //! From what the callbacks wrote down to frames.
 
-use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
 use super::super::Order;
-use super::bytes::{put_signed, put_varint};
+use super::bytes::{put_literal, put_varint};
 use super::definitions::{Block, Definitions, Shape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
 use super::log::{Log, Place, Word};
@@ -13,11 +12,12 @@ use super::predictor::Predictor;
 /// One execution of a block has at most so many accesses; what is beyond is an execution of block 0.
 pub(super) const MOST_ACCESSES: usize = 2048;
 
-/// The first byte of an event has bits for so many accesses.
-pub(super) const EVENT_MASK: usize = 3;
-
-/// The first byte of an event has a run that is shorter than this.
-pub(super) const LONG_RUN: u64 = 15;
+/// In the first byte of an event: the run is in the bits from this on,
+pub(super) const RUN_SHIFT: u32 = 5;
+/// unless it is not shorter than this,
+pub(super) const LONG_RUN: u64 = 7;
+/// and this bit says that the shape is not the expected one.
+pub(super) const WRONG_SHAPE: u8 = 1 << 4;
 
 /// No shape of this block is known yet, or no further one.
 const NONE: u32 = u32::MAX;
@@ -62,8 +62,8 @@ struct Written {
     /// Executions since the latest that was not as expected.
     run: u64,
     control: Vec<u8>,
-    /// Which accesses of an execution differ, beyond the first.
-    masks: Vec<u8>,
+    /// The first byte of an event without its run, and the further codes of its accesses.
+    codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
     /// The execution after which the latest order was.
@@ -243,36 +243,32 @@ impl Written {
         self.executions += 1;
         let wrong_shape = predictor.shape() != shape.number;
         predictor.note_shape(shape.number);
-        let mut event = u8::from(wrong_shape);
-        self.masks.clear();
+        self.codes.clear();
+        self.codes.push(if wrong_shape { WRONG_SHAPE } else { 0 });
         for (at, &address) in addresses.iter().enumerate() {
-            let mut is_wrong = false;
-            let Ok(_) = predictor.address(shape.slot as usize + at, |expected| {
-                is_wrong = address != expected;
-                if is_wrong {
-                    put_signed(
-                        &mut self.literals,
-                        address.wrapping_sub(expected).cast_signed(),
-                    );
-                }
-                Ok::<_, Infallible>(address)
+            let mut difference = 0;
+            predictor.address(shape.slot as usize + at, |expected| {
+                difference = address.wrapping_sub(expected);
+                address
             });
-            match at.checked_sub(EVENT_MASK) {
-                None => event |= u8::from(is_wrong) << (at + 1),
-                Some(further) => {
-                    if further % 8 == 0 {
-                        self.masks.push(0);
-                    }
-                    self.masks[further / 8] |= u8::from(is_wrong) << (further % 8);
-                }
+            // The first byte has codes of two accesses, each further byte of four.
+            let place = (at + 2) % 4;
+            if place == 0 {
+                self.codes.push(0);
+            }
+            if difference != 0
+                && let Some(codes) = self.codes.last_mut()
+            {
+                let place = if at < 2 { at } else { place };
+                *codes |= put_literal(&mut self.literals, difference) << (2 * place);
             }
         }
-        if event == 0 && self.masks.iter().all(|mask| *mask == 0) {
+        if self.codes.iter().all(|codes| *codes == 0) {
             self.run += 1;
             return;
         }
         self.control
-            .push((self.run.min(LONG_RUN) as u8) << 4 | event);
+            .push((self.run.min(LONG_RUN) as u8) << RUN_SHIFT | self.codes[0]);
         if let Some(more) = self.run.checked_sub(LONG_RUN) {
             put_varint(&mut self.control, more);
         }
@@ -280,7 +276,7 @@ impl Written {
         if wrong_shape {
             put_varint(&mut self.control, u64::from(shape.number));
         }
-        self.control.extend_from_slice(&self.masks);
+        self.control.extend_from_slice(&self.codes[1..]);
     }
 
     fn order(&mut self, order: Order, open: bool) {

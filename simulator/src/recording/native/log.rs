@@ -1,6 +1,7 @@
 //! What the recorder's callbacks write down, one word each.
 
 use super::super::{Kind, Order};
+use super::bytes::sign_extended;
 
 /// A block begins to execute: its number.
 const BLOCK: u64 = 0;
@@ -11,7 +12,7 @@ const WAIT: u64 = 3;
 
 const TAG_SHIFT: u32 = 62;
 const PLACE_SHIFT: u32 = 48;
-const ADDRESS_BITS: u32 = 48;
+const ADDRESS: u64 = (1 << PLACE_SHIFT) - 1;
 
 /// A log asks to be encoded when it has this many words (1 MiB).
 const FULL: usize = 1 << 17;
@@ -49,7 +50,7 @@ impl Log {
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = Place::new(instruction, store, size_log2);
-        let address = address & ((1 << ADDRESS_BITS) - 1);
+        let address = address & ADDRESS;
         self.words
             .push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
     }
@@ -86,11 +87,7 @@ impl Word {
         let value = word & ((1 << TAG_SHIFT) - 1);
         match word >> TAG_SHIFT {
             BLOCK => Self::Block(value as u32),
-            ACCESS => {
-                let shift = u64::BITS - ADDRESS_BITS;
-                let address = ((value << shift).cast_signed() >> shift).cast_unsigned();
-                Self::Access(Place((value >> PLACE_SHIFT) as u16), address)
-            }
+            ACCESS => Self::Access(Place((value >> PLACE_SHIFT) as u16), sign_extended(value)),
             SIGNAL => Self::Order(Order::Signal(value)),
             _ => Self::Order(Order::Wait(value)),
         }

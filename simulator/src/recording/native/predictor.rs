@@ -58,11 +58,7 @@ impl Predictor {
 
     /// Passes the address that is expected in a slot to `real`, which returns the one that comes.
     #[inline(always)]
-    pub(super) fn address<E>(
-        &mut self,
-        slot: usize,
-        real: impl FnOnce(u64) -> Result<u64, E>,
-    ) -> Result<u64, E> {
+    pub(super) fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
         let region = slot.last >> 20;
         let moved = &mut self.moved[(region ^ region >> 8) as usize % REGIONS];
@@ -72,9 +68,9 @@ impl Predictor {
             by_region
         } else {
             by_stride
-        })?;
-        slot.by_stride += i8::from(by_stride == address) - i8::from(by_region == address);
-        slot.by_stride = slot.by_stride.clamp(-2, 1);
+        });
+        let better = i8::from(by_stride == address) - i8::from(by_region == address);
+        slot.by_stride = (slot.by_stride + better).clamp(-2, 1);
         let difference = address.wrapping_sub(slot.last);
         if difference as i16 == slot.difference {
             slot.stride = difference as i32;
@@ -82,6 +78,6 @@ impl Predictor {
         slot.difference = difference as i16;
         *moved = difference;
         slot.last = address;
-        Ok(address)
+        address
     }
 }

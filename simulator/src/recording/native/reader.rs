@@ -16,6 +16,9 @@ use super::templates::Templates;
 /// The content of a frame has at most so many bytes.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
+/// A frame has at most so many references, which take little room if they are as expected.
+const MOST_REFERENCES: u64 = 1 << 28;
+
 /// A recording has at most so many frames and threads.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
@@ -82,6 +85,7 @@ impl Header {
             && bytes[1..4] == [u8::from(header.is_zstd), 0, 0]
             && header.thread < MOST_THREADS
             && header.content <= MOST_CONTENT
+            && header.references <= MOST_REFERENCES
             && header.stored <= MOST_CONTENT + (1 << 16)
             && (header.is_zstd || header.stored == header.content);
         is_right.then_some(header)
@@ -102,12 +106,20 @@ impl NativeReader {
             command: None,
             mappings: Vec::new(),
             notes: Vec::new(),
-            read: 0,
+            read: FILE_HEADER.len() as u64,
             total: 0,
             said: 0,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
         reader.scan()?;
+        if reader.threads.is_empty() {
+            let nothing = "no memory reference";
+            return Err(RecordingError::of_file(
+                &reader.name,
+                nothing,
+                "at least one",
+            ));
+        }
         Ok(reader)
     }
 
@@ -115,6 +127,15 @@ impl NativeReader {
         let mut at = FILE_HEADER.len() as u64;
         let mut frames = 0;
         let mut content = Vec::new();
+        let mut header = [0; FILE_HEADER.len()];
+        if self.read_at(0, &mut header).is_err() || header != FILE_HEADER {
+            let found = "a recording of another version";
+            return Err(RecordingError::of_file(
+                &self.name,
+                found,
+                "one of version 1",
+            ));
+        }
         let length = self
             .file
             .seek(SeekFrom::End(0))

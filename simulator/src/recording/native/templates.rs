@@ -100,7 +100,7 @@ impl Templates {
         let address = self.address.wrapping_add_signed(rest.signed()?);
         let count = rest
             .varint()
-            .filter(|count| *count <= MOST_INSTRUCTIONS as u64)?;
+            .filter(|count| (1..=MOST_INSTRUCTIONS as u64).contains(count))?;
         let sizes = rest.bytes(count)?;
         self.address = address;
         for &size in sizes {
@@ -189,7 +189,7 @@ impl Templates {
         };
         self.shapes.push(shape);
         let all = (self.references.len() + self.shapes.len()) as u64;
-        (all <= MOST_DEFINED).then_some(())
+        (shape.count > 0 && all <= MOST_DEFINED).then_some(())
     }
 }
 

@@ -1,0 +1,143 @@
+//! Recordings in our own format.
+
+mod damage;
+mod layout;
+mod round_trip;
+
+use std::io::Cursor;
+use std::sync::Mutex;
+
+use simulator::recording::native::{
+    BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored,
+};
+use simulator::recording::{Chunk, Order, Recording, RecordingError, Reference};
+
+use crate::zstd;
+
+/// Writes a file as a recorder does.
+struct Recorder {
+    file: Vec<u8>,
+    stored: Stored,
+    definitions: Mutex<Definitions>,
+    references: u64,
+}
+
+impl Recorder {
+    fn new(stored: Stored) -> Self {
+        Self {
+            file: FILE_HEADER.to_vec(),
+            stored,
+            definitions: Mutex::new(Definitions::new()),
+            references: 0,
+        }
+    }
+
+    fn block(&self, address: u64, sizes: &[u8], exit: Exit) -> u32 {
+        let sizes = sizes.to_vec();
+        let definition = BlockDefinition {
+            address,
+            sizes,
+            exit,
+        };
+        self.definitions.lock().unwrap().block(definition).unwrap()
+    }
+
+    fn write(&mut self, frame: &Frame) {
+        let data = match self.stored {
+            Stored::Plain => frame.content.clone(),
+            Stored::Zstd => zstd(&frame.content),
+        };
+        self.file.extend(frame.header(self.stored, &data));
+        self.file.extend(data);
+    }
+
+    /// Writes what is in a log; all of it if the thread has ended.
+    fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
+        let mut frame = Frame::new();
+        let any = match ended {
+            true => encoder.finish(log, &self.definitions, &mut frame),
+            false => encoder.encode(log, &self.definitions, &mut frame),
+        };
+        let mut definitions = Frame::new();
+        let any_new = self.definitions.lock().unwrap().take(&mut definitions);
+        if any_new {
+            self.write(&definitions);
+        }
+        if any.unwrap() {
+            self.references += frame.references;
+            self.write(&frame);
+        }
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.write(&Frame::end(self.references, Some(0)));
+        self.file
+    }
+}
+
+/// What a thread does, and where in it what orders it.
+type Thread = (Vec<Reference>, Vec<(usize, Order)>);
+
+fn open(file: &[u8]) -> Result<Recording, RecordingError> {
+    Recording::from_reader("refs", Cursor::new(file.to_vec()), None)
+}
+
+fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
+    let mut threads = Vec::new();
+    let mut chunk = Chunk::default();
+    for thread in 0..recording.threads() {
+        let (mut references, mut order) = (Vec::new(), Vec::new());
+        while recording.next_chunk(thread, &mut chunk)? {
+            let at = references.len();
+            order.extend(
+                chunk
+                    .order
+                    .iter()
+                    .map(|(index, order)| (at + index, *order)),
+            );
+            references.extend_from_slice(&chunk.references);
+        }
+        assert!(chunk.is_empty());
+        threads.push((references, order));
+    }
+    Ok(threads)
+}
+
+fn read(file: &[u8]) -> Result<Vec<Thread>, RecordingError> {
+    threads(&mut open(file)?)
+}
+
+/// A small program of two threads.
+fn small(stored: Stored) -> Vec<u8> {
+    let mut recorder = Recorder::new(stored);
+    recorder.write(&Frame::note("It is small"));
+    let branch = Exit::Conditional {
+        instruction: 1,
+        next: 0x1006,
+    };
+    let first = recorder.block(0x1000, &[4, 2], branch);
+    let second = recorder.block(0x2000, &[5], Exit::Return { instruction: 0 });
+    for thread in 0..2 {
+        let mut encoder = Encoder::new(thread);
+        let mut log = Log::new();
+        if thread == 1 {
+            log.order(Order::Wait(7));
+        }
+        for at in 0..20 {
+            log.block(first);
+            log.access(0, false, 3, 0x9000 + at * at);
+            if at % 7 == 3 {
+                log.block(second);
+                log.access(0, true, 2, 0xffff_8000_0000_0000 + 64 * at);
+            }
+            if at == 10 {
+                recorder.encode(&mut encoder, &mut log, false);
+            }
+        }
+        if thread == 0 {
+            log.order(Order::Signal(7));
+        }
+        recorder.encode(&mut encoder, &mut log, true);
+    }
+    recorder.end()
+}

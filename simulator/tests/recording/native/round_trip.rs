@@ -1,0 +1,360 @@
+//! What a recorder writes is what is read.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use simulator::recording::native::{Definitions, Encoder, Exit, Frame, Log, Program, Stored};
+use simulator::recording::{Flow, Kind, Mapping, Order, Recording, Reference};
+
+use super::{Recorder, Thread, open, read, small, threads};
+use crate::{gzip, zstd};
+
+/// A block of a made-up program.
+#[derive(Clone, Debug)]
+struct Block {
+    address: u64,
+    sizes: Vec<u8>,
+    /// How control leaves it: the number of one of its instructions, and the kind of the exit.
+    exit: (Index, u8),
+    next: u64,
+}
+
+/// An execution of one of the blocks, with accesses: the instruction, a store or not, the size, the address.
+#[derive(Clone, Debug)]
+struct Step {
+    block: Index,
+    accesses: Vec<(Index, bool, u8, u64)>,
+    order: Option<Order>,
+    /// The log is encoded before it.
+    encoded: bool,
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let address = prop_oneof![0x1000..0x1010_u64, any::<u64>()];
+    let sizes = prop::collection::vec(1..16_u8, 1..6);
+    (address, sizes, any::<Index>(), 0..6_u8, 0x1000..0x1010_u64).prop_map(
+        |(address, sizes, at, kind, next)| Block {
+            address,
+            sizes,
+            exit: (at, kind),
+            next,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let address = prop_oneof![
+        3 => 0x8000..0x8004_u64,
+        1 => 0..1_u64 << 47,
+        1 => 0xffff_8000_0000_0000..=u64::MAX,
+    ];
+    let access = (any::<Index>(), any::<bool>(), 0..8_u8, address);
+    let accesses = prop_oneof![
+        9 => prop::collection::vec(access.clone(), 0..4),
+        1 => prop::collection::vec(access, 0..30),
+    ];
+    let order = prop_oneof![
+        8 => Just(None),
+        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Signal(number))),
+        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Wait(number))),
+    ];
+    let encoded = prop::bool::weighted(0.1);
+    (any::<Index>(), accesses, order, encoded).prop_map(|(block, accesses, order, encoded)| Step {
+        block,
+        accesses,
+        order,
+        encoded,
+    })
+}
+
+impl Block {
+    fn exit(&self) -> Exit {
+        let instruction = self.exit.0.index(self.sizes.len()) as u16;
+        match self.exit.1 {
+            0 => Exit::None,
+            1 => Exit::Conditional {
+                instruction,
+                next: self.next,
+            },
+            2 => Exit::Jump { instruction },
+            3 => Exit::Call { instruction },
+            4 => Exit::Return { instruction },
+            _ => Exit::Trap { instruction },
+        }
+    }
+
+    fn flow(&self, instruction: usize, next: Option<&Self>) -> Flow {
+        let is_taken = next.is_some_and(|next| next.address != self.next);
+        match (
+            self.exit.0.index(self.sizes.len()) == instruction,
+            self.exit.1,
+        ) {
+            (false, _) | (true, 0) => Flow::Next,
+            (true, 1) if is_taken => Flow::Taken,
+            (true, 1) => Flow::NotTaken,
+            (true, 2) => Flow::Jump,
+            (true, 3) => Flow::Call,
+            (true, 4) => Flow::Return,
+            (true, _) => Flow::Trap,
+        }
+    }
+}
+
+impl Step {
+    /// The accesses in the order of the instructions of a block.
+    fn sorted(&self, instructions: usize) -> Vec<(usize, bool, u8, u64)> {
+        let mut sorted: Vec<_> = self
+            .accesses
+            .iter()
+            .map(|(at, store, size, address)| (at.index(instructions), *store, *size, *address))
+            .collect();
+        sorted.sort_by_key(|access| access.0);
+        sorted
+    }
+}
+
+/// What the data of an instruction is: a store to where the access before has loaded is one with it.
+fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
+    let mut data: Vec<Reference> = Vec::new();
+    for &(at, store, size, address) in accesses {
+        let size = 1 << size;
+        if at != instruction {
+            continue;
+        }
+        match data.last_mut() {
+            Some(last) if store && *last == Reference::new(address, size, Kind::Load) => {
+                last.kind = Kind::Modify;
+            }
+            _ => {
+                let kind = if store { Kind::Store } else { Kind::Load };
+                data.push(Reference::new(address, size, kind));
+            }
+        }
+    }
+    data
+}
+
+/// What a reader should find.
+fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
+    let (mut references, mut order) = (Vec::new(), Vec::new());
+    let block = |step: &Step| &blocks[step.block.index(blocks.len())];
+    for (at, step) in steps.iter().enumerate() {
+        let (this, next) = (block(step), steps.get(at + 1).map(block));
+        let accesses = step.sorted(this.sizes.len());
+        let mut address = this.address;
+        for (instruction, &size) in this.sizes.iter().enumerate() {
+            let data = data(&accesses, instruction);
+            let any = |kinds: [Kind; 2]| data.iter().any(|data| kinds.contains(&data.kind));
+            let kind = match (
+                any([Kind::Load, Kind::Modify]),
+                any([Kind::Store, Kind::Modify]),
+            ) {
+                (false, false) => Kind::FetchOther,
+                (true, false) => Kind::FetchLoad,
+                (false, true) => Kind::FetchStore,
+                (true, true) => Kind::FetchModify,
+            };
+            references.push(Reference {
+                flow: this.flow(instruction, next),
+                ..Reference::new(address, u16::from(size), kind)
+            });
+            references.extend(data);
+            address = address.wrapping_add(u64::from(size));
+        }
+        order.extend(step.order.map(|order| (references.len(), order)));
+    }
+    (references, order)
+}
+
+proptest! {
+    #[test]
+    fn what_is_recorded_reads_back(
+        blocks in prop::collection::vec(block(), 1..8),
+        steps in prop::collection::vec(prop::collection::vec(step(), 1..60), 1..4),
+    ) {
+        let mut recorder = Recorder::new(Stored::Zstd);
+        let numbers: Vec<u32> = (blocks.iter())
+            .map(|block| recorder.block(block.address, &block.sizes, block.exit()))
+            .collect();
+        for (thread, steps) in (0..).zip(&steps) {
+            let (mut encoder, mut log) = (Encoder::new(thread), Log::new());
+            for step in steps {
+                if step.encoded {
+                    recorder.encode(&mut encoder, &mut log, false);
+                }
+                let block = step.block.index(blocks.len());
+                log.block(numbers[block]);
+                for (at, store, size, address) in step.sorted(blocks[block].sizes.len()) {
+                    log.access(at as u16, store, size, address);
+                }
+                if let Some(order) = step.order {
+                    log.order(order);
+                }
+            }
+            recorder.encode(&mut encoder, &mut log, true);
+        }
+        let expected: Vec<Thread> = steps.iter().map(|steps| expected(&blocks, steps)).collect();
+        prop_assert_eq!(read(&recorder.end()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_loop_takes_next_to_nothing() {
+    let mut recorder = Recorder::new(Stored::Zstd);
+    let block = recorder.block(0x1000, &[4; 4], Exit::Jump { instruction: 3 });
+    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    for at in 0..100_000 {
+        if log.is_full() {
+            recorder.encode(&mut encoder, &mut log, false);
+        }
+        log.block(block);
+        log.access(0, false, 3, 0x8000 + 8 * at);
+        log.access(2, true, 3, 0x7f_8000_0000 - 16 * at);
+    }
+    recorder.encode(&mut encoder, &mut log, true);
+    let file = recorder.end();
+    assert!(file.len() < 400, "{} bytes", file.len());
+    let (references, order) = &read(&file).unwrap()[0];
+    assert_eq!((references.len(), order.len()), (600_000, 0));
+    assert_eq!(
+        references[599_995],
+        Reference::new(0x8000 + 8 * 99_999, 8, Kind::Load)
+    );
+    assert_eq!(references[599_998].address, 0x7f_8000_0000 - 16 * 99_999);
+}
+
+#[test]
+fn an_instruction_with_very_much_data_is_parted() {
+    let mut recorder = Recorder::new(Stored::Zstd);
+    let block = recorder.block(0x1000, &[4], Exit::None);
+    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    log.access(0, true, 3, 0x10);
+    log.block(block);
+    for at in 0..5000 {
+        log.access(0, false, 3, 8 * at);
+    }
+    recorder.encode(&mut encoder, &mut log, true);
+    let data = |address| Reference::new(address, 8, Kind::Load);
+    let before = Reference::new(0x10, 8, Kind::Store);
+    let fetch = Reference::new(0x1000, 4, Kind::FetchLoad);
+    let expected: Vec<Reference> = [before, fetch]
+        .into_iter()
+        .chain((0..5000).map(|at| data(8 * at)))
+        .collect();
+    assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
+}
+
+#[test]
+fn blocks_are_defined_once() {
+    let mut definitions = Definitions::new();
+    let definition = |address, next| simulator::recording::native::BlockDefinition {
+        address,
+        sizes: vec![4],
+        exit: Exit::Conditional {
+            instruction: 0,
+            next,
+        },
+    };
+    let first = definitions.block(definition(0, 4)).unwrap();
+    let second = definitions.block(definition(0, 8)).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(definitions.block(definition(0, 4)), Ok(first));
+    let mut frame = Frame::new();
+    assert!(definitions.take(&mut frame));
+    assert_eq!(definitions.block(definition(0, 8)), Ok(second));
+    assert!(!definitions.take(&mut frame));
+}
+
+#[test]
+fn a_program_can_have_too_much_code() {
+    let mut definitions = Definitions::new();
+    let mut define = |at| {
+        definitions.block(simulator::recording::native::BlockDefinition {
+            address: 4096 * at,
+            sizes: vec![4; 1024],
+            exit: Exit::None,
+        })
+    };
+    let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();
+    // 2^25 references, and one more for each block.
+    assert_eq!(defined, (1 << 25) / 1025);
+}
+
+#[test]
+fn what_is_said_of_the_program_reads_back() {
+    let mut recorder = Recorder::new(Stored::Zstd);
+    recorder.write(&Frame::program(&Program {
+        target: "sparc64".into(),
+        command: vec![
+            "./a.out".into(),
+            "it's".into(),
+            String::new(),
+            "x\ny".into(),
+        ],
+    }));
+    let mapping = Mapping {
+        start: 0x10_0000,
+        end: 0x20_0000,
+        offset: 0x2000,
+        path: "/usr/lib/libc.so.6".into(),
+        build_id: vec![1, 2, 3],
+    };
+    recorder.write(&Frame::mappings(std::slice::from_ref(&mapping)));
+    recorder.write(&Frame::mappings(&[]));
+    recorder.write(&Frame::note("The program starts /bin/true\u{1b}"));
+    recorder.file.extend_from_slice(&small(Stored::Plain)[16..]);
+    let recording = open(&recorder.file).unwrap();
+    assert_eq!(recording.target(), Some("sparc64"));
+    assert_eq!(recording.command(), Some(r"./a.out 'it'\''s' '' 'x\ny'"));
+    assert_eq!(recording.mappings(), [mapping]);
+    assert_eq!(
+        recording.notes(),
+        ["The program starts /bin/true\\u{1b}", "It is small"]
+    );
+    assert_eq!(recording.strand_of(0), None);
+}
+
+#[test]
+fn files_and_streams_are_read_alike() {
+    let plain = small(Stored::Zstd);
+    let expected = read(&plain).unwrap();
+    assert_eq!(expected.len(), 2);
+    assert_eq!(read(&gzip(&plain)).unwrap(), expected);
+    assert_eq!(read(&zstd(&plain)).unwrap(), expected);
+    let path = file("native", &plain);
+    let mut recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.name(), path.to_str().unwrap());
+    let total = recording.progress().total;
+    assert_eq!(total, Some(plain.len() as u64));
+    assert!(recording.progress().read < plain.len() as u64);
+    assert_eq!(threads(&mut recording).unwrap(), expected);
+    assert_eq!(recording.progress().read, plain.len() as u64);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_file_that_grows_is_read_as_it_was() {
+    let whole = small(Stored::Zstd);
+    // Without its end, whose frame has a header, and one byte as a zstd frame.
+    let end = 32 + zstd(&[0]).len();
+    let path = file("grows", &whole[..whole.len() - end]);
+    let mut recording = Recording::open(&path).unwrap();
+    let mut grows = OpenOptions::new().append(true).open(&path).unwrap();
+    grows.write_all(&whole[whole.len() - end..]).unwrap();
+    let name = path.to_str().unwrap();
+    let note = format!("{name} has no end: the recorder is at work still, or was ended");
+    assert_eq!(recording.notes(), ["It is small", &note]);
+    assert_eq!(threads(&mut recording).unwrap(), read(&whole).unwrap());
+    assert_eq!(Recording::open(&path).unwrap().notes(), ["It is small"]);
+    fs::remove_file(path).unwrap();
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let name = format!("{}-{name}", std::process::id());
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
