@@ -70,11 +70,12 @@ impl Access<'_, '_> {
     /// Asks the other nodes of the machine for a line, and takes it from them if it is to be owned.
     fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
         let nodes = self.work.system.machine.nodes();
-        let (mut begins, mut met) = (self.now, false);
+        let arrives = self.now;
+        let mut begins = arrives;
         if nodes > 1 {
-            let now = self.now;
-            (begins, met) = self.plane(line).serialize(line, now);
-            self.now = begins + timing::SNOOP;
+            let asked;
+            (begins, asked) = self.plane(line).serialize(line, arrives);
+            self.now = asked + timing::SNOOP;
         }
         let mut answers = [None; Node::ALL.len()];
         for (node, answer) in Node::ALL.iter().zip(&mut answers).take(nodes) {
@@ -84,7 +85,7 @@ impl Access<'_, '_> {
         }
         Snoop {
             begins,
-            met,
+            met: begins > arrives,
             answers,
         }
     }
@@ -157,7 +158,7 @@ impl Access<'_, '_> {
         let (home, mcu) = self.work.system.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
-            (arrives, _) = self.plane(line).serialize(line, arrives);
+            (_, arrives) = self.plane(line).serialize(line, arrives);
             arrives = self.send(line, self.node, home, arrives);
             self.tell_hub(line, Request::WriteBack { home }, false);
         }
@@ -197,7 +198,7 @@ impl Access<'_, '_> {
 
 /// What the other nodes answered.
 struct Snoop {
-    /// When they were asked.
+    /// When it was the turn of the request.
     begins: u64,
     /// Whether the request had to wait for another.
     met: bool,

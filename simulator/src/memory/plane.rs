@@ -31,9 +31,9 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// A request for a line arrives at the time `now`. Returns when the other nodes are asked, and `true` if it had to wait for
-    /// another request for the same line.
-    pub(super) fn serialize(&mut self, line: Line, now: u64) -> (u64, bool) {
+    /// A request for a line arrives at the time `now`. Returns when it is its turn, which is later if it has to wait for another
+    /// request for the same line, and when the other nodes are asked.
+    pub(super) fn serialize(&mut self, line: Line, now: u64) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
         };
@@ -41,8 +41,7 @@ impl Plane {
         while let Some(flight) = self.flights.iter().find(|flight| meets(flight, begins)) {
             begins = flight.ends;
         }
-        let asked = self.serializer.enter(begins, timing::SERIALIZE);
-        (asked, begins > now)
+        (begins, self.serializer.enter(begins, timing::SERIALIZE))
     }
 
     /// Returns when a line that leaves a node at the time `now` has passed its link.

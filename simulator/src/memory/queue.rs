@@ -1,5 +1,7 @@
 //! What is busy with one request at a time.
 
+use std::collections::VecDeque;
+
 /// How many spans a queue remembers. Requests come almost in the order of time, and spans without a gap are one.
 const SPANS: usize = 16;
 
@@ -15,9 +17,8 @@ struct Span {
 /// does not wait for what happens later.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// When it was and will be busy, in the order of time. Of these the first `count` are in use.
-    spans: [Span; SPANS],
-    count: usize,
+    /// When it was and will be busy, in the order of time.
+    spans: VecDeque<Span>,
     /// It serves nothing before this time.
     forgotten: u64,
 }
@@ -26,47 +27,34 @@ impl Queue {
     /// A request arrives at the time `now`, and takes this many cycles, 1 at least. Returns the time at which it is done.
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         let mut begins = now.max(self.forgotten);
-        let spans = &mut self.spans[..self.count];
+        let spans = &mut self.spans;
         // The first span that ends later, and then the first that begins too late to be in the way.
-        let mut at = spans
-            .iter()
-            .rposition(|span| span.ends <= begins)
-            .map_or(0, |at| at + 1);
+        let mut at = spans.len();
+        while at > 0 && spans[at - 1].ends > begins {
+            at -= 1;
+        }
         while let Some(span) = spans.get(at).filter(|span| span.begins < begins + cycles) {
             begins = begins.max(span.ends);
             at += 1;
         }
         let ends = begins + cycles;
         let follows = at > 0 && spans[at - 1].ends == begins;
-        let leads = at < spans.len() && spans[at].begins == ends;
+        let leads = spans.get(at).is_some_and(|next| next.begins == ends);
         match (follows, leads) {
             (true, true) => {
                 spans[at - 1].ends = spans[at].ends;
-                spans.copy_within(at + 1.., at);
-                self.count -= 1;
+                spans.remove(at);
             }
             (true, false) => spans[at - 1].ends = ends,
             (false, true) => spans[at].begins = begins,
-            (false, false) => self.insert(at, Span { begins, ends }),
+            (false, false) => {
+                spans.insert(at, Span { begins, ends });
+                if spans.len() > SPANS {
+                    self.forgotten = spans.pop_front().map_or(0, |oldest| oldest.ends);
+                }
+            }
         }
         ends
-    }
-
-    fn insert(&mut self, mut at: usize, span: Span) {
-        if self.count == SPANS {
-            // The oldest span goes; if that would be the new one, what was before it goes with it.
-            let oldest = if at == 0 { span } else { self.spans[0] };
-            self.forgotten = oldest.ends;
-            if at == 0 {
-                return;
-            }
-            self.spans.copy_within(1.., 0);
-            self.count -= 1;
-            at -= 1;
-        }
-        self.spans.copy_within(at..self.count, at + 1);
-        self.spans[at] = span;
-        self.count += 1;
     }
 }
 
@@ -98,7 +86,7 @@ mod tests {
         assert_eq!(queue.enter(105, 10), 200, "between them");
         assert_eq!(queue.enter(105, 10), 220, "after all");
         assert_eq!(queue.enter(0, 100), 100);
-        assert_eq!(queue.count, 1, "there is no gap");
+        assert_eq!(queue.spans.len(), 1, "there is no gap");
     }
 
     proptest! {

@@ -4,6 +4,7 @@ mod coherence;
 mod core;
 mod random;
 mod stream;
+mod time;
 
 use guest_abi::event::{AsuEvent, DramEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{PerfConfig, SparcSelect};
@@ -11,7 +12,7 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-use super::{MemorySystem, Quantum, Truth};
+use super::{Executed, MemorySystem, Quantum, Truth};
 use crate::recording::{Flow, Kind, Reference};
 
 /// A machine at work, as tests see it.
