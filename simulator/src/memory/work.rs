@@ -7,6 +7,7 @@ use platform::models::Devices;
 
 use super::access::Access;
 use super::system::MemorySystem;
+use super::truth::Truth;
 use crate::recording::Reference;
 
 /// References that a strand executes until it is another strand's turn.
@@ -53,7 +54,8 @@ pub struct Executed {
 
 /// The memory system at work, while nobody looks at the devices.
 ///
-/// What happens on a strand is told to its counters at the end only; PERF_CONFIG is read at the begin.
+/// What happens on a strand is [told](Self::tell) to its counters at the end only, or when the caller wants it; PERF_CONFIG is read
+/// at the begin.
 pub struct Work<'a> {
     pub(super) system: &'a mut MemorySystem,
     pub(super) devices: &'a Devices,
@@ -102,15 +104,25 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Ends the work as [`finish`](Self::finish) does, but the counters of one strand alone catch up.
-    pub fn finish_on(mut self, strand: StrandId, now: u64) {
+    /// The counters of one strand, and the clocks of the devices, catch up with what happened until the time `now`: no instruction
+    /// is issued before it.
+    pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);
+    }
+
+    /// Returns what happened until now.
+    #[must_use]
+    pub fn truth(&self) -> &Truth {
+        &self.system.truth
     }
 
     fn pass(&mut self, now: u64) {
         let system = &mut *self.system;
         let passed = now - system.truth.cycles;
+        if passed == 0 {
+            return;
+        }
         system.truth.cycles = now;
         self.devices.advance(passed);
         if system.machine.model().has_hubs() {

@@ -5,6 +5,7 @@ use perfctr_service::ConfigError;
 
 use super::guest::TURNS;
 use crate::memory::NoMemory;
+use crate::placement::PlacementError;
 use crate::recording::RecordingError;
 
 /// Why a list of events cannot be sampled.
@@ -38,6 +39,9 @@ pub enum ProfileError {
     /// The recording cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// The threads cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// The recording has no instruction.
     #[error("{0}: found no instruction, expected at least one, such as \"I  04001090,3\"")]
     NoInstruction(String),

@@ -108,11 +108,12 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
     Ok(selected)
 }
 
-/// Returns the events of a list, for the counters of a strand.
+/// Returns the events of a list, for the counters of a strand. `flow` says whether the recording says [how instructions pass
+/// control on](crate::recording::Recording::has_flow).
 ///
 /// # Errors
 /// There is no event of such a name, or it is named twice.
-pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
+pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, EventError> {
     let select = |name: &&str| {
         let event = match *name {
             "instructions" => Some(SparcEvent::Instructions),
@@ -124,12 +125,19 @@ pub fn sparc(list: &str) -> Result<Vec<Selected<SparcSelect>>, EventError> {
         Ok(Selected {
             event: event.into(),
             name: event.name(),
-            absence: event.absence(),
+            absence: match event {
+                SparcEvent::BranchesCompleted | SparcEvent::BranchesTaken if !flow => {
+                    Some(r10000::NO_BRANCHES)
+                }
+                _ => event.absence(),
+            },
             usual: match event {
                 SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
-                SparcEvent::Loads | SparcEvent::Stores | SparcEvent::CrossbarStores => {
-                    LOADS_AND_STORES
-                }
+                SparcEvent::Loads
+                | SparcEvent::Stores
+                | SparcEvent::CrossbarStores
+                | SparcEvent::BranchesCompleted
+                | SparcEvent::BranchesTaken => LOADS_AND_STORES,
                 _ => RARE,
             },
         })

@@ -1,6 +1,7 @@
 //! The guest that samples: it handles the interrupts of the simulated machine, and reads the samples later.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 use guest_abi::StrandId;
 use guest_abi::sampling::{
@@ -19,12 +20,6 @@ pub const RING: usize = 4096;
 /// samples that wait.
 pub const TICK: u64 = 1 << 14;
 
-/// The strand that executes the program. (An R10000 has only one.)
-pub const STRAND: StrandId = match StrandId::new(0) {
-    Some(strand) => strand,
-    None => unreachable!(),
-};
-
 /// The samples of an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
@@ -34,11 +29,19 @@ pub struct Weight {
     pub events: u64,
 }
 
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.events += other.events;
+    }
+}
+
 /// Samples by address.
 pub type Taken = HashMap<u64, Weight>;
 
 /// The guest's profiler, and the samples that it has read so far.
 pub struct Guest<U: CounterUnit> {
+    strand: StrandId,
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
@@ -46,11 +49,13 @@ pub struct Guest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> Guest<U> {
-    /// Returns a guest that samples these events of a program that runs in this mode, as far as they happen in these modes.
+    /// Returns a guest on a strand that samples these events of a program that runs in this mode, as far as they happen in these
+    /// modes.
     ///
     /// # Errors
     /// There are more events than can take turns.
     pub fn new(
+        strand: StrandId,
         mode: U::Mode,
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -60,6 +65,7 @@ impl<U: CounterUnit> Guest<U> {
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {
+            strand,
             profiler,
             mode,
             takes_turns,
@@ -68,6 +74,12 @@ impl<U: CounterUnit> Guest<U> {
                 .map(|request| (request.event, Taken::new()))
                 .collect(),
         })
+    }
+
+    /// Returns the strand.
+    #[must_use]
+    pub fn strand(&self) -> StrandId {
+        self.strand
     }
 
     /// Starts the counters.
@@ -134,9 +146,10 @@ impl<U: CounterUnit> Guest<U> {
         while let Some(sample) = self.profiler.pop() {
             let mut taken = self.taken.iter_mut();
             if let Some((_, taken)) = taken.find(|(event, _)| *event == sample.event) {
-                let weight = taken.entry(sample.at.address).or_default();
-                weight.samples += 1;
-                weight.events += sample.period;
+                *taken.entry(sample.at.address).or_default() += Weight {
+                    samples: 1,
+                    events: sample.period,
+                };
             }
         }
     }
@@ -144,7 +157,7 @@ impl<U: CounterUnit> Guest<U> {
     fn at(&self, address: u64, time: u64) -> Interrupted<U::Mode> {
         Interrupted {
             address,
-            strand: STRAND,
+            strand: self.strand,
             time,
             mode: self.mode,
         }

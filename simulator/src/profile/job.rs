@@ -1,20 +1,27 @@
 //! A program, sampled.
 
-use guest_abi::sampling::{CounterUnit, ModeSet, SparcMode};
-use platform::models::r10000::R10000Mode;
+use guest_abi::StrandId;
+use guest_abi::layout::SparcSelect;
+use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, SparcMode};
+use perfctr_service::StrandSet;
+use platform::Machine;
+use platform::models::r10000::{R10000Event, R10000Mode};
 
 use super::error::{EventError, ProfileError};
 use super::events::{self, Rate, Selected};
-use super::guest::Guest;
+use super::guest::{Guest, Taken};
 use super::r10000::Core;
 use super::report::{EventProfile, Report};
 use super::rows::Functions;
-use super::run::{Processor, run};
+use super::run::{Truth, run};
 use super::sparc::{self, Sparc};
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
+use crate::memory::MemorySystem;
+use crate::placement::Placement;
 use crate::recording::Recording;
+use crate::scheduler::Scheduler;
 
 /// The counters that sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,19 +44,16 @@ impl Unit {
             Self::R10000 => "r10000",
         }
     }
-
-    fn processor(self) -> &'static str {
-        match self {
-            Self::Sparc => "a strand of an UltraSPARC T2 Plus",
-            Self::R10000 => "an R10000 with 1 MB of secondary cache",
-        }
-    }
 }
 
 /// A program to sample, and how.
 pub struct Job<'a> {
     /// The recording.
     pub program: Recording,
+    /// The machine whose strands execute the program. (An R10000 is a machine of its own.)
+    pub machine: Machine,
+    /// Which strand executes which thread; `None` for the [default](Placement::default_of).
+    pub placement: Option<Placement>,
     /// How often to take a sample.
     pub rate: Rate,
     /// Whether the events in exception mode count, too: those of the handler that refills the TLB of an R10000.
@@ -61,73 +65,172 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Runs the program on the processor of this unit and samples the events of a list, which are separated by commas.
+    /// Runs the program on processors of this unit and samples the events of a list, which are separated by commas.
     ///
     /// # Errors
-    /// An event is not known, there are too many of them, or the recording cannot be read.
+    /// An event is not known, there are too many of them, threads cannot be placed, or the recording cannot be read.
     pub fn run(self, unit: Unit, list: &str) -> Result<Report, ProfileError> {
+        let flow = self.program.has_flow();
         match unit {
-            Unit::Sparc => {
-                let selected = events::sparc(list)?;
-                let machine = sparc::machine();
-                let devices = devices(machine, 0);
-                let clock = MachineClock::new(&devices);
-                let off = Collector::Off;
-                let guests = [sparc::guest(machine)];
-                let board = Board::new(&devices, &clock, &off, Keep::First, &guests)?;
-                let selects = selected.iter().map(|one| one.event).collect();
-                let strand = Sparc::new(&devices, &board, selects)?;
-                let mode = SparcMode::User;
-                self.sample(unit, strand, mode, mode.into(), &selected)
-            }
-            Unit::R10000 => {
-                let selected = events::r10000(list, self.program.has_flow())?;
-                let events = selected.iter().map(|one| one.event).collect();
-                let core = Core::new(events, self.exceptions);
-                let mode = R10000Mode::User;
-                let modes = match self.exceptions {
-                    true => ModeSet::from(mode) | R10000Mode::Exception.into(),
-                    false => mode.into(),
-                };
-                self.sample(unit, core, mode, modes, &selected)
-            }
+            Unit::Sparc => self.on_strands(&events::sparc(list, flow)?),
+            Unit::R10000 => self.on_an_r10000(&events::r10000(list, flow)?),
         }
     }
 
-    fn sample<P: Processor>(
-        mut self,
-        unit: Unit,
-        mut processor: P,
-        mode: <P::Unit as CounterUnit>::Mode,
-        modes: ModeSet<<P::Unit as CounterUnit>::Mode>,
-        selected: &[Selected<<P::Unit as CounterUnit>::Event>],
-    ) -> Result<Report, ProfileError> {
+    fn on_strands(mut self, selected: &[Selected<SparcSelect>]) -> Result<Report, ProfileError> {
+        let machine = self.machine;
+        let config = sparc::guest(machine);
+        let strand_of = |thread| self.program.strand_of(thread).and_then(StrandId::new);
+        let named: Vec<_> = (0..self.program.threads()).map(strand_of).collect();
+        let default = || Placement::default_of(&named);
+        let placement = self.placement.take().unwrap_or_else(default);
+        let placed = placement.strands(machine, config.strands, &named)?;
+        let strands: StrandSet = placed.iter().copied().collect();
+        let mode = SparcMode::User;
+        let guest = |strand| self.guest(strand, mode, mode.into(), selected);
+        let guests = strands.iter().map(guest).collect::<Result<_, _>>()?;
+
+        let devices = devices(machine, 0);
+        let clock = MachineClock::new(&devices);
+        let off = Collector::Off;
+        let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
+        let selects = selected.iter().map(|one| one.event).collect();
+        let mut memory = MemorySystem::new(&machine)?;
+        let work = memory.work(&devices);
+        let mut sparc = Sparc::new(work, &devices, &board, selects, guests)?;
+        let (name, mut notes) = (
+            self.program.name().to_owned(),
+            self.program.notes().to_vec(),
+        );
+        let mut scheduler = match placement {
+            Placement::Deal(_) => Scheduler::dealing(self.program, &placed),
+            _ => Scheduler::new(vec![self.program], &placed),
+        };
+        let truth = run(&mut sparc, &mut scheduler, selected.len(), self.progress)?;
+        notes.extend(scheduler.notes());
+        let which = match strands.iter().count() {
+            1 => format!("strand {}", placed[0]),
+            many => format!("{many} strands"),
+        };
+        let (model, nodes) = (machine.model().name(), machine.nodes());
+        let setting = Setting {
+            unit: Unit::Sparc.name(),
+            processor: format!("{which} of a {model}, nodes: {nodes}; placement: {placement}"),
+            program: name,
+            threads: named.len(),
+            notes,
+            rate: self.rate,
+        };
+        setting.report(
+            &truth,
+            sparc.into_guests().collect(),
+            selected,
+            self.symbols,
+        )
+    }
+
+    fn on_an_r10000(self, selected: &[Selected<R10000Event>]) -> Result<Report, ProfileError> {
+        let mode = R10000Mode::User;
+        let modes = match self.exceptions {
+            true => ModeSet::from(mode) | R10000Mode::Exception.into(),
+            false => mode.into(),
+        };
+        // To the scheduler, an R10000 is a machine with one strand.
+        let only = StrandId::new(0).expect("every machine has it");
+        let guest = self.guest(only, mode, modes, selected)?;
+        let events = selected.iter().map(|one| one.event).collect();
+        let mut core = Core::new(events, self.exceptions, guest)?;
+        let threads = self.program.threads();
+        let (name, mut notes) = (
+            self.program.name().to_owned(),
+            self.program.notes().to_vec(),
+        );
+        let mut scheduler = Scheduler::new(vec![self.program], &vec![only; threads]);
+        let truth = run(&mut core, &mut scheduler, selected.len(), self.progress)?;
+        notes.extend(scheduler.notes());
+        let in_turns = match threads {
+            1 => "",
+            _ => "; the threads take turns, each until it waits or ends",
+        };
+        let setting = Setting {
+            unit: Unit::R10000.name(),
+            processor: format!("an R10000 with 1 MB of secondary cache{in_turns}"),
+            program: name,
+            threads,
+            notes,
+            rate: self.rate,
+        };
+        setting.report(&truth, vec![core.into_guest()], selected, self.symbols)
+    }
+
+    fn guest<U: CounterUnit>(
+        &self,
+        strand: StrandId,
+        mode: U::Mode,
+        modes: ModeSet<U::Mode>,
+        selected: &[Selected<U::Event>],
+    ) -> Result<Guest<U>, EventError> {
         let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
-        let events = selected.len();
-        let too_many = |_| EventError::TooMany(events);
-        let mut guest = Guest::new(mode, modes, &requests).map_err(too_many)?;
-        let program = &mut self.program;
-        let truth = run(&mut processor, &mut guest, events, program, self.progress)?;
-        let interrupts = guest.interrupts();
-        let found: Vec<_> = selected.iter().map(|one| guest.report(one.event)).collect();
-        let taken = guest.into_taken();
-        let mut profiles = selected
-            .iter()
-            .zip(found)
+        let guest = Guest::new(strand, mode, modes, &requests);
+        guest.map_err(|_| EventError::TooMany(selected.len()))
+    }
+}
+
+/// What a report says beside the results.
+struct Setting {
+    unit: &'static str,
+    processor: String,
+    program: String,
+    threads: usize,
+    notes: Vec<String>,
+    rate: Rate,
+}
+
+impl Setting {
+    /// Returns the report of what these guests found.
+    fn report<U: CounterUnit>(
+        self,
+        truth: &Truth,
+        guests: Vec<Guest<U>>,
+        selected: &[Selected<U::Event>],
+        symbols: Option<&dyn Functions>,
+    ) -> Result<Report, ProfileError> {
+        if truth.instructions == 0 {
+            return Err(ProfileError::NoInstruction(self.program));
+        }
+        let interrupts = guests.iter().map(Guest::interrupts).sum();
+        let found = |one: &Selected<U::Event>| -> Vec<EventReport<U::Event>> {
+            guests
+                .iter()
+                .filter_map(|guest| guest.report(one.event))
+                .collect()
+        };
+        let found: Vec<_> = selected.iter().map(found).collect();
+        let mut taken = vec![Taken::new(); selected.len()];
+        for guest in guests {
+            for (all, one) in taken.iter_mut().zip(guest.into_taken()) {
+                for (address, weight) in one {
+                    *all.entry(address).or_default() += weight;
+                }
+            }
+        }
+        let mut profiles = (selected.iter().zip(found))
             .zip(taken.into_iter().zip(&truth.exact))
             .map(|((one, found), (taken, exact))| {
                 let period = self.rate.period(one).events();
-                EventProfile::new(one, period, found, taken, exact, self.symbols)
+                EventProfile::new(one, period, &found, taken, exact, symbols)
             });
         Ok(Report {
-            unit: unit.name(),
-            processor: unit.processor(),
-            program: self.program.name().to_owned(),
+            unit: self.unit,
+            processor: self.processor,
+            program: self.program,
+            threads: self.threads,
             instructions: truth.instructions,
             references: truth.references,
             cycles: truth.cycles,
             interrupts,
             randomised: self.rate.seed.is_some(),
+            notes: self.notes,
             first: profiles
                 .next()
                 .ok_or_else(|| EventError::EmptyName(String::new()))?,

@@ -1,6 +1,6 @@
 //! The report of a profile, for tables, files and flame graphs.
 
-use guest_abi::sampling::{Estimate, EventReport};
+use guest_abi::sampling::EventReport;
 use serde::Serialize;
 
 use super::events::Selected;
@@ -47,29 +47,29 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event, from what the guest found and what really happened.
+    /// Returns the profile of an event, from what the guests found, each on its strand, and what really happened.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
         period: u32,
-        found: Option<EventReport<E>>,
+        found: &[EventReport<E>],
         taken: Taken,
         exact: &Exact,
         symbols: Option<&dyn Functions>,
     ) -> Self {
         let rows = Rows::new(&taken, exact, symbols);
-        let estimate: Option<Estimate> = found.as_ref().and_then(|found| found.estimate);
+        let estimates = || found.iter().filter_map(|found| found.estimate);
         Self {
             event: selected.name,
             modelled: selected.absence.is_none(),
             absence: selected.absence,
             period,
             samples: taken.values().map(|weight| weight.samples).sum(),
-            lost: found.as_ref().map_or(0, |found| found.lost),
-            missed: found.as_ref().map_or(0, |found| found.missed),
-            count: estimate.map_or(0, |estimate| estimate.events),
-            count_error: estimate.and_then(|estimate| estimate.error),
-            counted: estimate.map_or(0, |estimate| estimate.counted),
+            lost: found.iter().map(|found| found.lost).sum(),
+            missed: found.iter().map(|found| found.missed).sum(),
+            count: estimates().map(|estimate| estimate.events).sum(),
+            count_error: together(found.iter().map(|found| found.estimate?.error)),
+            counted: estimates().map(|estimate| estimate.counted).sum(),
             exact_count: exact.values().sum(),
             rows_by: if symbols.is_some() {
                 "function"
@@ -90,15 +90,25 @@ impl EventProfile {
     }
 }
 
+/// Returns the standard error of a sum, rounded up, from those of its parts, which do not depend on each other.
+fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let variance = errors.map(|error| error.map(|error| u128::from(error).pow(2)));
+    let variance: u128 = variance.sum::<Option<u128>>()?;
+    let root = variance.isqrt();
+    u64::try_from(root + u128::from(root * root < variance)).ok()
+}
+
 /// A profile. In a file, the profile of the first event is on the top level, and the others are a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The counter unit.
     pub unit: &'static str,
     /// A description of the processor.
-    pub processor: &'static str,
+    pub processor: String,
     /// The name of the recording.
     pub program: String,
+    /// Its threads.
+    pub threads: usize,
     /// Instructions executed.
     pub instructions: u64,
     /// References replayed.
@@ -109,6 +119,8 @@ pub struct Report {
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
+    /// What somebody who reads the report should know: whole sentences without a full stop.
+    pub notes: Vec<String>,
     /// The first event.
     #[serde(flatten)]
     pub first: EventProfile,

@@ -105,9 +105,7 @@ impl Rows {
         let mut places: BTreeMap<Place, (Weight, u64)> = BTreeMap::new();
         for address in addresses {
             let (weight, in_truth) = places.entry(Place::of(address, symbols)).or_default();
-            let taken = taken.get(&address).copied().unwrap_or_default();
-            weight.samples += taken.samples;
-            weight.events += taken.events;
+            *weight += taken.get(&address).copied().unwrap_or_default();
             *in_truth += exact.get(&address).copied().unwrap_or_default();
         }
         let samples: u64 = places.values().map(|(weight, _)| weight.samples).sum();

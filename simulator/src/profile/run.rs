@@ -1,48 +1,30 @@
-//! Execution of the program: instruction by instruction, with interrupts in between.
+//! Execution of the program: instruction by instruction, each on the processor of its thread.
 
 use std::collections::HashMap;
 
-use guest_abi::sampling::CounterUnit;
-
 use super::error::ProfileError;
-use super::guest::Guest;
-use crate::recording::{Chunk, Recording, Reference};
+use crate::memory::{Executed, Quantum};
+use crate::scheduler::Scheduler;
 
-/// A processor that executes recorded instructions and has counters.
+/// A processor, or several, that execute recorded instructions and have counters.
 pub trait Processor {
-    /// The counters, as code on the processor drives them.
-    type Unit: CounterUnit;
-
     /// Takes an instruction to execute: its fetch, and its loads and stores. (A recording may begin with data; then the fetch is
-    /// missing.) Lets `guest` handle the interrupts, and adds to `truth` which events happened, without use of the counters.
+    /// missing.) Lets guests handle the interrupts, and adds to `truth` which events happened, without use of the counters.
     ///
     /// # Errors
     /// The counters refuse to go on.
     fn execute(
         &mut self,
-        instruction: &[Reference],
-        guest: &mut Guest<Self::Unit>,
+        instruction: &Quantum<'_>,
         truth: &mut Truth,
-    ) -> Result<(), ProfileError>;
+    ) -> Result<Executed, ProfileError>;
 
-    /// Completes what is under way at the end of the program.
+    /// Completes what is under way at the end of the program, and stops the counters. Returns the cycles that have passed, of
+    /// which `now` have in the scheduler's time.
     ///
     /// # Errors
     /// The counters refuse to go on.
-    fn finish(
-        &mut self,
-        guest: &mut Guest<Self::Unit>,
-        truth: &mut Truth,
-    ) -> Result<(), ProfileError>;
-
-    /// Returns the counters.
-    fn unit(&mut self) -> &mut Self::Unit;
-
-    /// Returns the time, in cycles.
-    fn now(&self) -> u64;
-
-    /// Returns the address of the instruction that completes next.
-    fn next(&self) -> u64;
+    fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
 /// How many events of one kind happened, by the address of the instruction.
@@ -70,39 +52,40 @@ impl Truth {
     }
 }
 
-/// Runs the program to its end, while `guest` samples `events` events.
+/// The instructions from one report of the progress to the next.
+const PROGRESS: u64 = 1 << 14;
+
+/// Runs the program to its end, while guests sample `events` events.
 ///
 /// # Errors
-/// The recording cannot be read or has no instruction, or the counters refuse to go on.
-pub fn run<P: Processor>(
-    processor: &mut P,
-    guest: &mut Guest<P::Unit>,
+/// The recording cannot be read, or the counters refuse to go on.
+pub fn run(
+    processor: &mut impl Processor,
+    scheduler: &mut Scheduler,
     events: usize,
-    program: &mut Recording,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Truth, ProfileError> {
     let mut truth = Truth {
         exact: vec![Exact::new(); events],
         ..Truth::default()
     };
-    let mut chunk = Chunk::default();
-    let began = processor.now();
-    guest.start(processor.unit(), began)?;
-    while program.next_chunk(0, &mut chunk)? {
-        truth.references += chunk.references.len() as u64;
-        for instruction in chunk.references.chunk_by(|_, later| !later.kind.is_fetch()) {
-            truth.instructions += u64::from(instruction[0].kind.is_fetch());
-            processor.execute(instruction, guest, &mut truth)?;
+    while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
+        let mut later = quantum.references.iter().skip(1);
+        let second = later.position(|later| quantum.begins_at(later));
+        let length = second.map_or(quantum.references.len(), |place| place + 1);
+        let instruction = Quantum {
+            references: &quantum.references[..length],
+            ..quantum
+        };
+        let executed = processor.execute(&instruction, &mut truth)?;
+        scheduler.executed(&executed);
+        truth.references += length as u64;
+        truth.instructions += executed.instructions;
+        if truth.instructions.is_multiple_of(PROGRESS) {
+            progress(scheduler.progress().read);
         }
-        progress(program.progress().read);
     }
-    if truth.instructions == 0 {
-        return Err(ProfileError::NoInstruction(program.name().to_owned()));
-    }
-    processor.finish(guest, &mut truth)?;
-    let ended = processor.now();
-    truth.cycles = ended - began;
-    let next = processor.next();
-    guest.stop(processor.unit(), next, ended);
+    progress(scheduler.progress().read);
+    truth.cycles = processor.finish(scheduler.now(), &mut truth)?;
     Ok(truth)
 }

@@ -1,26 +1,18 @@
-//! A strand of a simulated sun4v machine, whose guest samples with the strand's own counters.
+//! Strands of a simulated sun4v machine, each with a guest that samples with the strand's own counters.
 
-use guest_abi::PerfCounters;
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::sampling::{OwnCounters, SparcMode};
+use guest_abi::{PerfCounters, StrandId};
 use hv_core::GuestId;
 use perfctr_service::{Grant, GuestConfig};
+use platform::Machine;
 use platform::models::Devices;
-use platform::{Machine, Model};
 
 use super::error::ProfileError;
-use super::guest::{Guest, STRAND, TICK};
+use super::guest::{Guest, TICK};
 use super::run::{Processor, Truth};
 use crate::machine::board::{Board, SimulatedStrand};
-use crate::memory::{MemorySystem, Quantum};
-use crate::recording::Reference;
-
-/// Returns the machine: a Maramba with one node. For a program on one strand, a larger machine differs only in memory that is
-/// farther away.
-#[must_use]
-pub fn machine() -> Machine {
-    Machine::new(Model::Maramba, 1).expect("a Maramba may have one node")
-}
+use crate::memory::{self, Executed, Quantum, Work};
 
 /// The only guest.
 const GUEST: GuestId = match GuestId::new(0) {
@@ -32,66 +24,45 @@ const GUEST: GuestId = match GuestId::new(0) {
 #[must_use]
 pub fn guest(machine: Machine) -> GuestConfig {
     GuestConfig {
-        strands: (0..machine.strands())
-            .filter_map(guest_abi::StrandId::new)
-            .collect(),
+        strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
         grant: Grant::ALL,
         compatible: false,
     }
 }
 
-type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
+/// The driver of a strand's counters.
+pub type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// The strand, its memory, and the driver of its counters.
-pub struct Sparc<'a> {
-    devices: &'a Devices,
-    memory: MemorySystem,
-    /// The time of the strand, in cycles: the handlers take none.
-    time: u64,
+/// A strand, and the guest that samples it. Both take time only while the strand executes instructions.
+struct Strand<'a> {
+    id: StrandId,
     unit: Counters<'a>,
-    selects: Vec<SparcSelect>,
+    guest: Guest<Counters<'a>>,
+    /// The truth until now about the events that are noted.
     before: Vec<u64>,
+    /// The cycles in which it executed instructions.
+    time: u64,
     next_tick: u64,
     /// The address of the instruction under way, and the one after it.
     address: u64,
     next: u64,
 }
 
-impl<'a> Sparc<'a> {
-    /// Returns the strand after reset. `selects` are the events whose truth is noted.
-    ///
-    /// # Errors
-    /// The machine has no memory, or the guest cannot negotiate a version.
-    pub fn new(
-        devices: &'a Devices,
-        board: &'a Board<'a>,
-        selects: Vec<SparcSelect>,
-    ) -> Result<Self, ProfileError> {
-        let strand = || board.strand(GUEST, STRAND);
-        Ok(Self {
-            devices,
-            memory: MemorySystem::new(&devices.machine())?,
-            time: 0,
-            unit: OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?)),
-            before: vec![0; selects.len()],
-            selects,
-            next_tick: TICK,
-            address: 0,
-            next: 0,
-        })
+impl Strand<'_> {
+    /// Adds to `truth` what has happened since this was called before, at the instruction under way.
+    fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
+        for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
+            let now = happened.strand(self.id, *select, PerfConfig::All);
+            truth.add(place, self.address, now - std::mem::replace(before, now));
+        }
     }
 
     /// Lets the guest handle the interrupts that are pending, before the instruction at address `next`. The trap of the counters
     /// comes first, then the timer's. Both handlers run in privileged mode, at the highest PIL.
-    fn interrupt(
-        &mut self,
-        guest: &mut Guest<Counters<'a>>,
-        next: u64,
-    ) -> Result<(), ProfileError> {
-        let now = self.devices.now();
-        let mut strand = self.devices.strand_unit(STRAND);
+    fn interrupt(&mut self, devices: &Devices, next: u64) -> Result<(), ProfileError> {
+        let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();
-        if !overflow && now < self.next_tick {
+        if !overflow && self.time < self.next_tick {
             return Ok(());
         }
         strand.set_interruptible(false);
@@ -99,65 +70,107 @@ impl<'a> Sparc<'a> {
         strand.set_softint(false);
         drop(strand);
         if overflow {
-            guest.interrupt(&mut self.unit, next, now)?;
+            self.guest.interrupt(&mut self.unit, next, self.time)?;
         }
-        if now >= self.next_tick {
-            self.next_tick = now + TICK;
-            guest.tick(&mut self.unit, next, now)?;
+        if self.time >= self.next_tick {
+            self.next_tick = self.time + TICK;
+            self.guest.tick(&mut self.unit, next, self.time)?;
         }
-        let mut strand = self.devices.strand_unit(STRAND);
+        let mut strand = devices.strand_unit(self.id);
         strand.set_mode(SparcMode::User);
         strand.set_interruptible(true);
         Ok(())
     }
 }
 
-impl<'a> Processor for Sparc<'a> {
-    type Unit = Counters<'a>;
+/// The strands and their memory.
+pub struct Sparc<'a> {
+    devices: &'a Devices,
+    memory: Work<'a>,
+    selects: Vec<SparcSelect>,
+    /// By number; `None` for those that execute nothing.
+    strands: Vec<Option<Strand<'a>>>,
+}
 
+impl<'a> Sparc<'a> {
+    /// Returns the strands for which there are guests after reset, with their counters started, on a memory system that works with
+    /// these devices. `selects` are the events whose truth is noted.
+    ///
+    /// # Errors
+    /// A guest cannot negotiate a version or start its counters.
+    pub fn new(
+        memory: Work<'a>,
+        devices: &'a Devices,
+        board: &'a Board<'a>,
+        selects: Vec<SparcSelect>,
+        guests: Vec<Guest<Counters<'a>>>,
+    ) -> Result<Self, ProfileError> {
+        let mut strands: Vec<_> = (0..devices.machine().strands()).map(|_| None).collect();
+        for mut guest in guests {
+            let id = guest.strand();
+            let strand = || board.strand(GUEST, id);
+            let mut unit =
+                OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?));
+            guest.start(&mut unit, 0)?;
+            strands[id.index()] = Some(Strand {
+                id,
+                unit,
+                guest,
+                before: vec![0; selects.len()],
+                time: 0,
+                next_tick: TICK,
+                address: 0,
+                next: 0,
+            });
+        }
+        Ok(Self {
+            devices,
+            memory,
+            selects,
+            strands,
+        })
+    }
+
+    /// Returns the guests of the strands that have executed instructions.
+    pub fn into_guests(self) -> impl Iterator<Item = Guest<Counters<'a>>> {
+        let strands = self.strands.into_iter().flatten();
+        strands
+            .filter(|strand| strand.time > 0)
+            .map(|strand| strand.guest)
+    }
+}
+
+impl Processor for Sparc<'_> {
     fn execute(
         &mut self,
-        instruction: &[Reference],
-        guest: &mut Guest<Self::Unit>,
+        instruction: &Quantum<'_>,
         truth: &mut Truth,
-    ) -> Result<(), ProfileError> {
-        if let Some(fetch) = instruction.first().filter(|first| first.kind.is_fetch()) {
-            self.interrupt(guest, fetch.address)?;
-            self.address = fetch.address;
-            self.next = fetch.address.wrapping_add(fetch.size.into());
+    ) -> Result<Executed, ProfileError> {
+        let id = instruction.strand;
+        let strand = self.strands[id.index()]
+            .as_mut()
+            .expect("there is a guest for each strand that has threads");
+        let first = &instruction.references[0];
+        if first.kind.is_fetch() {
+            strand.interrupt(self.devices, first.address)?;
+            strand.address = first.address;
+            strand.next = first.address.wrapping_add(first.size.into());
         }
-        let mut work = self.memory.work(self.devices);
-        let executed = work.replay(&Quantum {
-            strand: STRAND,
-            offset: 0,
-            begins: self.time,
-            until: u64::MAX,
-            data_alone: !instruction[0].kind.is_fetch(),
-            references: instruction,
-        });
-        self.time = executed.ends;
-        work.finish_on(STRAND, self.time);
-        let happened = self.memory.truth();
-        for (place, (select, before)) in self.selects.iter().zip(&mut self.before).enumerate() {
-            let now = happened.strand(STRAND, *select, PerfConfig::All);
-            truth.add(place, self.address, now - std::mem::replace(before, now));
+        let executed = self.memory.replay(instruction);
+        self.memory.tell(id, instruction.begins);
+        strand.time += executed.ends - instruction.begins;
+        strand.note(&self.selects, self.memory.truth(), truth);
+        Ok(executed)
+    }
+
+    fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
+        for strand in self.strands.iter_mut().flatten() {
+            self.memory.tell(strand.id, now);
+            strand.note(&self.selects, self.memory.truth(), truth);
+            let next = strand.next;
+            strand.interrupt(self.devices, next)?;
+            strand.guest.stop(&mut strand.unit, next, strand.time);
         }
-        Ok(())
-    }
-
-    fn finish(&mut self, guest: &mut Guest<Self::Unit>, _: &mut Truth) -> Result<(), ProfileError> {
-        self.interrupt(guest, self.next)
-    }
-
-    fn unit(&mut self) -> &mut Self::Unit {
-        &mut self.unit
-    }
-
-    fn now(&self) -> u64 {
-        self.devices.now()
-    }
-
-    fn next(&self) -> u64 {
-        self.next
+        Ok(now)
     }
 }

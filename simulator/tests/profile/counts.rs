@@ -97,10 +97,13 @@ fn every_event_of_an_r10000() {
 /// lackey does not say which instructions are branches.
 #[test]
 fn branches_need_a_recording_that_has_them() {
-    for event in ["decoded_branches", "mispredicted_branches"] {
-        let first = profile(Unit::R10000, &program(), event, every(7))
-            .unwrap()
-            .first;
+    for (unit, event) in [
+        (Unit::R10000, "decoded_branches"),
+        (Unit::R10000, "mispredicted_branches"),
+        (Unit::Sparc, "Br_completed"),
+        (Unit::Sparc, "Br_taken"),
+    ] {
+        let first = profile(unit, &program(), event, every(7)).unwrap().first;
         let absence = "the recording does not tell branches from other instructions";
         assert_eq!((first.absence, first.count), (Some(absence), 0), "{event}");
     }

@@ -4,11 +4,13 @@ mod counts;
 mod cycles;
 mod r10000;
 mod theory;
+mod threads;
 
 use std::fmt::Write;
 use std::io::Cursor;
 
 use guest_abi::sampling::Period;
+use platform::{Machine, Model};
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::{Job, ProfileError, Unit};
@@ -38,6 +40,8 @@ fn profile_flow(
 fn job(program: Recording, rate: Rate) -> Job<'static> {
     Job {
         program,
+        machine: Machine::new(Model::Batoka, 4).unwrap(),
+        placement: None,
         rate,
         exceptions: false,
         symbols: None,

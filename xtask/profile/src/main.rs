@@ -14,12 +14,14 @@ use clap::Parser;
 use guest_abi::sampling::Period;
 
 use simulator::nearest::unknown;
+use simulator::placement::Placement;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
 use simulator::recording::{Recording, bundled};
 use symbols::Symbols;
+use xtask::cmd::machine::MachineArgs;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;
 use xtask::output::{Force, OutputFile};
@@ -61,6 +63,15 @@ struct Args {
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
     #[arg(long, conflicts_with_all = ["json", "svg", "folded"])]
     list: bool,
+
+    #[command(flatten)]
+    machine: MachineArgs,
+
+    /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
+    /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
+    /// thread, dealt) [default: spread, or as the recording says]
+    #[arg(long, value_name = "PLACEMENT")]
+    place: Option<Placement>,
 
     /// Count in exception mode, too: what the handler of the R10000's TLB misses does
     #[arg(long)]
@@ -162,6 +173,8 @@ fn run(args: Args) -> anyhow::Result<()> {
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let job = Job {
         program,
+        machine: args.machine.machine()?,
+        placement: args.place,
         rate,
         exceptions: args.exceptions,
         symbols: symbols.as_ref().map(|symbols| symbols as &dyn Functions),
@@ -179,6 +192,9 @@ fn run(args: Args) -> anyhow::Result<()> {
     }
     if let (Some(symbols), Some(path)) = (&symbols, &args.symbols) {
         note_unnamed(&report, symbols, path);
+    }
+    for note in &report.notes {
+        say(format_args!("note: {note}"));
     }
     for line in symbols.iter().flat_map(Symbols::unusable) {
         say(format_args!("note: functions without names: {line}"));

@@ -307,9 +307,9 @@ fn the_list_says_what_a_recording_cannot_cause() {
         (
             "sparc",
             39,
-            12,
+            15,
             &[
-                "Br_taken no a recording does not tell such instructions from others",
+                "Instr_FGU_arithmetic no a recording does not tell such instructions from others",
                 "DTLB_miss no addresses are not translated, so there are no TLBs",
                 "AES_op no there are no stream processing units",
                 "DC_miss yes Misses of the data cache, by loads.",

@@ -9,6 +9,7 @@ use super::branches::Branches;
 use super::caches::{Caches, Traffic};
 use super::happened::Happened;
 use super::tlb::Tlb;
+use crate::memory::{Executed, Quantum};
 use crate::profile::error::ProfileError;
 use crate::profile::guest::{Guest, TICK};
 use crate::profile::run::{Processor, Truth};
@@ -92,6 +93,7 @@ pub struct Core {
     tlb: Tlb,
     branches: Branches,
     unit: R10000,
+    guest: Guest<R10000>,
     /// What has not graduated, the oldest first. The first `active` are in the active list.
     instructions: VecDeque<Instruction>,
     active: usize,
@@ -113,15 +115,24 @@ pub struct Core {
 }
 
 impl Core {
-    /// Returns the processor after reset. `events` are the events whose truth is noted: in user mode and, if `exceptions` is
-    /// set, in exception mode.
-    #[must_use]
-    pub fn new(events: Vec<R10000Event>, exceptions: bool) -> Self {
-        Self {
+    /// Returns the processor after reset, with its counters started. `events` are the events whose truth is noted: in user mode
+    /// and, if `exceptions` is set, in exception mode.
+    ///
+    /// # Errors
+    /// The counters refuse to count.
+    pub fn new(
+        events: Vec<R10000Event>,
+        exceptions: bool,
+        mut guest: Guest<R10000>,
+    ) -> Result<Self, ProfileError> {
+        let mut unit = R10000::new();
+        guest.start(&mut unit, 0)?;
+        Ok(Self {
             caches: Caches::new(),
             tlb: Tlb::new(),
             branches: Branches::new(),
-            unit: R10000::new(),
+            unit,
+            guest,
             instructions: VecDeque::new(),
             active: 0,
             references: VecDeque::new(),
@@ -133,11 +144,22 @@ impl Core {
             next: 0,
             events,
             exceptions,
-        }
+        })
+    }
+
+    /// Returns the guest.
+    pub fn into_guest(self) -> Guest<R10000> {
+        self.guest
+    }
+
+    /// Returns the address of the instruction that graduates next.
+    fn next(&self) -> u64 {
+        let oldest = self.instructions.front();
+        oldest.map_or(self.next, |oldest| oldest.fetch.address)
     }
 
     /// Executes a cycle, and those after it in which the processor only waits.
-    fn cycle(&mut self, guest: &mut Guest<R10000>, truth: &mut Truth) -> Result<(), ProfileError> {
+    fn cycle(&mut self, truth: &mut Truth) -> Result<(), ProfileError> {
         let mut cycle = Cycle::new();
         if let Some(oldest) = self.instructions.front_mut() {
             oldest.happened.cycles += 1;
@@ -158,7 +180,7 @@ impl Core {
         } else if !worked {
             self.wait();
         }
-        self.interrupt(guest)
+        self.interrupt()
     }
 
     fn step(&mut self, mode: R10000Mode, cycle: &Cycle) {
@@ -382,7 +404,7 @@ impl Core {
 
     /// Lets the guest handle the interrupts that are pending, before the oldest instruction. One handler serves the counters and
     /// the timer.
-    fn interrupt(&mut self, guest: &mut Guest<R10000>) -> Result<(), ProfileError> {
+    fn interrupt(&mut self) -> Result<(), ProfileError> {
         if self.now >= self.next_tick {
             self.next_tick = self.now + TICK;
             self.unit.match_compare();
@@ -392,10 +414,10 @@ impl Core {
         }
         self.flush();
         let next = self.next();
-        let cause = guest.interrupt(&mut self.unit, next, self.now)?;
+        let cause = self.guest.interrupt(&mut self.unit, next, self.now)?;
         if cause.timer {
             self.unit.write_compare();
-            guest.tick(&mut self.unit, next, self.now)?;
+            self.guest.tick(&mut self.unit, next, self.now)?;
         }
         Ok(())
     }
@@ -482,23 +504,16 @@ fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
 }
 
 impl Processor for Core {
-    type Unit = R10000;
-
     fn execute(
         &mut self,
-        instruction: &[Reference],
-        guest: &mut Guest<R10000>,
+        instruction: &Quantum<'_>,
         truth: &mut Truth,
-    ) -> Result<(), ProfileError> {
-        let Some(fetch) = instruction.first() else {
-            return Ok(());
-        };
+    ) -> Result<Executed, ProfileError> {
+        let references = instruction.references;
+        let fetch = references[0];
         self.instructions.push_back(Instruction {
-            fetch: *fetch,
-            references: (
-                self.passed + self.references.len() as u64,
-                instruction.len(),
-            ),
+            fetch,
+            references: (self.passed + self.references.len() as u64, references.len()),
             progress: Progress::Fetched,
             fetched: None,
             accessed: None,
@@ -506,31 +521,27 @@ impl Processor for Core {
             untranslated: None,
             happened: Happened::default(),
         });
-        self.references.extend(instruction);
+        self.references.extend(references);
         // A full active list, and as many as can be decoded beside it.
         while self.instructions.len() >= ACTIVE + WIDTH {
-            self.cycle(guest, truth)?;
+            self.cycle(truth)?;
         }
-        Ok(())
+        // To the scheduler, four instructions may issue in a cycle.
+        let ends = self.now.max(instruction.begins);
+        Ok(Executed {
+            references: references.len(),
+            issued: ends.saturating_sub(1),
+            ends,
+            instructions: fetch.kind.is_fetch().into(),
+            ..Executed::default()
+        })
     }
 
-    fn finish(&mut self, guest: &mut Guest<R10000>, truth: &mut Truth) -> Result<(), ProfileError> {
+    fn finish(&mut self, _: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
         while !self.instructions.is_empty() {
-            self.cycle(guest, truth)?;
+            self.cycle(truth)?;
         }
-        Ok(())
-    }
-
-    fn unit(&mut self) -> &mut R10000 {
-        &mut self.unit
-    }
-
-    fn now(&self) -> u64 {
-        self.now
-    }
-
-    fn next(&self) -> u64 {
-        let oldest = self.instructions.front();
-        oldest.map_or(self.next, |oldest| oldest.fetch.address)
+        self.guest.stop(&mut self.unit, self.next, self.now);
+        Ok(self.now)
     }
 }

@@ -21,6 +21,8 @@
 //! exception mode, from a linear page table that is translated, too: so a TLB miss is nascent, in the program, or in the
 //! handler. Only the first kind is in user mode. The handler's instructions and the page table are always in the caches.
 //!
+//! The threads of a program take turns, each until it waits for another or ends, and a change of threads costs nothing.
+//!
 //! An instruction that loads and stores is one instruction, one load and one store. There are no other processors, and no Count
 //! register but for the timer. The addresses are those of the recording.
 
@@ -36,15 +38,16 @@ use platform::models::r10000::R10000Event;
 pub use self::core::Core;
 use happened::Happened;
 
+/// Why a recording without flow causes no events of branches.
+pub(super) const NO_BRANCHES: &str = "the recording does not tell branches from other instructions";
+
 /// Returns why an event never happens in this processor; `None` if the processor models it. `flow` says whether the recording
 /// says [how instructions pass control on](crate::recording::Recording::has_flow).
 #[must_use]
 pub fn absence(event: R10000Event, flow: bool) -> Option<&'static str> {
     use R10000Event as Event;
     match event {
-        Event::BranchesDecoded | Event::BranchesMispredicted if !flow => {
-            Some("the recording does not tell branches from other instructions")
-        }
+        Event::BranchesDecoded | Event::BranchesMispredicted if !flow => Some(NO_BRANCHES),
         _ => Happened::default().of(event).err(),
     }
 }
