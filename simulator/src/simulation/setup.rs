@@ -200,6 +200,12 @@ impl Simulation {
         &self.placement
     }
 
+    /// Returns the strand of each thread; for references that are dealt, the strands in the order of their turns.
+    #[must_use]
+    pub fn placed(&self) -> &[StrandId] {
+        &self.placed
+    }
+
     /// Returns the strands that execute the programs, each once.
     #[must_use]
     pub fn strands(&self) -> &[StrandId] {

@@ -2,21 +2,23 @@
 
 mod prepare;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use simulator::events::Trace;
 use simulator::guests::Guest;
 use simulator::nearest::unknown;
+use simulator::placement::Placement;
 use simulator::recording::Recording;
 use simulator::simulation::scenario::{self, Scenario, ScenarioOutcome};
 use simulator::simulation::{Outcome, Progress, Selection, Setup, Simulation};
+use simulator::strands;
 
 use crate::cmd::Mismatch;
 use crate::cmd::events_out::{EventArgs, Outputs};
@@ -24,25 +26,30 @@ use crate::cmd::machine::MachineArgs;
 use crate::output::Force;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
+use crate::report::summary;
 use crate::say::say;
 
-/// Boot a simulated machine, replay a program on it, and show what a guest measures beside what really happened
+/// Run a program's threads on a simulated machine, and show what a guest measures beside what really happened
 ///
-/// The program's references go through caches, memory controllers and hubs. A guest with every right measures DRAM and
-/// hubs by hypercalls, and the strands' own %pic directly; another guest without rights is refused. The exit status is
-/// 1 if a counter does not show what happened.
+/// The memory references of each thread go through the caches, memory channels and hubs that its strand uses. A guest with
+/// every right measures DRAM and hubs by hypercalls, and the strands' own %pic directly; another guest without rights is
+/// refused. The exit status is 1 if a counter does not show what happened.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Strands: k recordings share the strands: each gets every k-th strand, at least one. The strands execute \
-                  round robin, 1024 references at a time. By default these are the first strands of cores 0 and 1 of every \
-                  node, as far as they belong to the first guest.\n\n\
-                  Examples:\n  cargo xtask sim\n  \
-                  cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads --interval 100000 refs.txt\n  \
-                  cargo xtask sim --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt -e lpu:cycles_HIT_M\n  \
+    after_help = "Examples:\n  cargo xtask sim                          # the recording that comes with the program\n  \
+                  cargo xtask sim -- ./program arguments   # run a program now; no file is left\n  \
+                  cargo xtask record -o p.refs -- ./program && cargo xtask sim p.refs --place pack\n  \
+                  cargo xtask sim p.refs -e dram:mem_reads -e lpu:cycles_c2c_portX --interval 100000\n  \
+                  cargo xtask sim p.refs --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt --json results.json\n  \
+                  printf '0 w 0x1000 8\\n64 r 0x1000 8\\n' | cargo xtask sim -   # strand, what it does, address, bytes\n  \
+                  cargo xtask sim --list                   # what can be counted\n  \
+                  cargo xtask sim --machine maramba --nodes 2\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
                   cargo xtask sim --events-out events && babeltrace2 events\n  \
-                  zcat recording.gz | cargo xtask sim --json results.json -\n  \
                   cargo xtask sim --scenario simulator/scenarios/transfer.toml\n\n\
+                  Per thread: CPI are cycles per instruction, MPKI L2 misses per thousand instructions. A request of a core \
+                  to the L2 cache of its node hits, or is served by local memory, by remote memory, or by another \
+                  cache (c2c).\n\n\
                   A scenario is a list of steps in the order of time:\n\n  \
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
@@ -63,8 +70,18 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
-    /// The strands that execute the program, such as 0-7 or 0,64,128
-    #[arg(long, value_name = "LIST")]
+    /// Record this program now, with its threads, and replay that; its input and output are those of this command
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
+    command: Vec<OsString>,
+
+    /// The strands that execute the threads: spread (over nodes, then cores, then strands), pack (strand after strand),
+    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt
+    /// to these strands in turns of 1024) [default: spread, but for recordings that name strands]
+    #[arg(long, value_name = "WHERE")]
+    place: Option<Placement>,
+
+    /// Gone, but what to use instead is said.
+    #[arg(long, hide = true)]
     strands: Option<String>,
 
     /// Count this event: CLASS:EVENT, or several separated by commas (may be repeated). Classes are dram, lpu, gpd, asu and
@@ -73,7 +90,7 @@ pub struct Args {
     event: Vec<String>,
 
     /// List the events that the units of the machine count, what they mean, and which are not modelled
-    #[arg(long, conflicts_with_all = ["recordings", "md", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
+    #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
     list: bool,
 
     /// The L2 misses that L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
@@ -96,6 +113,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 
+    /// Print the hypercalls by guest and status, too
+    #[arg(long)]
+    calls: bool,
+
     /// Write the results to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -106,6 +127,9 @@ pub struct Args {
     #[command(flatten)]
     events_out: EventArgs,
 }
+
+/// The width of a screen.
+const WIDTH: usize = 100;
 
 const CONFIGS: [(&str, PerfConfig); 4] = [
     ("all", PerfConfig::All),
@@ -163,7 +187,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let output = &mut io::BufWriter::new(io::stdout().lock());
     header(output, &simulation)?;
     let ended = match scenario {
-        None => Ended::Plain(run_plain(output, simulation)?),
+        None => Ended::Plain(run_plain(output, simulation, args.calls)?),
         Some(scenario) => Ended::Scenario(play(output, simulation, &scenario)?),
     };
     output.flush()?;
@@ -195,30 +219,51 @@ fn list(args: &Args) -> anyhow::Result<()> {
     json.map_or(Ok(()), |file| file.complete_json(&events))
 }
 
+/// Prints which machine executes which programs where: three lines and an empty one.
 fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
     let setup = simulation.setup();
-    let list: Vec<_> = (simulation.strands().iter())
-        .map(StrandId::to_string)
+    let programs: Vec<_> = (setup.programs.iter())
+        .map(|program| match program.command() {
+            Some(command) => format!("{} ({command})", program.name()),
+            None => program.name().to_owned(),
+        })
         .collect();
-    let names: Vec<_> = setup.programs.iter().map(Recording::name).collect();
     let Guest { name, config } = simulation.measuring();
     writeln!(
         output,
-        "{} with {} nodes, {} strands",
+        "{} with {} nodes, {} strands; guest {name} ({})",
         setup.machine.model(),
         setup.machine.nodes(),
-        setup.machine.strands()
-    )?;
-    writeln!(output, "program: {}", names.join(", "))?;
-    writeln!(
-        output,
-        "executed by strands {} of guest {name} ({})\n",
-        list.join(", "),
+        setup.machine.strands(),
         config.grant
-    )
+    )?;
+    writeln!(output, "program: {}", programs.join(", "))?;
+    writeln!(output, "{}\n", placement(simulation))
 }
 
-fn run_plain(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<Outcome> {
+/// Returns a line that says which strands execute the threads.
+fn placement(simulation: &Simulation) -> String {
+    let mut line = format!("placement: {}", simulation.placement());
+    if !matches!(simulation.placement(), Placement::Deal(_)) {
+        let threads = simulation.placed();
+        let (threads, on) = (threads.len(), strands::list(threads.iter().copied()));
+        line += &match threads {
+            1 => format!(", 1 thread on strand {on}"),
+            _ => format!(", {threads} threads on strands {on}"),
+        };
+    }
+    if line.len() > WIDTH {
+        let end = line[..WIDTH - 3].rfind(',').unwrap_or(0);
+        line.replace_range(end + 1.., "...");
+    }
+    line
+}
+
+fn run_plain(
+    output: &mut impl Write,
+    simulation: Simulation,
+    calls: bool,
+) -> anyhow::Result<Outcome> {
     let bar = progress_bar(&simulation.setup().programs)?;
     let name = simulation.measuring().name.clone();
     let interval = simulation.setup().interval.is_some();
@@ -246,7 +291,12 @@ fn run_plain(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<
     bar.finish_and_clear();
     shown?;
     let outcome = outcome?;
-    report::print(output, &outcome)?;
+    summary::print(output, &outcome)?;
+    if calls {
+        writeln!(output, "\nHypercalls by guest and status:\n")?;
+        let calls = report::hypercalls(&outcome.hypercalls, &outcome.guests);
+        write!(output, "{calls}")?;
+    }
     Ok(outcome)
 }
 

@@ -4,3 +4,4 @@ pub mod events;
 pub mod layouts;
 pub mod scenario;
 pub mod sim;
+pub mod summary;

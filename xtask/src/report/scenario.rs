@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::report::sim::{hypercalls, totals};
+use crate::report::sim::hypercalls;
+use crate::report::summary::totals;
 use crate::table::Table;
 use simulator::simulation::scenario::{PhaseResults, ScenarioOutcome, StepResults};
 

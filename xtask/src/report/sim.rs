@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 
 use crate::table::Table;
-use simulator::simulation::{
-    CounterResult, GuestResults, Hypercalls, Listed, Outcome, Pair, Place,
-};
+use simulator::simulation::{GuestResults, Hypercalls, Listed, Pair, Place};
 
 /// Prints samples as they are taken: a line for each unit and strand, under a header that is printed once.
 #[derive(Default)]
@@ -76,91 +74,6 @@ pub fn events(listed: &[Listed]) -> Table {
             Some(reason) => ("no", format!(" Reads 0: {reason}.")),
         };
         table.row([&*name, modelled, &format!("{}{why}", event.description)]);
-    }
-    table
-}
-
-/// Prints the totals, the hypercalls and the comparison with the truth.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    let Outcome {
-        references, cycles, ..
-    } = outcome;
-    writeln!(
-        output,
-        "\nTotals after {references} references in {cycles} cycles of machine time:\n"
-    )?;
-    write!(output, "{}", totals(&outcome.counters))?;
-    writeln!(output, "\nHypercalls by guest and status:\n")?;
-    write!(
-        output,
-        "{}",
-        hypercalls(&outcome.hypercalls, &outcome.guests)
-    )?;
-    let counters = outcome.counters.len();
-    if outcome.truth_matches {
-        writeln!(
-            output,
-            "\nTruth: all {counters} counters show exactly what happened."
-        )?;
-        return Ok(());
-    }
-    let wrong: Vec<&CounterResult> = outcome
-        .counters
-        .iter()
-        .filter(|counter| counter.measured != counter.truth)
-        .collect();
-    writeln!(
-        output,
-        "\nTruth: {} of {counters} counters do not show what happened:\n",
-        wrong.len()
-    )?;
-    let mut table = Table::new("register|>strand|>counter|event|>measured|>truth");
-    for counter in wrong {
-        table.row([
-            counter.name.to_owned(),
-            counter
-                .strand
-                .map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
-            counter.counter.to_string(),
-            counter.event.to_owned(),
-            counter.measured.to_string(),
-            counter.truth.to_string(),
-        ]);
-    }
-    write!(output, "{table}")
-}
-
-/// Returns a row for each event: the sums over all units that count it, measured and true.
-pub fn totals(counters: &[CounterResult]) -> Table {
-    let class = |counter: &CounterResult| match counter.name.split_once('_') {
-        _ if counter.perfreg.is_none() => "%pic of a strand",
-        Some((place, _)) if place.starts_with("NODE") => "DRAM channel",
-        Some((_, unit)) if unit.starts_with("LPU") => "hub, LPU",
-        Some((_, unit)) if unit.starts_with("GPD") => "hub, GPD",
-        _ => "hub, ASU",
-    };
-    let mut rows: Vec<(&str, &str, [u64; 3])> = Vec::new();
-    for counter in counters {
-        let (class, event) = (class(counter), counter.event);
-        let index = rows
-            .iter()
-            .position(|(c, e, _)| (*c, *e) == (class, event))
-            .unwrap_or_else(|| {
-                rows.push((class, event, [0; 3]));
-                rows.len() - 1
-            });
-        let (_, _, [instances, measured, truth]) = &mut rows[index];
-        *instances += 1;
-        *measured += counter.measured;
-        *truth += counter.truth;
-    }
-    let mut table = Table::new("counted in|event|>counters|>measured|>truth");
-    for (class, event, numbers) in rows {
-        let numbers = numbers.map(|number| number.to_string());
-        table.row([class, event].into_iter().map(str::to_owned).chain(numbers));
     }
     table
 }

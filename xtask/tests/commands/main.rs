@@ -14,6 +14,7 @@ mod regs;
 mod sim;
 mod sim_bad_input;
 mod sim_scenario;
+mod sim_threads;
 mod streams;
 
 /// The program that is tested.

@@ -28,6 +28,9 @@ pub(crate) fn program(references: u64) -> String {
     text
 }
 
+/// One program on two strands of each node: its references are dealt to them.
+const DEALT: [&str; 2] = ["--place", "deal:0,8,64,72,128,136,192,200"];
+
 /// Returns the results of `sim` with these arguments, which must succeed.
 pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
     let file = place.path().join("results.json");
@@ -44,11 +47,8 @@ fn counters(results: &Value) -> &Vec<Value> {
     results["counters"].as_array().unwrap()
 }
 
-/// A program of one thread on all nodes.
-const DEALT: [&str; 2] = ["--strands", "0,64,128,192"];
-
 /// Returns what each counter measured.
-fn measured(results: &Value) -> Vec<u64> {
+pub(crate) fn measured(results: &Value) -> Vec<u64> {
     let all = counters(results).iter();
     all.map(|counter| counter["measured"].as_u64().unwrap())
         .collect()
@@ -108,6 +108,9 @@ fn what_it_prints() {
     let arguments = [
         "sim",
         &refs,
+        "--place",
+        "200",
+        "--calls",
         "--interval",
         "2000",
         "-e",
@@ -115,15 +118,15 @@ fn what_it_prints() {
     ];
     let output = xtask(&arguments).well();
     // Three samples of 8 channels and a strand, under one header.
-    for (text, count) in [("NODE3_MCU1", 3), ("strand 0 %pic", 3), ("instance", 1)] {
+    for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
     }
     for text in [
-        "batoka with 4 nodes, 256 strands",
-        "Totals after 5000 references",
+        "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
+        "placement: 200, 1 thread on strand 200",
         "Hypercalls by guest and status:",
         "ENOACCESS",
-        "Truth: all 9 counters show exactly what happened.",
+        "Truth: all 9 counters show exactly what happened (5000 references in ",
     ] {
         assert!(output.contains(text), "{text}:\n{output}");
     }
@@ -227,9 +230,8 @@ fn perf_config_selects_among_the_misses() {
     let refs = place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
         let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
-        measured(&json(&place, &[&arguments[..], &DEALT].concat()))
-            .iter()
-            .sum()
+        let results = json(&place, &[&arguments[..], &DEALT].concat());
+        measured(&results).iter().sum()
     };
     let [all, local, remote, c2c] = ["all", "local", "remote", "c2c"].map(misses);
     assert!(local > 0 && remote > 0 && c2c > 0);
@@ -242,7 +244,7 @@ fn a_maramba_has_no_hubs() {
     let refs = place.file("refs.txt", program(2_000));
     for (nodes, expected) in [("1", 6), ("2", 10)] {
         let results = json(&place, &["--machine", "maramba", "--nodes", nodes, &refs]);
-        // Two counters for each channel, and for a strand.
+        // Two counters for each channel, and for the strand.
         assert_eq!(counters(&results).len(), expected);
         assert!(
             counters(&results)
@@ -269,14 +271,16 @@ fn a_maramba_has_no_hubs() {
 fn recordings_come_together() {
     let place = Place::new("sim-recordings");
     let refs = place.file("refs.txt", program(3_000));
-    let events = ["-e", "pic:Instr_cnt", "--strands", "1,65,2"];
-    let one = json(&place, &[&[refs.as_str()], &events[..]].concat());
-    // Turns of 1024 references, every other one an instruction.
-    assert_eq!(measured(&one), [512, 512, 476]);
-    let two = json(&place, &[&[refs.as_str(), &refs], &events[..]].concat());
-    assert_eq!(two["references"], 6_000);
-    // The first program has strand 1, the second has strand 65.
-    assert_eq!(measured(&two), [1_500, 1_500]);
+    let results = json(&place, &[&refs, &refs, "-e", "pic:Instr_cnt"]);
+    assert_eq!(results["references"], 6_000);
+    assert_eq!(results["placement"], "spread");
+    // Every other reference is an instruction. The second program's thread is on the next node.
+    assert_eq!(measured(&results), [1_500, 1_500]);
+    let strands: Vec<_> = counters(&results)
+        .iter()
+        .map(|counter| &counter["strand"])
+        .collect();
+    assert_eq!(strands, [0, 64]);
 }
 
 #[test]
@@ -299,7 +303,10 @@ fn guests_from_a_file() {
          [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
     );
     // A guest with htstrand alone measures its own strands, and nothing else.
-    let results = json(&place, &["--guests", &guests, &refs, "--strands", "64,65"]);
+    let results = json(
+        &place,
+        &["--guests", &guests, &refs, "--place", "deal:64,65"],
+    );
     assert_eq!(counters(&results).len(), 4);
     assert!(
         counters(&results)
@@ -309,7 +316,7 @@ fn guests_from_a_file() {
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
     // Channels of other nodes are not the first guest's; the hubs are.
-    let results = json(&place, &["--guests", &guests, &refs, "--strands", "3"]);
+    let results = json(&place, &["--guests", &guests, &refs, "--place", "3"]);
     let names: Vec<&str> = counters(&results)
         .iter()
         .map(|counter| counter["name"].as_str().unwrap())

@@ -30,15 +30,25 @@ fn one_line_each() {
             "a maramba has no hubs",
         ),
         (
-            "refs.txt --strands 0,256",
+            "refs.txt --place 0,256",
             "found '256', expected strands 0 to 255",
         ),
         (
-            "refs.txt --nodes 2 --strands 128",
+            "refs.txt --place sprad",
+            "found 'sprad', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS",
+        ),
+        (
+            "refs.txt --strands 0-7",
+            "--strands is gone: --place 0-7 places threads on strands",
+        ),
+        ("refs.txt -- true", "cannot be used with"),
+        ("-- ./nothing", "there is no program './nothing'"),
+        (
+            "refs.txt --nodes 2 --place 128",
             "there is no strand 128; this machine has strands 0 to 127",
         ),
         (
-            "refs.txt --strands 0,255",
+            "refs.txt refs.txt --place 0,255",
             "belong to two guests, measuring and other",
         ),
         ("/nowhere/refs", "/nowhere/refs"),
@@ -57,7 +67,7 @@ fn one_line_each() {
             "grant.toml:4: found 'root', expected none, strand",
         ),
         (
-            "refs.txt --guests strands.toml --strands 9",
+            "refs.txt --guests strands.toml --place 9",
             "strand 9 belongs to no guest",
         ),
         (

@@ -3,11 +3,9 @@
 use anyhow::{Context, bail, ensure};
 use platform::Machine;
 use simulator::guests::{self, Guest};
-use simulator::placement::Placement;
 use simulator::recording::{Recording, bundled};
 use simulator::simulation::scenario::{Scenario, Unchecked};
 use simulator::simulation::{Selection, Setup, Simulation};
-use simulator::strands;
 
 use super::Args;
 use crate::cmd::md::describe;
@@ -18,6 +16,11 @@ use crate::say::say;
 /// # Errors
 /// The arguments describe no simulation, or a file cannot be used.
 pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
+    if let Some(list) = &args.strands {
+        bail!(
+            "--strands is gone: --place {list} places threads on strands, --place deal:{list} deals the references of one thread to them"
+        );
+    }
     let scenario = (args.scenario.as_ref())
         .map(|path| Scenario::read(path))
         .transpose()?;
@@ -26,11 +29,6 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
         [] => Selection::default_of(machine),
         lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
     };
-    let strands = args.strands.as_deref().map(strands::parse).transpose()?;
-    let placement = strands.map(|strands| match args.recordings.len() {
-        0 | 1 => Placement::Deal(strands),
-        _ => Placement::List(strands),
-    });
     let standard_inputs = (args.recordings.iter())
         .filter(|path| path.as_os_str() == "-")
         .count();
@@ -40,7 +38,7 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
     );
     let mut setup = Setup {
         guests,
-        placement,
+        placement: args.place.clone(),
         selection,
         perf_config: args.perf_config,
         interval: args.interval,

@@ -1,0 +1,220 @@
+//! The outcome of a simulation on one screen.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use guest_abi::{PerfReg, Pmu, StrandId};
+use simulator::machine::clock::HZ;
+use simulator::simulation::{CounterResult, Outcome, Served, ThreadResults};
+
+use crate::table::Table;
+
+/// The lines of a screen. What has more is cut, but for wrong counters, which are all listed.
+const LINES: usize = 24;
+
+/// The lines before the first table and between and after the tables: the header of three lines, an empty one, an empty
+/// one, and the truth.
+const OTHERS: usize = 6;
+
+/// The counts of an event in all units of a class.
+struct Sum {
+    class: &'static str,
+    event: &'static str,
+    counters: u64,
+    measured: u64,
+    truth: u64,
+    /// What was measured by node, or by hub for units that a hub has once.
+    by_place: [u64; 4],
+}
+
+/// Returns the class of a counter's event, as `-e` takes it, and the node or hub that the counter is on.
+fn place(counter: &CounterResult) -> (&'static str, usize) {
+    match counter
+        .perfreg
+        .and_then(PerfReg::new)
+        .and_then(PerfReg::pmu)
+    {
+        Some(Pmu::Dram(dram)) => ("dram", dram.node.index()),
+        Some(Pmu::Lpu(lpu)) => ("lpu", lpu.port.index()),
+        Some(Pmu::Gpd(gpd)) => ("gpd", gpd.hub.index()),
+        Some(Pmu::Asu(asu)) => ("asu", asu.hub.index()),
+        None => ("pic", counter.strand.unwrap_or(0) / StrandId::PER_NODE),
+    }
+}
+
+fn sums(counters: &[CounterResult]) -> Vec<Sum> {
+    let mut sums: Vec<Sum> = Vec::new();
+    for counter in counters {
+        let (class, number) = place(counter);
+        let event = counter.event;
+        let same = |sum: &Sum| (sum.class, sum.event) == (class, event);
+        let index = sums.iter().position(same).unwrap_or_else(|| {
+            sums.push(Sum {
+                class,
+                event,
+                counters: 0,
+                measured: 0,
+                truth: 0,
+                by_place: [0; 4],
+            });
+            sums.len() - 1
+        });
+        let sum = &mut sums[index];
+        sum.counters += 1;
+        sum.measured += counter.measured;
+        sum.truth += counter.truth;
+        sum.by_place[number] += counter.measured;
+    }
+    sums
+}
+
+/// Returns a row for each event: the sums over all units that count it, measured and true.
+pub fn totals(counters: &[CounterResult]) -> Table {
+    let mut table = Table::new("event|>counters|>measured|>truth");
+    for sum in sums(counters) {
+        let name = format!("{}:{}", sum.class, sum.event);
+        let numbers = [sum.counters, sum.measured, sum.truth].map(|number| number.to_string());
+        table.row([name].into_iter().chain(numbers));
+    }
+    table
+}
+
+/// Prints the totals of units and threads, and the comparison with the truth: with a header of three lines, one screen.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let sums = sums(&outcome.counters);
+    let units = units(&sums, outcome);
+    let most = LINES - OTHERS - 2 - sums.len();
+    write!(output, "{units}\n{}", threads(&outcome.threads, most))?;
+    truth(output, outcome)
+}
+
+/// Returns a row for each event: the sum over all units, its rate, and the sums by node or hub.
+fn units(sums: &[Sum], outcome: &Outcome) -> Table {
+    let by_hub = |sum: &Sum| matches!(sum.class, "gpd" | "asu");
+    let places = match sums.iter().any(by_hub) {
+        true => 4,
+        false => outcome.nodes,
+    };
+    let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
+    let mut table = Table::new(&format!("event|>total|>per second{header}"));
+    for sum in sums {
+        let hubs = if by_hub(sum) { ", by hub" } else { "" };
+        let rate = sum.measured as f64 * HZ as f64 / outcome.cycles.max(1) as f64;
+        let mut row = vec![
+            format!("{}:{}{hubs}", sum.class, sum.event),
+            sum.measured.to_string(),
+            short(rate as u64),
+        ];
+        row.extend(sum.by_place[..places].iter().map(|count| short(*count)));
+        table.row(row);
+    }
+    table
+}
+
+/// Returns a row for each thread, at most `most`: the threads that execute most instructions, and one row for all others.
+fn threads(threads: &[ThreadResults], most: usize) -> Table {
+    let mut busiest: Vec<&ThreadResults> = threads.iter().collect();
+    let shown = match threads.len() > most {
+        true => most - 1,
+        false => threads.len(),
+    };
+    if shown < threads.len() {
+        busiest.sort_by_key(|thread| Reverse(thread.instructions));
+    }
+    let (shown, others) = busiest.split_at(shown);
+    let mut table =
+        Table::new(">thread|>strand|>instructions|>cycles|>CPI|>MPKI|>L2 hits|>local|>remote|>c2c");
+    for one in shown {
+        table.row(cells(one.thread.to_string(), one.strand.to_string(), one));
+    }
+    if !others.is_empty() {
+        let mut sum = ThreadResults::default();
+        for one in others {
+            sum.instructions += one.instructions;
+            sum.cycles += one.cycles;
+            sum.served.l2 += one.served.l2;
+            sum.served.local += one.served.local;
+            sum.served.remote += one.served.remote;
+            sum.served.c2c += one.served.c2c;
+        }
+        table.row(cells(format!("{} more", others.len()), String::new(), &sum));
+    }
+    table
+}
+
+fn cells(thread: String, strand: String, results: &ThreadResults) -> Vec<String> {
+    let Served {
+        l2,
+        local,
+        remote,
+        c2c,
+    } = results.served;
+    let instructions = results.instructions;
+    let for_each = |number: u64, scale: f64| match instructions {
+        0 => "-".to_owned(),
+        _ => format!("{:.2}", number as f64 * scale / instructions as f64),
+    };
+    let mut cells = vec![thread, strand];
+    cells.extend([instructions, results.cycles].map(|number| number.to_string()));
+    cells.push(for_each(results.cycles, 1.0));
+    cells.push(for_each(local + remote + c2c, 1000.0));
+    cells.extend([l2, local, remote, c2c].map(short));
+    cells
+}
+
+/// Returns a number of at most seven digits, or its first digits with a suffix.
+fn short(number: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000_000, "P"),
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+    ];
+    let unit = UNITS.iter().find(|(unit, _)| number >= *unit);
+    match unit {
+        Some((unit, suffix)) if number >= 10_000_000 => {
+            format!("{:.2} {suffix}", number as f64 / *unit as f64)
+        }
+        _ => number.to_string(),
+    }
+}
+
+/// Prints whether the counters show what happened, and each counter that does not.
+fn truth(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let counters = outcome.counters.len();
+    let wrong: Vec<&CounterResult> = (outcome.counters.iter())
+        .filter(|counter| counter.measured != counter.truth)
+        .collect();
+    let after = format!(
+        "{} references in {} cycles, {:.3} ms",
+        outcome.references,
+        outcome.cycles,
+        outcome.cycles as f64 * 1e3 / HZ as f64
+    );
+    if wrong.is_empty() {
+        return writeln!(
+            output,
+            "Truth: all {counters} counters show exactly what happened ({after})."
+        );
+    }
+    writeln!(
+        output,
+        "Truth: {} of {counters} counters do not show what happened ({after}):\n",
+        wrong.len()
+    )?;
+    let mut table = Table::new("register|>strand|>counter|event|>measured|>truth");
+    for counter in wrong {
+        table.row([
+            counter.name.to_owned(),
+            (counter.strand).map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
+            counter.counter.to_string(),
+            counter.event.to_owned(),
+            counter.measured.to_string(),
+            counter.truth.to_string(),
+        ]);
+    }
+    write!(output, "{table}")
+}
