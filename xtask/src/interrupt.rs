@@ -65,6 +65,11 @@ pub fn catch() -> anyhow::Result<()> {
     clean_up()
 }
 
+/// Makes interrupts end the process again, as [`clean_up`] does. One that came after [`catch`] is not forgotten.
+pub fn release() {
+    CAUGHT.store(false, Ordering::SeqCst);
+}
+
 /// Returns whether there was an interrupt since [`catch`].
 #[must_use]
 pub fn happened() -> bool {

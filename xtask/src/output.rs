@@ -187,6 +187,14 @@ impl OutputFile {
         &self.incomplete.temporary
     }
 
+    /// Removes the file, which was wanted for a time only.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub fn discard(self) -> anyhow::Result<()> {
+        (self.incomplete).complete(|temporary, _| Ok(fs::remove_file(temporary)?))
+    }
+
     /// Gives the file its name.
     ///
     /// # Errors

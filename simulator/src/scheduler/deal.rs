@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::placement::Placement;
-use crate::recording::{Chunk, Order, Progress, Recording, RecordingError, Reference};
+use crate::recording::{Chunk, Order, Recording, RecordingError, Reference};
 
 /// A recording whose thread is dealt: player n of k executes turns n, n + k, and so on, each after the turn before.
 ///
@@ -31,12 +31,8 @@ impl Deal {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
-        self.recording.name()
-    }
-
-    pub(super) fn progress(&self) -> Progress {
-        self.recording.progress()
+    pub(super) fn recording(&self) -> &Recording {
+        &self.recording
     }
 
     /// Replaces the content of `chunk` by a player's next turn. Returns `false` at the end.

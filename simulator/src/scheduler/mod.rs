@@ -43,6 +43,15 @@ enum Source {
     Dealt(Deal),
 }
 
+impl Source {
+    fn recording(&self) -> &Recording {
+        match self {
+            Self::Threads(recording) => recording,
+            Self::Dealt(deal) => deal.recording(),
+        }
+    }
+}
+
 struct Thread {
     program: usize,
     /// The number within the program.
@@ -215,28 +224,24 @@ impl Scheduler {
     /// Returns what somebody who reads results should know: whole sentences without a full stop.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let note = |program: &Program| {
-            let name = match &program.source {
-                Source::Threads(recording) => recording.name(),
-                Source::Dealt(deal) => deal.name(),
-            };
-            let waits = program.dropped;
-            (waits != 0).then(|| {
-                format!("{name} lacks what {waits} waits of its threads wait for, so that these waits are left out")
-            })
-        };
-        self.programs.iter().filter_map(note).collect()
+        let mut notes = Vec::new();
+        for program in &self.programs {
+            let (recording, waits) = (program.source.recording(), program.dropped);
+            notes.extend_from_slice(recording.notes());
+            if waits != 0 {
+                notes.push(format!(
+                    "{} lacks what {waits} waits of its threads wait for, so that these waits are left out",
+                    recording.name()
+                ));
+            }
+        }
+        notes
     }
 
     /// Returns how far the recordings have been read, together.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let all = || {
-            self.programs.iter().map(|program| match &program.source {
-                Source::Threads(recording) => recording.progress(),
-                Source::Dealt(deal) => deal.progress(),
-            })
-        };
+        let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
         Progress {
             read: all().map(|one| one.read).sum(),
             total: all().map(|one| one.total).sum(),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanBytes;
 
 use crate::output::Force;
 use crate::recorder::{self, Options, Recorded};
@@ -65,17 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 fn summary(recorded: &Recorded, args: &Args) -> String {
-    let data = recorded.references.saturating_sub(recorded.instructions);
-    let [total, instructions, data] =
-        [recorded.references, recorded.instructions, data].map(HumanCount);
-    let threads = match recorded.threads {
-        1 => "1 thread".into(),
-        several => format!("{several} threads"),
-    };
     let (file, size) = (args.output.display(), HumanBytes(recorded.bytes));
     let bytes = recorded.bytes as f64 / recorded.references as f64;
-    format!(
-        "{total} references ({instructions} instructions, {data} data) of {threads} in {file} ({size}, {bytes:.2} bytes a \
-         reference)"
-    )
+    format!("{recorded} in {file} ({size}, {bytes:.2} bytes a reference)")
 }

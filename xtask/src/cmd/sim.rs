@@ -162,6 +162,13 @@ impl Ended {
         }
     }
 
+    fn notes(&self) -> &[String] {
+        match self {
+            Self::Plain(outcome) => &outcome.notes,
+            Self::Scenario(outcome) => &outcome.notes,
+        }
+    }
+
     fn trace(&self) -> Option<&Trace> {
         match self {
             Self::Plain(outcome) => outcome.trace.as_ref(),
@@ -178,19 +185,22 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
         return list(&args);
     }
-    let (simulation, scenario) = prepare::prepare(&args)?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let outputs = Outputs::create(&args.events_out, args.force)?;
+    let (simulation, scenario) = prepare::prepare(&args)?;
     for event in simulation.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
-    let outputs = Outputs::create(&args.events_out, args.force)?;
     let output = &mut io::BufWriter::new(io::stdout().lock());
-    header(output, &simulation)?;
+    header(output, &simulation, &args)?;
     let ended = match scenario {
         None => Ended::Plain(run_plain(output, simulation, args.calls)?),
         Some(scenario) => Ended::Scenario(play(output, simulation, &scenario)?),
     };
     output.flush()?;
+    for note in ended.notes() {
+        say(format_args!("note: {note}"));
+    }
     if let Some(trace) = ended.trace() {
         outputs.complete(trace)?;
     }
@@ -220,10 +230,11 @@ fn list(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Prints which machine executes which programs where: three lines and an empty one.
-fn header(output: &mut impl Write, simulation: &Simulation) -> io::Result<()> {
+fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::Result<()> {
     let setup = simulation.setup();
     let programs: Vec<_> = (setup.programs.iter())
         .map(|program| match program.command() {
+            Some(command) if !args.command.is_empty() => command.to_owned(),
             Some(command) => format!("{} ({command})", program.name()),
             None => program.name().to_owned(),
         })

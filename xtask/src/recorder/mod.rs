@@ -4,6 +4,7 @@ mod listener;
 mod program;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -14,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use indicatif::HumanCount;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -46,6 +48,22 @@ pub struct Recorded {
     pub end: Option<String>,
     /// What was not recorded.
     pub notes: Vec<String>,
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = self.references.saturating_sub(self.instructions);
+        let [references, instructions, data] =
+            [self.references, self.instructions, data].map(HumanCount);
+        let threads = match self.threads {
+            1 => "1 thread".into(),
+            several => format!("{several} threads"),
+        };
+        write!(
+            f,
+            "{references} references ({instructions} instructions, {data} data) of {threads}"
+        )
+    }
 }
 
 /// Fails if a command runs no program that can be recorded.

@@ -9,6 +9,11 @@ use std::time::Duration;
 
 use crate::program::{Place, command};
 
+/// Returns the beginning of a recording: enough bytes to know what it is.
+fn begin() -> Vec<u8> {
+    b"I  04001090,3\n".repeat(40)
+}
+
 /// Starts `sim`, which waits for more references than `begin` as long as its input is open.
 fn sim(arguments: &[&str], begin: &[u8]) -> Child {
     let mut child = command(&["sim", "-"])
@@ -54,7 +59,7 @@ fn an_interrupted_simulation_leaves_nothing() {
     let place = Place::new("interrupted-sim");
     let results = place.path().join("results.json");
     for signal in ["INT", "TERM"] {
-        let child = sim(&["--json", results.to_str().unwrap()], b"I  04001090,3\n");
+        let child = sim(&["--json", results.to_str().unwrap()], &begin());
         wait_for(|| (count(place.path()) > 0).then_some(()));
         send(signal, &child);
         assert_eq!(ended(child), Some(130));
@@ -88,7 +93,7 @@ fn early_signals_end_the_simulation() {
     let place = Place::new("interrupted-early");
     let results = place.path().join("results.json");
     for instant in 0..200 {
-        let child = sim(&["--json", results.to_str().unwrap()], b"I  04001090,3\n");
+        let child = sim(&["--json", results.to_str().unwrap()], &begin());
         // Instants in no order, within 20 ms.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);

@@ -73,7 +73,7 @@ fn a_summary_is_a_screen() {
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
         // Both stores and loads of one line, and two other lines.
-        "dram:mem_reads                 3",
+        "dram:mem_reads               3",
         // No instruction: neither CPI nor MPKI.
         "-     -        1      1       1    2",
         "Truth: all 60 counters show exactly what happened (8 references in",

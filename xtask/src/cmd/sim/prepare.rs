@@ -1,5 +1,8 @@
 //! The simulation that the arguments describe.
 
+use std::env;
+use std::ffi::OsString;
+
 use anyhow::{Context, bail, ensure};
 use platform::Machine;
 use simulator::guests::{self, Guest};
@@ -9,6 +12,9 @@ use simulator::simulation::{Selection, Setup, Simulation};
 
 use super::Args;
 use crate::cmd::md::describe;
+use crate::interrupt::{self, Interrupted};
+use crate::output::OutputFile;
+use crate::recorder::{self, Options};
 use crate::say::say;
 
 /// Checks the arguments, and opens the files that they name.
@@ -36,7 +42,16 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
         standard_inputs <= 1,
         "standard input is named {standard_inputs} times, expected once at most"
     );
-    let mut setup = Setup {
+    let programs = match &args.recordings[..] {
+        [] if args.command.is_empty() => vec![bundled()],
+        [] => vec![record(&args.command)?],
+        recordings => (recordings.iter())
+            .map(Recording::open)
+            .collect::<Result<_, _>>()?,
+    };
+    let setup = Setup {
+        machine,
+        programs,
         guests,
         placement: args.place.clone(),
         selection,
@@ -44,16 +59,24 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
         interval: args.interval,
         hub_cycles: args.hub_cycles,
         tracing: args.events_out.tracing(),
-        ..Setup::new(machine, bundled())
     };
-    if !args.recordings.is_empty() {
-        setup.programs = (args.recordings.iter())
-            .map(Recording::open)
-            .collect::<Result<_, _>>()?;
-    }
     let simulation = setup.check()?;
     let scenario = scenario.map(|file| file.check(&simulation)).transpose()?;
     Ok((simulation, scenario))
+}
+
+/// Records a program, and opens the recording, whose file is gone then.
+fn record(command: &[OsString]) -> anyhow::Result<Recording> {
+    recorder::check(command, Options::default())?;
+    let path = env::temp_dir().join("recording");
+    let file = OutputFile::create(path, false)?;
+    let recorded = recorder::record(command, file.temporary(), Options::default())?;
+    interrupt::release();
+    ensure!(!interrupt::happened(), Interrupted);
+    say(format_args!("recorded {recorded}"));
+    let recording = Recording::open(file.temporary())?;
+    file.discard()?;
+    Ok(recording)
 }
 
 fn machine_and_guests(
