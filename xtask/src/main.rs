@@ -31,6 +31,7 @@ struct Cli {
 macro_rules! commands {
     ($($name:ident: $module:ident),* $(,)?) => {
         #[derive(Subcommand, Debug)]
+        #[allow(clippy::large_enum_variant, reason = "there is one value")]
         enum Command {
             $($name($module::Args),)*
         }
