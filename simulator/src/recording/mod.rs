@@ -47,15 +47,14 @@ mod recording;
 mod source;
 mod text;
 mod threads;
-mod writer;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, bundled};
 pub use chunk::{Chunk, Order};
 pub use error::RecordingError;
-pub use reader::{BLOCK, BLOCK_SLACK, LackeyReader, Progress};
+pub use reader::{BLOCK, BLOCK_SLACK};
 pub use recording::{Mapping, Recording};
-pub use writer::RecordingWriter;
+pub use source::Progress;
 
 /// One reference to memory: an instruction fetch, or data read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,11 +1,10 @@
-//! From the text of a recording to blocks of references.
+//! From lackey's text to blocks of references.
 
-use std::fmt;
 use std::io;
 
 use super::error::{RecordingError, quoted};
 use super::line::{self, Access, LONGEST, WINDOW};
-use super::source::Source;
+use super::source::{Progress, Source};
 use super::{Kind, Reference};
 
 /// A block has this many references, the last one of a recording fewer.
@@ -20,17 +19,8 @@ const BUFFER: usize = 1 << 18;
 /// No fetch in this block yet.
 const NONE: usize = usize::MAX;
 
-/// Progress in a recording, in bytes of the file or stream before decompression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes read so far.
-    pub read: u64,
-    /// All bytes; `None` for a pipe.
-    pub total: Option<u64>,
-}
-
-/// Reads a recording, block by block, in constant memory.
-pub struct LackeyReader {
+/// Reads what lackey wrote, block by block, in constant memory.
+pub(super) struct LackeyReader {
     source: Source,
     buffer: Box<[u8]>,
     /// What is read and not yet parsed: `buffer[start..end]`.
@@ -41,12 +31,6 @@ pub struct LackeyReader {
     in_message: bool,
     at_end: bool,
     any: bool,
-}
-
-impl fmt::Debug for LackeyReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LackeyReader").field(&self.name()).finish()
-    }
 }
 
 impl LackeyReader {
@@ -65,14 +49,12 @@ impl LackeyReader {
     }
 
     /// The name that stands for this recording in errors.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.source.name
     }
 
     /// Returns the progress.
-    #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         self.source.progress()
     }
 
@@ -82,7 +64,10 @@ impl LackeyReader {
     /// # Errors
     /// A line is malformed, the file cannot be read or decompressed, or the whole recording has no reference. The
     /// reader is at its end thereafter.
-    pub fn next_block(&mut self, block: &mut Vec<Reference>) -> Result<bool, RecordingError> {
+    pub(super) fn next_block(
+        &mut self,
+        block: &mut Vec<Reference>,
+    ) -> Result<bool, RecordingError> {
         block.clear();
         block.reserve(BLOCK + BLOCK_SLACK);
         let result = self.fill_block(block);

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::native::NativeReader;
-use super::reader::{LackeyReader, Progress};
-use super::source::{Content, Source};
+use super::reader::LackeyReader;
+use super::source::{Content, Progress, Source};
 use super::text;
 use super::threads::Threads;
 

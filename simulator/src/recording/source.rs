@@ -10,7 +10,6 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::{RecordingError, printable};
 use super::native::MAGIC;
-use super::reader::Progress;
 use super::zstd::Frames;
 
 /// The text of a recording as a reader, with what is known of its size.
@@ -26,6 +25,15 @@ pub(super) struct Source {
     pub(super) read: Arc<AtomicU64>,
     /// Bytes in all, where known.
     pub(super) total: Option<u64>,
+}
+
+/// Progress in a recording, in bytes of the file or stream before decompression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read so far.
+    pub read: u64,
+    /// All bytes; `None` for a pipe.
+    pub total: Option<u64>,
 }
 
 /// What the content of a source is.

@@ -193,3 +193,19 @@ impl Thread {
         self.last().references.push(reference);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_a_bound() {
+        let mut text = Text {
+            references: MOST - 1,
+            ..Text::default()
+        };
+        let reference = Reference::new(0, 8, Kind::Load);
+        assert_eq!(text.push(3, reference), Ok(()));
+        assert_eq!(text.push(3, reference), Err("at most 16777216 references"));
+    }
+}

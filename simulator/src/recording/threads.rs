@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::chunk::Chunk;
-use super::reader::Progress;
+use super::source::Progress;
 
 /// What threads do, in pieces.
 pub(super) struct Threads {

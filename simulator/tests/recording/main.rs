@@ -6,6 +6,7 @@ mod files;
 mod format;
 mod native;
 mod properties;
+mod text;
 
 use std::io::{Cursor, Read, Write};
 

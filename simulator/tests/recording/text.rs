@@ -1,0 +1,173 @@
+//! Recordings that people write by hand.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording, RecordingError, Reference};
+
+use crate::{gzip, reference, zstd};
+
+/// The strand of each thread, its references, and what orders them.
+type Thread = (usize, Vec<Reference>, Vec<(usize, Order)>);
+
+fn threads(mut recording: Recording) -> Vec<Thread> {
+    let mut threads = Vec::new();
+    let mut chunk = Chunk::default();
+    for thread in 0..recording.threads() {
+        let (mut references, mut order) = (Vec::new(), Vec::new());
+        while recording.next_chunk(thread, &mut chunk).unwrap() {
+            let at = references.len();
+            order.extend(
+                chunk
+                    .order
+                    .iter()
+                    .map(|(index, order)| (at + index, *order)),
+            );
+            references.extend_from_slice(&chunk.references);
+        }
+        threads.push((recording.strand_of(thread).unwrap(), references, order));
+    }
+    threads
+}
+
+fn open(text: impl Into<Vec<u8>>) -> Result<Recording, RecordingError> {
+    Recording::from_reader("refs", Cursor::new(text.into()), None)
+}
+
+#[test]
+fn lines_take_place_one_after_the_other() {
+    let text = "# Two strands share a line.\n\
+                \n\
+                9 w 0x1000          # 8 bytes by default\n\
+                \t9  i 40000\n\
+                9 r 1000 4\r\n\
+                255 m FFFFffffabcdABCD 4096\n\
+                9 w 0x8 1\n\
+                0 i 0 3#\n\
+                0 m 10";
+    let expected = [
+        (
+            9,
+            vec![
+                reference(Kind::Store, 0x1000, 8),
+                reference(Kind::FetchModify, 0x4_0000, 4),
+                reference(Kind::Load, 0x1000, 4),
+                reference(Kind::Store, 8, 1),
+            ],
+            vec![
+                (3, Order::Signal(0)),
+                (3, Order::Wait(1)),
+                (4, Order::Signal(2)),
+            ],
+        ),
+        (
+            255,
+            vec![reference(Kind::Modify, 0xffff_ffff_abcd_abcd, 4096)],
+            vec![(0, Order::Wait(0)), (1, Order::Signal(1))],
+        ),
+        (
+            0,
+            vec![
+                reference(Kind::FetchModify, 0, 3),
+                reference(Kind::Modify, 0x10, 8),
+            ],
+            vec![(0, Order::Wait(2))],
+        ),
+    ];
+    let recording = open(text).unwrap();
+    assert!(!recording.has_flow());
+    assert_eq!(recording.strand_of(3), None);
+    assert_eq!((recording.command(), recording.notes().len()), (None, 0));
+    assert_eq!(threads(recording), expected);
+    assert_eq!(threads(open(gzip(text.as_bytes())).unwrap()), expected);
+    assert_eq!(threads(open(zstd(text.as_bytes())).unwrap()), expected);
+}
+
+#[test]
+fn malformed_lines_are_named() {
+    let a_strand = "a strand, 0 to 255";
+    let an_operation = "r, w, m or i (read, write, modify, instruction)";
+    let an_address = "an address of 1 to 16 hexadecimal digits";
+    let a_size = "a size from 1 to 4096 bytes";
+    for (line, expected) in [
+        ("256 w 0", a_strand),
+        ("x w 0", a_strand),
+        ("-1 w 0", a_strand),
+        ("I  04001090,3", a_strand),
+        ("3", an_operation),
+        ("3 W 0", an_operation),
+        ("3 read 0", an_operation),
+        ("3 w", an_address),
+        ("3 w 0x", an_address),
+        ("3 w 1g", an_address),
+        ("3 w 12345678901234567", an_address),
+        ("3 w 0 0", a_size),
+        ("3 w 0 4097", a_size),
+        ("3 w 0 0x8", a_size),
+        ("3 w 0 8 8", "nothing after the size but a comment"),
+    ] {
+        for after in ["", "\n", "\n3 w 0\n"] {
+            let error = open(format!("#\n\n0 w 0\n{line}{after}")).unwrap_err();
+            let text = format!("refs:4: found \"{line}\", expected {expected}");
+            assert_eq!((error.to_string(), error.line()), (text, Some(4)));
+        }
+    }
+    let long = format!("1 w 0 {}", " ".repeat(1024));
+    let error = open(long).unwrap_err().to_string();
+    assert!(
+        error.ends_with("expected a line of at most 1024 bytes"),
+        "{error}"
+    );
+    let error = open("# nothing\n").unwrap_err().to_string();
+    let nothing =
+        "refs: found no memory reference, expected at least one, such as \"0 w 0x1000 8\"";
+    assert_eq!(error, nothing);
+}
+
+#[test]
+fn damage_of_compressed_text_is_named() {
+    let text = "3 w 0x1000 8\n4 r 0x1000 8\n".repeat(500);
+    for (whole, form) in [
+        (gzip(text.as_bytes()), "gzip"),
+        (zstd(text.as_bytes()), "zstd"),
+    ] {
+        let read = |mut recording: Recording| recording.next_chunk(0, &mut Chunk::default());
+        let error = open(&whole[..whole.len() - 1])
+            .and_then(read)
+            .expect_err(form)
+            .to_string();
+        let found = format!(
+            "found {form} data that is damaged or cut off, expected the rest of the recording"
+        );
+        assert!(
+            error.starts_with("refs:") && error.ends_with(&found),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_instruction_and_its_data_share_a_chunk() {
+    let mut text = "1 i 0\n".repeat(BLOCK);
+    text += &"1 r 8\n".repeat(10);
+    text += "1 i 4\n";
+    let mut recording = open(text).unwrap();
+    let mut chunk = Chunk::default();
+    assert_eq!(recording.next_chunk(0, &mut chunk), Ok(true));
+    assert_eq!(chunk.references.len(), BLOCK + 10);
+    assert_eq!(chunk.references[BLOCK - 1].kind, Kind::FetchLoad);
+    assert_eq!(recording.next_chunk(0, &mut chunk), Ok(true));
+    assert_eq!(chunk.references, [reference(Kind::FetchOther, 4, 4)]);
+    assert_eq!(recording.next_chunk(0, &mut chunk), Ok(false));
+}
+
+proptest! {
+    #[test]
+    fn no_lines_panic(lines in prop::collection::vec("[0-9]{0,3} [rwmix] (0x)?[0-9a-fA-F]{0,17} ?[0-9]{0,4}#?\r?\n?", 0..60)) {
+        let text = format!("#\n{}", lines.concat());
+        let count = text.lines().count() as u64;
+        if let Err(error) = open(text) {
+            prop_assert!(error.line().is_none_or(|line| (1..=count).contains(&line)), "{}", error);
+        }
+    }
+}
