@@ -1,5 +1,8 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references as a second reader, which is
-//! slow and plain, in whatever pieces the input comes.
+//! Recordings of memory references, plain and compressed. The reader finds the same references in whatever pieces the input
+//! comes; those of texts are those of a second reader, which is slow and plain.
+
+mod by_hand;
+mod native;
 
 use std::io::{self, Cursor, Read, Write};
 
@@ -29,6 +32,25 @@ pub enum Form {
     Gzip,
     /// Compressed with zstd.
     Zstd,
+    /// Text that is written by hand.
+    ByHand,
+    /// Our own format.
+    Native,
+}
+
+impl Form {
+    fn of(bytes: &[u8]) -> Self {
+        let head = &bytes[..bytes.len().min(256)];
+        match bytes {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0x8f, b'V', b'F', b'R', b'E', b'F', b'S', b'\n', ..] => Self::Native,
+            _ => match head.trim_ascii_start() {
+                [b'#' | b'0'..=b'9', ..] => Self::ByHand,
+                _ => Self::Plain,
+            },
+        }
+    }
 }
 
 /// The number of references after which reading ends: a small compressed file can hold very many.
@@ -43,20 +65,19 @@ const LONGEST: u64 = 1 << 20;
 /// If something does not hold.
 pub fn check(bytes: &[u8]) -> Recording {
     let found = read(Cursor::new(bytes.to_vec()));
-    let form = match bytes {
-        [0x1f, 0x8b, ..] => Form::Gzip,
-        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Form::Zstd,
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [b'B', b'Z', b'h', ..] => {
-            assert!(found.is_err());
-            return Recording::Unknown;
-        }
-        _ => Form::Plain,
-    };
+    if let [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [b'B', b'Z', b'h', ..] = bytes {
+        assert!(found.is_err());
+        return Recording::Unknown;
+    }
+    let form = Form::of(bytes);
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
-        Form::Plain => {
+        Form::Gzip | Form::Zstd => {
+            // If an input is both damaged and wrong, the pieces decide which error is found first.
+            assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
+        }
+        _ => {
             assert_eq!(found, in_pieces, "read byte by byte");
-            same(&found, &plain(bytes));
             if found.is_ok() {
                 let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
                 gzip.write_all(bytes).expect("there is memory enough");
@@ -66,18 +87,25 @@ pub fn check(bytes: &[u8]) -> Recording {
                 assert_eq!(read(Cursor::new(zstd)), found, "with zstd");
             }
         }
-        Form::Gzip | Form::Zstd => {
-            // If an input is both damaged and wrong, the pieces decide which error is found first.
-            assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
-        }
     }
-    if form == Form::Gzip {
-        let mut text = Vec::new();
-        let mut decoder = MultiGzDecoder::new(bytes).take(LONGEST + 1);
-        match decoder.read_to_end(&mut text) {
-            Ok(length) if length as u64 <= LONGEST => same(&found, &plain(&text)),
-            Ok(_) => {}
-            Err(_) => assert!(found.is_err(), "a damaged recording was accepted"),
+    match form {
+        Form::Plain => same(&found, &plain(bytes)),
+        Form::ByHand => by_hand::check(bytes),
+        Form::Native => native::check(bytes),
+        Form::Zstd => {}
+        Form::Gzip => {
+            let mut text = Vec::new();
+            let mut decoder = MultiGzDecoder::new(bytes).take(LONGEST + 1);
+            let decoded = decoder.read_to_end(&mut text);
+            match (decoded, Form::of(&text)) {
+                (Ok(length), Form::Plain) if length as u64 <= LONGEST => {
+                    same(&found, &plain(&text))
+                }
+                (Err(_), Form::Plain) => {
+                    assert!(found.is_err(), "a damaged recording was accepted")
+                }
+                _ => {}
+            }
         }
     }
     match found {
@@ -90,7 +118,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     }
 }
 
-/// Returns the first references of a recording, up to [`MOST`] or a block more.
+/// Returns the first references of a recording's first thread, up to [`MOST`] or a block more.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());

@@ -75,7 +75,13 @@ fn md_round_trip() {
 #[test]
 fn trace_input() {
     let reached = replay("trace_input", trace_input::check);
-    for form in [Form::Plain, Form::Gzip, Form::Zstd] {
+    for form in [
+        Form::Plain,
+        Form::Gzip,
+        Form::Zstd,
+        Form::ByHand,
+        Form::Native,
+    ] {
         let count = |found: fn(&Recording) -> Option<Form>| {
             let inputs = reached.values().filter(|one| found(one) == Some(form));
             inputs.count()

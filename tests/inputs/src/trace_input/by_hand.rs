@@ -1,0 +1,132 @@
+//! Text that is written by hand.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Reference};
+
+/// The references of a text, each with its strand, in the order in which they take place.
+type Lines = Vec<(usize, Reference)>;
+
+/// Asserts that the reader finds in a text what a second reader does.
+pub(super) fn check(bytes: &[u8]) {
+    match (read(bytes), plain(bytes)) {
+        (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+        (Err(error), Err(line)) => assert_eq!(error.line(), Some(line), "{error}"),
+        (Err(error), Ok(expected)) => {
+            assert!(expected.is_empty() && error.line().is_none(), "{error}");
+        }
+        (Ok(_), Err(line)) => panic!("line {line} is wrong"),
+    }
+}
+
+/// Returns what the threads do, each until it waits.
+fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
+    let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
+    let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
+    for thread in 0..recording.threads() {
+        let strand = recording
+            .strand_of(thread)
+            .expect("a line names its strand");
+        let (mut references, mut orders) = (Vec::new(), Vec::new());
+        while recording.next_chunk(thread, &mut chunk)? {
+            let before = references.len();
+            orders.extend(chunk.order.iter().map(|(at, order)| (before + at, *order)));
+            references.append(&mut chunk.references);
+        }
+        threads.push((strand, references, orders, 0, 0));
+    }
+    let (mut lines, mut signals) = (Vec::new(), BTreeSet::new());
+    loop {
+        let mut waits = true;
+        for (strand, references, orders, next, ordered) in &mut threads {
+            loop {
+                match orders.get(*ordered) {
+                    Some((at, Order::Wait(number))) if at == next && !signals.contains(number) => {
+                        break;
+                    }
+                    Some((at, order)) if at == next => {
+                        if let Order::Signal(number) = order {
+                            assert!(signals.insert(*number), "signal {number} is made twice");
+                        }
+                        *ordered += 1;
+                    }
+                    _ if *next == references.len() => break,
+                    _ => {
+                        lines.push((*strand, references[*next]));
+                        *next += 1;
+                    }
+                }
+                waits = false;
+            }
+        }
+        if waits {
+            let ended = threads.iter().all(|thread| thread.3 == thread.1.len());
+            assert!(ended, "a thread waits for ever");
+            return Ok(lines);
+        }
+    }
+}
+
+/// Returns the references of a text, or the number of the first wrong line.
+fn plain(bytes: &[u8]) -> Result<Lines, u64> {
+    let mut lines: Lines = Vec::new();
+    for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1_u64..) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        if line.len() > 1024 {
+            return Err(number);
+        }
+        if !words.is_empty() {
+            lines.push(reference(&words).ok_or(number)?);
+        }
+    }
+    // A fetch says what its instruction does, up to the next fetch of its strand.
+    for at in 0..lines.len() {
+        let (strand, fetch) = lines[at];
+        if fetch.kind != Kind::FetchOther {
+            continue;
+        }
+        let data: Vec<Kind> = lines[at + 1..]
+            .iter()
+            .filter(|line| line.0 == strand)
+            .map(|line| line.1.kind)
+            .take_while(|kind| !kind.is_fetch())
+            .collect();
+        let any = |kind| data.contains(&kind) || data.contains(&Kind::Modify);
+        lines[at].1.kind = match (any(Kind::Load), any(Kind::Store)) {
+            (false, false) => Kind::FetchOther,
+            (true, false) => Kind::FetchLoad,
+            (false, true) => Kind::FetchStore,
+            (true, true) => Kind::FetchModify,
+        };
+    }
+    Ok(lines)
+}
+
+fn reference(words: &[&str]) -> Option<(usize, Reference)> {
+    let digits = |text: &str, most, radix| {
+        let right =
+            (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
+        right
+            .then(|| u64::from_str_radix(text, radix).ok())
+            .flatten()
+    };
+    let (strand, kind, address, size) = match *words {
+        [strand, kind, address] => (strand, kind, address, if kind == "i" { "4" } else { "8" }),
+        [strand, kind, address, size] => (strand, kind, address, size),
+        _ => return None,
+    };
+    let strand = digits(strand, 3, 10).filter(|strand| *strand < 256)?;
+    let kind = match kind {
+        "r" => Kind::Load,
+        "w" => Kind::Store,
+        "m" => Kind::Modify,
+        "i" => Kind::FetchOther,
+        _ => return None,
+    };
+    let address = digits(address.strip_prefix("0x").unwrap_or(address), 16, 16)?;
+    let size = digits(size, 4, 10).filter(|size| (1..=4096).contains(size))?;
+    Some((strand as usize, Reference::new(address, size as u16, kind)))
+}
