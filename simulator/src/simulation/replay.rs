@@ -1,11 +1,14 @@
 //! The replay of the programs on their strands.
 
+use guest_abi::event::SparcEvent;
+
 use super::error::RunError;
 use super::outcome::{Served, ThreadResults};
 use super::setup::Simulation;
 use crate::machine::board::Board;
 use crate::memory::{Executed, MemorySystem, Truth};
 use crate::placement::Placement;
+use crate::recording::Recording;
 use crate::scheduler::Scheduler;
 
 /// The most references without a pause.
@@ -17,6 +20,9 @@ const LONGEST_UNREAD: u64 = 1_000_000;
 /// As [`LONGEST_UNREAD`], for counters of how long lines are in the queue of a DRAM channel.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
+/// The events that a recording without flow does not bring about.
+const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
+
 /// A replay of the programs.
 pub(super) struct Replay {
     scheduler: Scheduler,
@@ -25,6 +31,8 @@ pub(super) struct Replay {
     pub(super) references: u64,
     /// What the threads did until now.
     pub(super) threads: Vec<ThreadResults>,
+    /// What somebody who reads the results should know of programs whose branches are not known.
+    notes: Vec<String>,
     /// The references, and the cycles of lines in a queue, when the counters were read.
     read: (u64, u64),
 }
@@ -35,6 +43,22 @@ impl Replay {
         let mut programs = std::mem::take(&mut simulation.setup.programs);
         let placed = &simulation.placed;
         let dealt = matches!(simulation.placement, Placement::Deal(_));
+        let pic = simulation.setup.selection.pic.as_ref();
+        let counts_branches = pic.is_some_and(|choice| {
+            let mut events = choice
+                .counters()
+                .iter()
+                .map(|counter| choice.event(*counter));
+            events.any(|event| BRANCHES.contains(&event))
+        });
+        let branches_unknown = programs
+            .iter()
+            .filter(|program| counts_branches && !program.has_flow());
+        let note = |program: &Recording| {
+            let name = program.name();
+            format!("{name} does not say which instructions are branches: none is counted as one")
+        };
+        let notes = branches_unknown.map(note).collect();
         let scheduler = match programs.pop() {
             Some(program) if dealt => Scheduler::dealing(program, placed),
             last => {
@@ -52,6 +76,7 @@ impl Replay {
             scheduler,
             memory: simulation.memory.clone(),
             references: 0,
+            notes,
             read: (0, 0),
         }
     }
@@ -100,7 +125,7 @@ impl Replay {
 
     /// Returns what somebody who reads the results should know of the replay.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.scheduler.notes()
+        [self.scheduler.notes(), self.notes.clone()].concat()
     }
 
     /// Returns what happened until now.

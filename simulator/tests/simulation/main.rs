@@ -3,6 +3,7 @@
 mod clock;
 mod setup;
 mod theory;
+mod threads;
 
 use std::fmt::Write;
 use std::io::Cursor;
