@@ -27,14 +27,14 @@ fn sim(arguments: &[&str], begin: &[u8]) -> Child {
     child
 }
 
-fn send(signal: &str, child: &Child) {
+pub(crate) fn send(signal: &str, child: &Child) {
     let kill = format!("kill -{signal} {}", child.id());
     let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
     assert!(sent.success());
 }
 
 /// Looks every millisecond until there is something, for a minute at most.
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..60_000 {
         if let Some(found) = look() {
             return found;
@@ -46,7 +46,7 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
 
 /// Waits for the end without closing the program's input. Returns the exit status; `None` if a signal without a handler
 /// ended it.
-fn ended(mut child: Child) -> Option<i32> {
+pub(crate) fn ended(mut child: Child) -> Option<i32> {
     wait_for(|| child.try_wait().unwrap()).code()
 }
 

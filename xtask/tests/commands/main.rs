@@ -13,6 +13,7 @@ mod program;
 mod regs;
 mod sim;
 mod sim_bad_input;
+mod sim_program;
 mod sim_scenario;
 mod sim_threads;
 mod streams;
