@@ -25,9 +25,8 @@ type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
 /// Callbacks change no register of the program.
 const NO_REGISTERS: c_int = 0;
-/// Which accesses a callback hears of.
-const LOADS: c_int = 1;
-const STORES: c_int = 2;
+/// A callback hears of loads and stores. (QEMU 7.2 confuses them if it is asked for one of both.)
+const ACCESSES: c_int = 3;
 
 /// Begins as `qemu_info_t` does.
 #[repr(C)]
@@ -68,6 +67,7 @@ unsafe extern "C" {
         data: *mut c_void,
     );
     fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
+    fn qemu_plugin_mem_is_store(info: u32) -> bool;
     /// Of the C library: ends the process, and nothing else.
     fn _exit(status: c_int) -> !;
 }
@@ -248,8 +248,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
         qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
             let data = ptr::without_provenance_mut(number);
-            qemu_plugin_register_vcpu_mem_cb(instruction, load, NO_REGISTERS, LOADS, data);
-            qemu_plugin_register_vcpu_mem_cb(instruction, store, NO_REGISTERS, STORES, data);
+            qemu_plugin_register_vcpu_mem_cb(instruction, access, NO_REGISTERS, ACCESSES, data);
         }
     }
 }
@@ -263,24 +262,17 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// An instruction loads.
-extern "C" fn load(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+/// An instruction has accessed data.
+extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: the host's thread that executes it calls this; QEMU knows what it has given.
     unsafe {
         if let Some((thread, process)) = executing(vcpu) {
-            let size = qemu_plugin_mem_size_shift(info) as u8;
-            thread.load(process, instruction.addr() as u16, size, address);
-        }
-    }
-}
-
-/// An instruction stores.
-extern "C" fn store(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
-    // SAFETY: as in `load`.
-    unsafe {
-        if let Some((thread, _)) = executing(vcpu) {
-            let size = qemu_plugin_mem_size_shift(info) as u8;
-            (thread.log).access(instruction.addr() as u16, true, size, address);
+            let size_log2 = qemu_plugin_mem_size_shift(info) as u8;
+            let instruction = instruction.addr() as u16;
+            match qemu_plugin_mem_is_store(info) {
+                true => thread.log.access(instruction, true, size_log2, address),
+                false => thread.load(process, instruction, size_log2, address),
+            }
         }
     }
 }
