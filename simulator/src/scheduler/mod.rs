@@ -230,7 +230,7 @@ impl Scheduler {
             notes.extend_from_slice(recording.notes());
             if waits != 0 {
                 notes.push(format!(
-                    "{} lacks what {waits} waits of its threads wait for, so that these waits are left out",
+                    "{} lacks what its threads wait for (waits that are left out: {waits})",
                     recording.name()
                 ));
             }

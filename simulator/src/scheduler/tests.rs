@@ -368,7 +368,7 @@ fn programs_have_signals_and_memory_of_their_own() {
     assert_eq!(offsets, [(0, 0), (1, 1 << 33)]);
     assert_eq!(
         scheduler.notes(),
-        ["threads lacks what 1 waits of its threads wait for, so that these waits are left out"]
+        ["threads lacks what its threads wait for (waits that are left out: 1)"]
     );
 }
 

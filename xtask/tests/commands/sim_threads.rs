@@ -1,6 +1,7 @@
 //! `sim`: threads, where they execute, and what is said of them.
 
 use std::fmt::Write;
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -130,4 +131,27 @@ fn dealing_is_called_artificial() {
     );
     xtask(&["sim", &refs, &refs, "--place", "deal:0-7"])
         .badly("deal deals the references of one thread, found 2 threads");
+}
+
+#[test]
+fn what_a_recording_lacks_is_said() {
+    let place = Place::new("sim-cut");
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/inputs/corpus/trace_input/native-cut"
+    );
+    fs::copy(recording, place.path().join("cut.refs")).unwrap();
+    let notes = [
+        "cut.refs is cut off: it is read up to byte 219 of 230",
+        "cut.refs lacks what its threads wait for (waits that are left out: 1)",
+    ];
+    let ended = place.run("sim cut.refs --json results.json");
+    assert_eq!(ended.status, 0);
+    assert_eq!(
+        ended.stderr,
+        notes.map(|note| format!("note: {note}\n")).concat()
+    );
+    let results = fs::read(place.path().join("results.json")).unwrap();
+    let results: Value = serde_json::from_slice(&results).unwrap();
+    assert_eq!(results["notes"], json!(notes));
 }
