@@ -193,7 +193,12 @@ impl Definitions {
     /// Puts what is new since the last time into `frame`. Returns `false` if nothing is. This frame must be in the file
     /// before any frame of references that was encoded before: who writes both takes this one, while nobody else writes.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
-        let new = std::mem::take(&mut self.new);
+        let address = self.new.address;
+        let next = New {
+            address,
+            ..New::default()
+        };
+        let new = std::mem::replace(&mut self.new, next);
         if new.block_count + new.shape_count == 0 {
             return false;
         }

@@ -269,6 +269,20 @@ fn blocks_are_defined_once() {
 }
 
 #[test]
+fn blocks_that_come_later_are_at_their_addresses() {
+    let mut recorder = Recorder::new(Stored::Plain);
+    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    let addresses = [0x40_0000_1000, 0x1000, 0x40_0000_2000];
+    for address in addresses {
+        log.block(recorder.block(address, &[4], Exit::None));
+        recorder.encode(&mut encoder, &mut log, true);
+    }
+    let fetch = |address| Reference::new(address, 4, Kind::FetchOther);
+    let expected = addresses.map(fetch).to_vec();
+    assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
+}
+
+#[test]
 fn a_program_can_have_too_much_code() {
     let mut definitions = Definitions::new();
     let mut define = |at| {
