@@ -14,6 +14,7 @@ mod run;
 pub mod scenario;
 mod selection;
 mod setup;
+mod totals;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
@@ -21,3 +22,4 @@ pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, Thre
 pub use run::Progress;
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};
+pub use totals::Total;

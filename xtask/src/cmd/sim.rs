@@ -41,7 +41,7 @@ use crate::say::say;
                   cargo xtask record -o p.refs -- ./program && cargo xtask sim p.refs --place pack\n  \
                   cargo xtask sim p.refs -e dram:mem_reads -e lpu:cycles_c2c_portX --interval 100000\n  \
                   cargo xtask sim p.refs --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt --json results.json\n  \
-                  printf '0 w 0x1000 8\\n64 r 0x1000 8\\n' | cargo xtask sim -   # strand, what it does, address, bytes\n  \
+                  printf '0 w 0x1000 8\\n64 r 0x1000 8\\n' | cargo xtask sim -      # by hand\n  \
                   cargo xtask sim --list                   # what can be counted\n  \
                   cargo xtask sim --machine maramba --nodes 2\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
@@ -66,7 +66,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
     md: Option<PathBuf>,
 
-    /// Recordings to replay, plain, gzip or zstd, `-` for standard input [default: a recording that comes with the program]
+    /// Recordings to replay: of cargo xtask record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand;
+    /// r, w, m or i; address; bytes); plain, gzip or zstd; `-` for standard input [default: one that comes with the program]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -242,9 +243,12 @@ fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::
     let Guest { name, config } = simulation.measuring();
     writeln!(
         output,
-        "{} with {} nodes, {} strands; guest {name} ({})",
+        "{} with {}, {} strands; guest {name} ({})",
         setup.machine.model(),
-        setup.machine.nodes(),
+        match setup.machine.nodes() {
+            1 => "1 node".to_owned(),
+            nodes => format!("{nodes} nodes"),
+        },
         setup.machine.strands(),
         config.grant
     )?;

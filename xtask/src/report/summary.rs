@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use guest_abi::{PerfReg, Pmu, StrandId};
 use simulator::machine::clock::HZ;
-use simulator::simulation::{CounterResult, Outcome, Served, ThreadResults};
+use simulator::simulation::{CounterResult, Outcome, Served, ThreadResults, Total};
 
+use crate::report::layouts::time;
 use crate::table::Table;
 
 /// The lines of a screen. What has more is cut, but for wrong counters, which are all listed.
@@ -16,62 +16,10 @@ const LINES: usize = 24;
 /// one, and the truth.
 const OTHERS: usize = 6;
 
-/// The counts of an event in all units of a class.
-struct Sum {
-    class: &'static str,
-    event: &'static str,
-    counters: u64,
-    measured: u64,
-    truth: u64,
-    /// What was measured by node, or by hub for units that a hub has once.
-    by_place: [u64; 4],
-}
-
-/// Returns the class of a counter's event, as `-e` takes it, and the node or hub that the counter is on.
-fn place(counter: &CounterResult) -> (&'static str, usize) {
-    match counter
-        .perfreg
-        .and_then(PerfReg::new)
-        .and_then(PerfReg::pmu)
-    {
-        Some(Pmu::Dram(dram)) => ("dram", dram.node.index()),
-        Some(Pmu::Lpu(lpu)) => ("lpu", lpu.port.index()),
-        Some(Pmu::Gpd(gpd)) => ("gpd", gpd.hub.index()),
-        Some(Pmu::Asu(asu)) => ("asu", asu.hub.index()),
-        None => ("pic", counter.strand.unwrap_or(0) / StrandId::PER_NODE),
-    }
-}
-
-fn sums(counters: &[CounterResult]) -> Vec<Sum> {
-    let mut sums: Vec<Sum> = Vec::new();
-    for counter in counters {
-        let (class, number) = place(counter);
-        let event = counter.event;
-        let same = |sum: &Sum| (sum.class, sum.event) == (class, event);
-        let index = sums.iter().position(same).unwrap_or_else(|| {
-            sums.push(Sum {
-                class,
-                event,
-                counters: 0,
-                measured: 0,
-                truth: 0,
-                by_place: [0; 4],
-            });
-            sums.len() - 1
-        });
-        let sum = &mut sums[index];
-        sum.counters += 1;
-        sum.measured += counter.measured;
-        sum.truth += counter.truth;
-        sum.by_place[number] += counter.measured;
-    }
-    sums
-}
-
 /// Returns a row for each event: the sums over all units that count it, measured and true.
 pub fn totals(counters: &[CounterResult]) -> Table {
     let mut table = Table::new("event|>counters|>measured|>truth");
-    for sum in sums(counters) {
+    for sum in Total::of(counters) {
         let name = format!("{}:{}", sum.class, sum.event);
         let numbers = [sum.counters, sum.measured, sum.truth].map(|number| number.to_string());
         table.row([name].into_iter().chain(numbers));
@@ -84,7 +32,7 @@ pub fn totals(counters: &[CounterResult]) -> Table {
 /// # Errors
 /// `output` cannot be written.
 pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    let sums = sums(&outcome.counters);
+    let sums = Total::of(&outcome.counters);
     let units = units(&sums, outcome);
     let most = LINES - OTHERS - 2 - sums.len();
     write!(output, "{units}\n{}", threads(&outcome.threads, most))?;
@@ -92,16 +40,15 @@ pub fn print(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// Returns a row for each event: the sum over all units, its rate, and the sums by node or hub.
-fn units(sums: &[Sum], outcome: &Outcome) -> Table {
-    let by_hub = |sum: &Sum| matches!(sum.class, "gpd" | "asu");
-    let places = match sums.iter().any(by_hub) {
+fn units(sums: &[Total], outcome: &Outcome) -> Table {
+    let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
         false => outcome.nodes,
     };
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
     let mut table = Table::new(&format!("event|>total|>per second{header}"));
     for sum in sums {
-        let hubs = if by_hub(sum) { ", by hub" } else { "" };
+        let hubs = if sum.is_by_hub() { ", by hub" } else { "" };
         let rate = sum.measured as f64 * HZ as f64 / outcome.cycles.max(1) as f64;
         let mut row = vec![
             format!("{}:{}{hubs}", sum.class, sum.event),
@@ -131,15 +78,7 @@ fn threads(threads: &[ThreadResults], most: usize) -> Table {
         table.row(cells(one.thread.to_string(), one.strand.to_string(), one));
     }
     if !others.is_empty() {
-        let mut sum = ThreadResults::default();
-        for one in others {
-            sum.instructions += one.instructions;
-            sum.cycles += one.cycles;
-            sum.served.l2 += one.served.l2;
-            sum.served.local += one.served.local;
-            sum.served.remote += one.served.remote;
-            sum.served.c2c += one.served.c2c;
-        }
+        let sum = ThreadResults::sum(others);
         table.row(cells(format!("{} more", others.len()), String::new(), &sum));
     }
     table
@@ -189,10 +128,10 @@ fn truth(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         .filter(|counter| counter.measured != counter.truth)
         .collect();
     let after = format!(
-        "{} references in {} cycles, {:.3} ms",
+        "{} references in {} cycles, {}",
         outcome.references,
         outcome.cycles,
-        outcome.cycles as f64 * 1e3 / HZ as f64
+        time(outcome.cycles as f64 / HZ as f64)
     );
     if wrong.is_empty() {
         return writeln!(

@@ -1,0 +1,87 @@
+//! Sums of results.
+
+use guest_abi::{PerfReg, Pmu, StrandId};
+
+use super::outcome::{CounterResult, ThreadResults};
+
+/// The counts of an event in all units of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// The class, as [`Selection::parse`](super::Selection::parse) takes it.
+    pub class: &'static str,
+    /// The name of the event.
+    pub event: &'static str,
+    /// The number of counters.
+    pub counters: u64,
+    /// The count that the guest read.
+    pub measured: u64,
+    /// The count of what happened.
+    pub truth: u64,
+    /// What the guest read by number of the node or, for gpd and asu events, of the hub.
+    pub by_place: [u64; 4],
+}
+
+impl Total {
+    /// Returns the total of each event, in the order of the counters.
+    #[must_use]
+    pub fn of(counters: &[CounterResult]) -> Vec<Self> {
+        let mut totals: Vec<Self> = Vec::new();
+        for counter in counters {
+            let (class, number) = place(counter);
+            let event = counter.event;
+            let same = |total: &Self| (total.class, total.event) == (class, event);
+            let index = totals.iter().position(same).unwrap_or_else(|| {
+                totals.push(Self {
+                    class,
+                    event,
+                    counters: 0,
+                    measured: 0,
+                    truth: 0,
+                    by_place: [0; 4],
+                });
+                totals.len() - 1
+            });
+            let total = &mut totals[index];
+            total.counters += 1;
+            total.measured += counter.measured;
+            total.truth += counter.truth;
+            total.by_place[number] += counter.measured;
+        }
+        totals
+    }
+
+    /// Returns `true` if the event is counted once in a hub, and not for each of its ports.
+    #[must_use]
+    pub fn is_by_hub(&self) -> bool {
+        matches!(self.class, "gpd" | "asu")
+    }
+}
+
+/// Returns the class of a counter's event, and the number of the node or hub that it is of.
+fn place(counter: &CounterResult) -> (&'static str, usize) {
+    let register = counter.perfreg.and_then(PerfReg::new);
+    match register.and_then(PerfReg::pmu) {
+        Some(Pmu::Dram(dram)) => ("dram", dram.node.index()),
+        Some(Pmu::Lpu(lpu)) => ("lpu", lpu.port.index()),
+        Some(Pmu::Gpd(gpd)) => ("gpd", gpd.hub.index()),
+        Some(Pmu::Asu(asu)) => ("asu", asu.hub.index()),
+        None => ("pic", counter.strand.unwrap_or(0) / StrandId::PER_NODE),
+    }
+}
+
+impl ThreadResults {
+    /// Returns the sum of what threads did, without a thread and strand.
+    #[must_use]
+    pub fn sum(threads: &[&Self]) -> Self {
+        let mut sum = Self::default();
+        for thread in threads {
+            sum.instructions += thread.instructions;
+            sum.cycles += thread.cycles;
+            sum.served.l2 += thread.served.l2;
+            sum.served.local += thread.served.local;
+            sum.served.remote += thread.served.remote;
+            sum.served.c2c += thread.served.c2c;
+        }
+        sum
+    }
+}
