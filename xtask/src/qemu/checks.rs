@@ -213,8 +213,8 @@ impl Checks<'_> {
                 "a trap while a late fault is handled ends the guest",
                 Devices::Faults,
                 task::TRAPS_AGAIN,
-                &["hypervisor: trap 0x10 at 0x1", ", TL 2\n%tpc "],
-                "late::trap at ",
+                &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
+                ": sun4v_load at ",
             ),
         ] {
             let hypervisor = build::hypervisor(self.toolchain, devices)?;

@@ -1,6 +1,8 @@
 //! Stores that fail late. The hypervisor reports one to itself at the place that software trap 0x84 has in %o0, with the address in
 //! %o5. All units are in service after that trap.
 
+use core::arch::asm;
+
 use guest_abi::Trap;
 
 use crate::calls::negotiate;
@@ -63,7 +65,17 @@ const fn get(id: u64, status: u64) -> Way {
 }
 
 const fn set(id: u64, status: u64) -> Way {
-    Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET])
+    set_to(1, id, status)
+}
+
+const fn set_to(value: u64, id: u64, status: u64) -> Way {
+    let registers = [value, 2, 3, 4, SET];
+    let [o1, o2, o3, o4, o5] = registers;
+    Way(
+        Trap::Fast,
+        [id, o1, o2, o3, o4, o5],
+        [status, o1, o2, o3, o4, o5],
+    )
 }
 
 pub fn run(report: &mut Report, machine: Machine) {
@@ -79,7 +91,22 @@ pub fn run(report: &mut Report, machine: Machine) {
     }
 }
 
+/// Takes the windows that are free for unclean.
+fn leave_windows_unclean() {
+    // SAFETY: the trap table has a handler that cleans a window.
+    unsafe {
+        asm!(
+            "rdpr %canrestore, {windows}",
+            "add {windows}, 1, {windows}",
+            "wrpr {windows}, 0, %cleanwin",
+            windows = out(reg) _,
+            options(nostack),
+        );
+    }
+}
+
 fn guest(check: &mut Check<'_>, machine: Machine) {
+    leave_windows_unclean();
     ask(check, NEXT, CHANNEL);
     let out = [get(2, ENOACCESS), set(3, ENOACCESS), get(3, ENOACCESS)];
     calls(check, &out);
@@ -153,7 +180,9 @@ fn leaf(check: &mut Check<'_>, machine: Machine) {
 
 fn hub(check: &mut Check<'_>) {
     // The fault is an earlier one of the channel. Serving the hub once more shows that it was given back.
-    for place in [STORED, WAIT] {
+    // Waiting traps if the value is not a multiple of eight.
+    for (place, value) in [(STORED, 8), (WAIT, 1)] {
+        let set = |id, status| set_to(value, id, status);
         ask(check, place, CHANNEL);
         calls(check, &[set(54, EOK), get(54, EOK), set(55, EOK)]);
         calls(check, &[get(2, ENOACCESS), set(3, ENOACCESS), get(18, EOK)]);

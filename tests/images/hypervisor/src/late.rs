@@ -6,10 +6,10 @@ use core::arch::asm;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use guest_abi::Registers;
+use guest_abi::{Registers, StrandId};
 use perfctr_service::sparc64::Leaf;
-use platform::PhysicalAddress;
-use platform::sparc64::TrapHandler;
+use platform::sparc64::{Mmio, TrapHandler};
+use platform::{Bus, PhysicalAddress};
 
 use crate::Handler;
 
@@ -94,6 +94,8 @@ pub fn reported() -> Option<PhysicalAddress> {
     if HANDLED.swap(false, Relaxed) {
         return None;
     }
+    // SAFETY: compiled code may change %y, too.
+    unsafe { asm!("wr %g0, 0x7f, %y", out("y") _, options(nostack)) };
     let address = REPORTED.swap(NONE, Relaxed);
     if address == NONE {
         return None;
@@ -106,11 +108,11 @@ pub fn reported() -> Option<PhysicalAddress> {
     Some(PhysicalAddress(address))
 }
 
-/// Traps.
-#[inline(never)]
+/// Makes a device access that fails.
 pub fn trap() {
-    // SAFETY: the hypervisor does not go on.
-    unsafe { asm!("illtrap 0", options(nostack)) };
+    // SAFETY: the address is not aligned, so that nothing is accessed.
+    let bus = unsafe { Mmio::new() };
+    let _ = StrandId::new(0).map(|strand| bus.read(strand, PhysicalAddress(4)));
 }
 
 /// Returns the address of the instruction after the guest's trap.
