@@ -1,50 +1,95 @@
 //! The way of a strand's references through its core to the L2 cache.
 
-use guest_abi::{Node, StrandId};
+use guest_abi::layout::PerfConfig;
+use guest_abi::{Hub, Mcu, Node, StrandId};
+use platform::Machine;
+use platform::address::L2_BANKS;
+use platform::models::Devices;
 
+use super::channel::Channel;
 use super::copies::{self, Copy};
-use super::geometry::{ADDRESS_MASK, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
-use super::l2::{Slot, State};
+use super::geometry::{ADDRESS_MASK, Interleave, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
+use super::l2::{L2, Slot, State};
+use super::plane::Plane;
+use super::queue::Queue;
+use super::system::{Core, MemorySystem, Strand};
 use super::timing;
-use super::truth::{Branch, Request, Service};
+use super::truth::{Branch, ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord};
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
 use crate::recording::{Flow, Kind, Reference};
 
-/// A strand at work.
-pub(super) struct Access<'w, 'a> {
-    pub(super) work: &'w mut Work<'a>,
+/// A strand at work. What it uses is borrowed piece by piece, for speed.
+pub(super) struct Access<'w> {
+    pub(super) machine: &'w Machine,
+    pub(super) interleave: &'w Interleave,
+    pub(super) devices: &'w Devices,
+    perf_config: &'w [PerfConfig; L2_BANKS],
+    strand: &'w mut Strand,
+    cores: &'w mut [Core],
+    pub(super) l2s: &'w mut [L2],
+    banks: &'w mut [Queue; L2_BANKS],
+    pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
+    pub(super) channels: &'w mut [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    /// What happened on the strand and on its core, and elsewhere.
+    strand_record: &'w mut StrandRecord,
+    core_record: &'w mut CoreRecord,
+    pub(super) channel_records: &'w mut [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) hub_records: &'w mut [HubRecord; Hub::ALL.len()],
     /// The time, in cycles.
     pub(super) now: u64,
     /// When the last instruction was issued; 0 if none was.
     pub(super) issued: u64,
     instructions: u64,
     served: [u64; 4],
-    strand: usize,
     /// The number of the core in the machine, and in its node.
     core: usize,
     core_in_node: usize,
     pub(super) node: Node,
 }
 
-impl<'w, 'a> Access<'w, 'a> {
+impl<'w> Access<'w> {
     #[inline(always)]
-    pub(super) fn new(work: &'w mut Work<'a>, quantum: &Quantum<'_>) -> Self {
+    pub(super) fn new(work: &'w mut Work<'_>, quantum: &Quantum<'_>) -> Self {
         let strand = quantum.strand;
+        let node = strand.node();
+        let MemorySystem {
+            machine,
+            interleave,
+            strands,
+            cores,
+            l2,
+            banks,
+            planes,
+            channels,
+            truth,
+        } = &mut *work.system;
         assert!(
-            strand.index() < work.system.strands.len(),
+            strand.index() < strands.len(),
             "strand {strand} is not of this machine"
         );
         Self {
-            work,
+            machine,
+            interleave,
+            devices: work.devices,
+            perf_config: &work.perf_config[node.index()],
+            strand: &mut strands[strand.index()],
+            cores,
+            l2s: l2,
+            banks: &mut banks[node.index()],
+            planes,
+            channels,
+            strand_record: &mut truth.strands[strand.index()],
+            core_record: &mut truth.cores[strand.core()],
+            channel_records: &mut truth.channels,
+            hub_records: &mut truth.hubs,
             now: quantum.begins,
             issued: 0,
             instructions: 0,
             served: [0; 4],
-            strand: strand.index(),
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
-            node: strand.node(),
+            node,
         }
     }
 
@@ -62,9 +107,8 @@ impl<'w, 'a> Access<'w, 'a> {
     /// An instruction is issued.
     #[inline(always)]
     pub(super) fn issue(&mut self) {
-        let system = &mut *self.work.system;
-        system.cores[self.core].idle.issue(self.now);
-        system.truth.cores[self.core].issue(self.now);
+        self.cores[self.core].idle.issue(self.now);
+        self.core_record.issue(self.now);
         self.issued = self.now;
         self.now += timing::ISSUE;
     }
@@ -94,13 +138,12 @@ impl<'w, 'a> Access<'w, 'a> {
     #[inline(always)]
     fn fetch(&mut self, kind: Kind, flow: Flow, address: u64, size: u16) {
         let branch = BRANCHES[flow as usize];
-        let system = &mut *self.work.system;
-        system.strands[self.strand].events.instruction(kind, branch);
-        system.truth.strands[self.strand].instructions[kind as usize][branch as usize] += 1;
+        self.strand.events.instruction(kind, branch);
+        self.strand_record.instructions[kind as usize][branch as usize] += 1;
         self.instructions += 1;
         self.now += TAKES[flow as usize];
         lines::<L1I_LINE_SHIFT>(address, size, |line| {
-            if !self.work.system.cores[self.core].instructions.touch(line) {
+            if !self.cores[self.core].instructions.touch(line) {
                 self.fetch_line(line);
             }
         });
@@ -110,7 +153,7 @@ impl<'w, 'a> Access<'w, 'a> {
     fn load(&mut self, request: Request, address: u64, size: u16) {
         self.now += timing::LOAD;
         lines::<L1D_LINE_SHIFT>(address, size, |line| {
-            if !self.work.system.cores[self.core].data.touch(line) {
+            if !self.cores[self.core].data.touch(line) {
                 self.load_line(request, line);
             }
         });
@@ -132,7 +175,7 @@ impl<'w, 'a> Access<'w, 'a> {
         let slot = self.read(Request::Fetch, Line(line32 >> 1));
         let copy = copies::instructions(self.core_in_node, line32);
         *self.l2().copies(slot) |= copy;
-        self.work.system.cores[self.core].instructions.fill(line32);
+        self.cores[self.core].instructions.fill(line32);
     }
 
     /// A line of 16 bytes that the data cache does not have.
@@ -143,7 +186,7 @@ impl<'w, 'a> Access<'w, 'a> {
         let slot = self.read(request, Line(line16 >> 2));
         let copy = copies::data(self.core_in_node, line16);
         *self.l2().copies(slot) |= copy;
-        self.work.system.cores[self.core].data.fill(line16);
+        self.cores[self.core].data.fill(line16);
     }
 
     /// Reads a line of the L2 cache.
@@ -161,7 +204,7 @@ impl<'w, 'a> Access<'w, 'a> {
                 Request::Atomic | Request::Store => None,
             };
             if let Some(event) = event
-                && self.work.selects_miss(self.node, line.bank(), service)
+                && self.selects_miss(line.bank(), service)
             {
                 self.event(event);
             }
@@ -176,7 +219,7 @@ impl<'w, 'a> Access<'w, 'a> {
 
     /// A request goes to the bank of its line.
     fn ask_bank(&mut self, line: Line, accesses: u64) {
-        let bank = &mut self.work.system.banks[self.node.index()][line.bank()];
+        let bank = &mut self.banks[line.bank()];
         let cycles = accesses * timing::BANK;
         self.now = bank.enter(self.now, cycles) - cycles + timing::L2_ACCESS;
     }
@@ -185,9 +228,7 @@ impl<'w, 'a> Access<'w, 'a> {
     #[inline(never)]
     fn store_line(&mut self, line16: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
-        let goes_on = self
-            .now
-            .max(self.work.system.strands[self.strand].stores.room());
+        let goes_on = self.now.max(self.strand.stores.room());
         // What follows takes time that the strand does not wait for.
         self.now = goes_on;
         let line = Line(line16 >> 2);
@@ -209,7 +250,7 @@ impl<'w, 'a> Access<'w, 'a> {
             *copies &= !stale;
             self.drop_copies(self.node, line, stale);
         }
-        let stores = &mut self.work.system.strands[self.strand].stores;
+        let stores = &mut self.strand.stores;
         let done = stores.enter(self.now);
         self.now = goes_on;
         done
@@ -218,7 +259,7 @@ impl<'w, 'a> Access<'w, 'a> {
     /// Takes parts of a line out of the L1 caches of a node.
     pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
-        let cores = &mut self.work.system.cores[first..];
+        let cores = &mut self.cores[first..];
         for copy in copies::each(bits, line) {
             match copy {
                 Copy::Data { core, line } => cores[core].data.remove(line),
@@ -228,17 +269,27 @@ impl<'w, 'a> Access<'w, 'a> {
     }
 
     fn event(&mut self, event: StrandEvent) {
-        self.work.system.strands[self.strand].events.count(event);
+        self.strand.events.count(event);
     }
 
     fn served(&mut self, request: Request, service: Service) {
         self.served[service as usize] += 1;
-        self.work.system.truth.strands[self.strand].served(request, service);
+        self.strand_record.served(request, service);
     }
 
     /// The L2 cache of the strand's node.
-    pub(super) fn l2(&mut self) -> &mut super::l2::L2 {
-        &mut self.work.system.l2[self.node.index()]
+    pub(super) fn l2(&mut self) -> &mut L2 {
+        &mut self.l2s[self.node.index()]
+    }
+
+    /// Whether PERF_CONFIG of the node selects the L2 misses in this bank that are so served.
+    fn selects_miss(&self, bank: usize, service: Service) -> bool {
+        match self.perf_config[bank] {
+            PerfConfig::All => true,
+            PerfConfig::Local => service == Service::Local,
+            PerfConfig::Remote => service == Service::Remote,
+            PerfConfig::CacheToCache => service == Service::CacheToCache,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::truth::Service;
 use super::wires;
 
-impl Access<'_, '_> {
+impl Access<'_> {
     /// Gets a line that the node's L2 cache does not have, to write it if `state` is modified. Says where it is
     /// and what served it.
     #[cold]
@@ -69,7 +69,7 @@ impl Access<'_, '_> {
 
     /// Asks the other nodes of the machine for a line, and takes it from them if it is to be owned.
     fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
-        let nodes = self.work.system.machine.nodes();
+        let nodes = self.machine.nodes();
         let arrives = self.now;
         let mut begins = arrives;
         if nodes > 1 {
@@ -92,7 +92,7 @@ impl Access<'_, '_> {
 
     /// A request to the other nodes is complete.
     fn complete(&mut self, line: Line, snoop: &Snoop, request: Request) {
-        if self.work.system.machine.nodes() > 1 {
+        if self.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
             plane.complete(line, snoop.begins, ends, issued);
@@ -101,7 +101,7 @@ impl Access<'_, '_> {
     }
 
     fn ask(&mut self, node: Node, line: Line, to_own: bool) -> Answer {
-        let l2 = &mut self.work.system.l2[node.index()];
+        let l2 = &mut self.l2s[node.index()];
         let Some(slot) = l2.find(line) else {
             return Answer::Miss;
         };
@@ -119,16 +119,16 @@ impl Access<'_, '_> {
     }
 
     fn read_memory(&mut self, line: Line) -> (Source, Service) {
-        let (home, mcu) = self.work.system.interleave.home(line);
-        let channel = &mut self.work.system.channels[home.index()][mcu.index()];
+        let (home, mcu) = self.interleave.home(line);
+        let channel = &mut self.channels[home.index()][mcu.index()];
         let (done, held) = channel.read(line, self.now);
         let queued = done - self.now;
         self.now = done + timing::MEMORY;
-        let truth = &mut self.work.system.truth.channels[home.index()][mcu.index()];
+        let truth = &mut self.channel_records[home.index()][mcu.index()];
         truth.lines_read += 1;
         truth.cycles_to_read += queued;
         truth.held_back += u64::from(held);
-        let mut controller = self.work.devices.memory_controller(home, mcu);
+        let mut controller = self.devices.memory_controller(home, mcu);
         controller.line_read(queued as u32);
         if held {
             controller.read_held_back();
@@ -155,34 +155,34 @@ impl Access<'_, '_> {
         if !state.is_dirty() {
             return;
         }
-        let (home, mcu) = self.work.system.interleave.home(line);
+        let (home, mcu) = self.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
             (_, arrives) = self.plane(line).serialize(line, arrives);
             arrives = self.send(line, self.node, home, arrives);
             self.tell_hub(line, Request::WriteBack { home }, false);
         }
-        let channel = &mut self.work.system.channels[home.index()][mcu.index()];
+        let channel = &mut self.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives) - arrives;
-        let truth = &mut self.work.system.truth.channels[home.index()][mcu.index()];
+        let truth = &mut self.channel_records[home.index()][mcu.index()];
         truth.lines_written += 1;
         truth.cycles_to_write += queued;
-        let mut controller = self.work.devices.memory_controller(home, mcu);
+        let mut controller = self.devices.memory_controller(home, mcu);
         controller.line_written(queued as u32);
     }
 
     /// A request passes the hub of its line, where nodes are linked by hubs and there is another node. `met` says that it
     /// waited there for another request for the same line.
     fn tell_hub(&mut self, line: Line, request: Request, met: bool) {
-        if self.work.system.machine.model().has_hubs() {
+        if self.machine.model().has_hubs() {
             let transaction = Transaction {
                 hub: line.hub(),
                 requester: self.node,
                 request,
                 met,
             };
-            self.work.system.truth.record(&transaction);
-            wires::hub(self.work.devices, &transaction);
+            self.hub_records[transaction.hub.index()].record(&transaction);
+            wires::hub(self.devices, &transaction);
         }
     }
 
@@ -192,7 +192,7 @@ impl Access<'_, '_> {
     }
 
     fn plane(&mut self, line: Line) -> &mut Plane {
-        &mut self.work.system.planes[line.hub().index()]
+        &mut self.planes[line.hub().index()]
     }
 }
 

@@ -2,12 +2,11 @@
 
 use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent, SparcEvent};
-use guest_abi::layout::{PerfConfig, SparcSelect};
+use guest_abi::layout::SparcSelect;
 use platform::models::{Devices, HubChip, StrandUnit};
 
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
-use super::truth::{Branch, Service};
-use super::work::Work;
+use super::truth::Branch;
 use crate::recording::Kind;
 
 /// An event of a strand other than an instruction.
@@ -125,18 +124,6 @@ impl Idle {
             self.next = now;
         }
         self.clocks
-    }
-}
-
-impl Work<'_> {
-    /// Whether PERF_CONFIG of a node selects the L2 misses in this bank that are so served.
-    pub(super) fn selects_miss(&self, node: Node, bank: usize, service: Service) -> bool {
-        match self.perf_config[node.index()][bank] {
-            PerfConfig::All => true,
-            PerfConfig::Local => service == Service::Local,
-            PerfConfig::Remote => service == Service::Remote,
-            PerfConfig::CacheToCache => service == Service::CacheToCache,
-        }
     }
 }
 

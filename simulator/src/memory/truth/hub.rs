@@ -12,7 +12,7 @@ type Pairs = [[u64; NODES]; NODES];
 
 /// Transactions by requester, kind, and the node at the other end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct HubRecord {
+pub(in crate::memory) struct HubRecord {
     /// Lines read from a cache, to share and to own: by requester, then owner.
     cache: [Pairs; 2],
     /// Lines read from memory, to share and to own: by requester, then home.
@@ -31,7 +31,7 @@ const TO_SHARE: usize = 0;
 const TO_OWN: usize = 1;
 
 impl HubRecord {
-    pub(super) fn record(&mut self, transaction: &Transaction) {
+    pub(in crate::memory) fn record(&mut self, transaction: &Transaction) {
         let from = transaction.requester.index();
         self.met += u64::from(transaction.met);
         match transaction.request {

@@ -10,10 +10,8 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
 
-use hub::HubRecord;
+pub(super) use hub::HubRecord;
 pub(super) use strand::{Branch, CoreRecord, Request, Service, StrandRecord};
-
-use super::traffic::Transaction;
 
 /// What happened at a DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub struct Truth {
     pub(super) strands: Vec<StrandRecord>,
     pub(super) cores: Vec<CoreRecord>,
     pub(super) channels: [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
-    hubs: [HubRecord; Hub::ALL.len()],
+    pub(super) hubs: [HubRecord; Hub::ALL.len()],
 }
 
 impl Truth {
@@ -44,10 +42,6 @@ impl Truth {
             channels: Default::default(),
             hubs: Default::default(),
         }
-    }
-
-    pub(super) fn record(&mut self, transaction: &Transaction) {
-        self.hubs[transaction.hub.index()].record(transaction);
     }
 
     /// Returns what happened since an earlier point in time of the same machine.
