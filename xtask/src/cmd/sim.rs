@@ -306,6 +306,9 @@ fn run_plain(
     bar.finish_and_clear();
     shown?;
     let outcome = outcome?;
+    if interval {
+        writeln!(output)?;
+    }
     summary::print(output, &outcome)?;
     if calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
