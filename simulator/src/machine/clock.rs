@@ -26,8 +26,8 @@ fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine, which only advances: by the cycles that references take, and by [`HYPERCALL_CYCLES`] for
-/// each call of the hypervisor.
+/// The clock of the machine, which only advances: with the earliest of the strands that execute the program, and by
+/// [`HYPERCALL_CYCLES`] for each call of the hypervisor.
 ///
 /// Within a call it advances when the hypervisor reads it or accesses a device, but not beyond the cycles of the call. It
 /// is also the hypervisor's bus, so that it sees the accesses. The devices hold the time itself ([`Devices::now`]).
