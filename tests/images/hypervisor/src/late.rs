@@ -3,6 +3,7 @@
 //! An instruction is replaced with one that traps. The trap is QEMU's; the address of the store that it reports is the guest's.
 
 use core::arch::asm;
+use core::hint::black_box;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -94,6 +95,8 @@ pub fn reported() -> Option<PhysicalAddress> {
     if HANDLED.swap(false, Relaxed) {
         return None;
     }
+    // What was interrupted may use the stack.
+    black_box(&mut [u64::MAX; 512]);
     // SAFETY: compiled code may change %y, too.
     unsafe { asm!("wr %g0, 0x7f, %y", out("y") _, options(nostack)) };
     let address = REPORTED.swap(NONE, Relaxed);
