@@ -101,8 +101,7 @@ impl<'a> Rest<'a> {
 
 /// Returns the checksum of bytes. They are taken as words of 8 bytes, the lowest first, the last filled up with zeros. From
 /// the number of bytes on, each word is added by exclusive or, and the sum is then multiplied by 0x9e3779b97f4a7c15 and
-/// rotated left by 29. The checksum is bits 63:32 of
-/// the last sum, added to bits 31:0 by exclusive or.
+/// rotated left by 29. The checksum is bits 63:32 of the last sum, added to bits 31:0 by exclusive or.
 pub(super) fn hash(bytes: &[u8]) -> u32 {
     let add = |sum: u64, word: [u8; 8]| {
         (sum ^ u64::from_le_bytes(word))

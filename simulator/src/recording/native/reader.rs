@@ -112,6 +112,7 @@ impl NativeReader {
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
         reader.scan()?;
+        reader.templates.complete();
         if reader.threads.is_empty() {
             let nothing = "no memory reference";
             return Err(RecordingError::of_file(

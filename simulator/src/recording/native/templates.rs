@@ -96,6 +96,11 @@ impl Templates {
         ))
     }
 
+    /// Gives memory back that only further definitions need.
+    pub(super) fn complete(&mut self) {
+        (self.blocks, self.sizes, self.slots) = (Vec::new(), Vec::new(), Slots::default());
+    }
+
     fn add_block(&mut self, rest: &mut Rest<'_>) -> Option<()> {
         let address = self.address.wrapping_add_signed(rest.signed()?);
         let count = rest
