@@ -9,7 +9,7 @@ use crate::output::Compressed;
 use crate::process::Process;
 
 /// A thread that makes system calls writes its references at least as often as this, so that little is lost if the program is killed.
-const PERIOD: Duration = Duration::from_millis(20);
+const PERIOD: Duration = Duration::from_millis(2);
 
 /// What a thread has done since it wrote to the file, and what it is about to do.
 pub(crate) struct Thread {

@@ -3,7 +3,6 @@
 use std::env;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -18,7 +17,6 @@ use crate::qemu::toolchain::Toolchain;
 use crate::tools::{
     self, BABELTRACE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, VALGRIND,
 };
-use simulator::recording::{Chunk, Kind, Recording};
 
 /// Check and test everything, as CI does
 ///
@@ -65,7 +63,9 @@ const STEPS: [Step; 11] = [
         loom,
     ),
     ("instructions per call, within budget", budgets),
-    ("cargo xtask record, with the real emulator", recording),
+    ("recordings of programs, with the real emulator", || {
+        cargo_passes("test --package=xtask --test=commands -- --ignored", None)
+    }),
     (
         "packages of the crates that are published, and what they are built from",
         packages::check,
@@ -196,36 +196,4 @@ fn budgets() -> anyhow::Result<()> {
 /// Runs a command of this program.
 fn own(arguments: &[&str]) -> anyhow::Result<()> {
     passes(Command::new(env::current_exe()?).args(arguments))
-}
-
-/// Records the first references of a program, and reads the recording. Runs the tests of commands that record.
-fn recording() -> anyhow::Result<()> {
-    const REFERENCES: usize = 20_000;
-    let name = format!("xtask-test-{}.refs", std::process::id());
-    let path = env::temp_dir().join(name);
-    let (limit, output) = (REFERENCES.to_string(), path.to_string_lossy());
-    own(&[
-        "record", "--limit", &limit, "--output", &output, "--", "sh", "-c", "exit",
-    ])?;
-    let recorded = read(&path);
-    std::fs::remove_file(&path)?;
-    let kinds = recorded?;
-    ensure!(
-        kinds.len() >= REFERENCES,
-        "{} references were recorded, expected {REFERENCES}",
-        kinds.len()
-    );
-    for kind in [Kind::FetchOther, Kind::FetchLoad, Kind::Load, Kind::Store] {
-        ensure!(kinds.contains(&kind), "no {kind:?} was recorded");
-    }
-    cargo_passes("test --package=xtask --test=commands -- --ignored", None)
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<Kind>> {
-    let mut reader = Recording::open(path)?;
-    let (mut kinds, mut block) = (Vec::new(), Chunk::default());
-    while reader.next_chunk(0, &mut block)? {
-        kinds.extend(block.references.iter().map(|reference| reference.kind));
-    }
-    Ok(kinds)
 }

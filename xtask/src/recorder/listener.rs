@@ -140,8 +140,9 @@ impl Listener {
                 self.turns = Some(rest.to_owned());
             }
             "stays" => {
-                self.say(&format!("{} could not, and is recorded further", self.name));
-                self.turns = None;
+                if let Some(other) = self.turns.take() {
+                    self.say(&format!("{} did not turn into {other}", self.name));
+                }
             }
             "starts" => match self.started.iter_mut().find(|(name, _)| name == rest) {
                 Some((_, count)) => *count += 1,

@@ -10,6 +10,7 @@ mod interrupts;
 mod md;
 mod packages;
 mod program;
+mod record;
 mod regs;
 mod sim;
 mod sim_bad_input;
