@@ -27,11 +27,12 @@ use xtask::exit;
 use xtask::output::{Force, OutputFile};
 use xtask::say::say;
 
-/// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
+/// Replay a program on a simulated machine, sample it with the counters of its processors, and show which functions or pages
 /// cause the events
 ///
-/// A guest of the simulated machine loads the counters so that they overflow, and its interrupt handler takes the
-/// samples. The report also has where the events really happened.
+/// Guests of the simulated machine, one on each strand that executes a thread, load the counters so that they overflow, and
+/// their interrupt handlers take the samples. The report also has where the events really happened. An R10000 is one
+/// processor, on which the threads take turns.
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo xtask profile",
@@ -44,7 +45,8 @@ use xtask::say::say;
                   cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
                   cargo xtask profile --unit r10000 --list\n  \
                   cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
-                  cargo xtask profile --symbols ./program --randomise --json profile.json program.lackey.gz"
+                  cargo xtask profile --place pack -e L2_dmiss_ld --json profile.json program.refs\n  \
+                  cargo xtask profile --symbols ./program --randomise program.lackey.gz"
 )]
 struct Args {
     /// The counters: sparc, those of a strand of an UltraSPARC T2 Plus, or r10000

@@ -27,8 +27,14 @@ pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> 
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
     writeln!(
         output,
-        "# {}: {} instructions in {} cycles",
-        report.program, report.instructions, report.cycles
+        "# {}: {} instructions{} in {} cycles",
+        report.program,
+        report.instructions,
+        match report.threads {
+            1 => String::new(),
+            threads => format!(" of {threads} threads"),
+        },
+        report.cycles
     )?;
     for event in report.events() {
         print_event(output, event, report.randomised)?;

@@ -160,6 +160,39 @@ fn without_symbols_there_are_pages() {
     );
 }
 
+/// Two strands execute 40 and 60 instructions, where the file says or where `--place` does; an R10000 executes all.
+#[test]
+fn threads_of_a_file_by_hand() {
+    let place = Place::new("profile-threads");
+    let line = |strand: u64, n: u64| format!("{strand} i {:#x} 4\n", strand * 0x1000 + n % 8 * 4);
+    let first = (0..40).map(|n| line(3, n));
+    let refs = place.file(
+        "refs.txt",
+        first
+            .chain((0..60).map(|n| line(70, n)))
+            .collect::<String>(),
+    );
+    let of = "2 strands of a batoka, nodes: 4; placement:";
+    for (arguments, processor) in [
+        (&[][..], format!("{of} as the recording says")),
+        (&["--place", "spread"][..], format!("{of} spread")),
+        (
+            &["--place", "1,2", "--machine", "maramba"][..],
+            "2 strands of a maramba, nodes: 2; placement: 1-2".to_owned(),
+        ),
+        (
+            &["--unit", "r10000"][..],
+            "an R10000 with 1 MB of secondary cache; the threads take turns, each until it waits or ends".to_owned(),
+        ),
+    ] {
+        let (output, json) = profile(&place, &[&[&*refs, "-c", "10"], arguments].concat());
+        assert_eq!(json["processor"], processor);
+        assert_eq!((number(&json["threads"]), number(&json["count"])), (2, 100));
+        assert_eq!(exact(&json), [("page 0x46000", 60), ("page 0x3000", 40)]);
+        assert!(output.contains("refs.txt: 100 instructions of 2 threads in "), "{output}");
+    }
+}
+
 /// Functions of the bundled program have names; the stack, where this recording executes too, is a page.
 #[test]
 fn symbols_of_a_file() {

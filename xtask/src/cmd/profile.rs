@@ -2,7 +2,7 @@
 
 use crate::cargo::{HandedOn, become_package};
 
-/// Replay a program on a simulated processor, sample it with the processor's counters, and show which functions or pages
+/// Replay a program on a simulated machine, sample it with the counters of its processors, and show which functions or pages
 /// cause the events
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
