@@ -5,7 +5,6 @@ pub mod cargo;
 pub mod cmd;
 pub mod exit;
 pub mod interrupt;
-pub mod mutants;
 pub mod output;
 pub mod qemu;
 pub mod recorder;

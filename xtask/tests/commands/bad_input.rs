@@ -5,16 +5,7 @@ use std::process::Command;
 
 use xtask::qemu::elf;
 
-use crate::program::{Place, command, end, with_input, xtask};
-
-#[test]
-fn mutants_without_cargo_mutants() {
-    let mut command = command(&["mutants"]);
-    command.env("CARGO", "/bin/false");
-    end(command, b"").badly(
-        "cargo mutants is missing; install it with: cargo install --locked cargo-mutants@27.1.0",
-    );
-}
+use crate::program::{Place, end, with_input, xtask};
 
 #[test]
 fn arguments() {

@@ -6,8 +6,7 @@ use crate::program::{command, end, xtask};
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
     for name in [
-        "sim", "regs", "call", "record", "test", "bench", "md", "events", "mutants", "fuzz",
-        "coverage",
+        "sim", "regs", "call", "record", "test", "bench", "md", "events", "fuzz", "coverage",
     ] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
         for flag in ["-h", "--help"] {
@@ -32,7 +31,7 @@ fn no_command_is_shown_the_help() {
 /// Where the width of the terminal is not known, lines have 100 characters at most.
 #[test]
 fn lines_are_wrapped() {
-    for name in ["sim", "call", "record", "test", "qemu", "mutants", "md"] {
+    for name in ["sim", "call", "record", "test", "qemu", "md"] {
         let help = xtask(&[name, "--help"]).well();
         let long = help.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None, "{name}");

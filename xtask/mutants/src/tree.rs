@@ -14,7 +14,7 @@ const LEFT_OUT: [&str; 2] = ["target", ".git"];
 ///
 /// # Errors
 /// A file cannot be read or written; the message has its name.
-pub fn refresh(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(crate) fn refresh(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to).with_context(|| format!("{}: cannot be made", to.display()))?;
     let wanted = entries(from)?;
     for name in entries(to)? {

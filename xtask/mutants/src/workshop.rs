@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::mutant::Mutant;
-use super::outcome::{Outcome, outcomes};
-use super::suite::{MUTATED, NOT_MUTATED, Suite};
-use crate::cargo;
+use crate::mutant::Mutant;
+use crate::outcome::{Outcome, outcomes};
+use crate::suite::{MUTATED, NOT_MUTATED, Suite};
+use xtask::cargo;
 
 /// The directories that cargo-mutants works in.
 #[derive(Clone, Debug)]
-pub struct Workshop {
+pub(crate) struct Workshop {
     /// The copy of the workspace that it changes.
-    pub tree: PathBuf,
+    pub(crate) tree: PathBuf,
     /// The target directory.
-    pub target: PathBuf,
+    pub(crate) target: PathBuf,
     /// The directory for its records.
-    pub records: PathBuf,
+    pub(crate) records: PathBuf,
 }
 
 /// The profile of Cargo.toml that tests are built with.
@@ -36,7 +36,7 @@ impl Workshop {
     ///
     /// # Errors
     /// cargo-mutants fails.
-    pub fn mutants(&self) -> anyhow::Result<Vec<Mutant>> {
+    pub(crate) fn mutants(&self) -> anyhow::Result<Vec<Mutant>> {
         let mut command = self.cargo_mutants();
         command.args(["--list", "--json", "--workspace"]);
         for root in MUTATED {
@@ -53,7 +53,7 @@ impl Workshop {
     ///
     /// # Errors
     /// The tests do not pass without a mutant, or cargo-mutants fails.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         suite: &Suite,
         mutants: &[Mutant],

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
-use super::mutant::Mutant;
+use crate::mutant::Mutant;
 
 /// The path of the list, from the root of the workspace.
-pub const PATH: &str = "tests/mutants.toml";
+pub(crate) const PATH: &str = "tests/mutants.toml";
 
 /// For each file, the changes that no test notices, and the reasons:
 ///
@@ -17,14 +17,14 @@ pub const PATH: &str = "tests/mutants.toml";
 /// "replace | with ^ in join" = "the halves share no bit"
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Explained(BTreeMap<String, BTreeMap<String, String>>);
+pub(crate) struct Explained(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Explained {
     /// Reads the list from the file `path`.
     ///
     /// # Errors
     /// The file cannot be read, or is no such list; the message has the line number.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let text =
             std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
@@ -52,7 +52,7 @@ impl Explained {
 
     /// Returns why no test notices this mutant, or `None` if the list does not explain that.
     #[must_use]
-    pub fn reason(&self, mutant: &Mutant) -> Option<&str> {
+    pub(crate) fn reason(&self, mutant: &Mutant) -> Option<&str> {
         let changes = self.0.get(&mutant.file)?;
         changes.get(mutant.change()).map(String::as_str)
     }
@@ -61,7 +61,7 @@ impl Explained {
     ///
     /// # Errors
     /// An explanation has no mutant: it is out of date.
-    pub fn check(&self, mutants: &[Mutant]) -> anyhow::Result<()> {
+    pub(crate) fn check(&self, mutants: &[Mutant]) -> anyhow::Result<()> {
         for (file, changes) in &self.0 {
             for change in changes.keys() {
                 let is_it = |mutant: &Mutant| mutant.file == *file && mutant.change() == change;
@@ -76,8 +76,8 @@ impl Explained {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mutant::tests::mutant;
     use super::*;
+    use crate::mutant::tests::mutant;
 
     const LIST: &str = "[\"a/b.rs\"]\n\"replace | with ^ in c\" = \"no bit is shared\"\n";
 

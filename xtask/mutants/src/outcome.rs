@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use anyhow::bail;
 use serde::{Deserialize, Serialize};
 
-use super::mutant::Mutant;
+use crate::mutant::Mutant;
 
 /// The outcome of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It cannot be compiled.
     Unviable,
     /// A test failed.
@@ -72,22 +72,22 @@ pub(super) fn outcomes(text: &[u8], mutants: &[Mutant]) -> anyhow::Result<Vec<Ou
 
 /// The number of mutants with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Cannot be compiled.
-    pub unviable: usize,
+    pub(crate) unviable: usize,
     /// Failed a test.
-    pub caught: usize,
+    pub(crate) caught: usize,
     /// Took too long.
-    pub timed_out: usize,
+    pub(crate) timed_out: usize,
     /// Passed all tests.
-    pub missed: usize,
+    pub(crate) missed: usize,
     /// Passed all tests, and `tests/mutants.toml` explains why. Included in `missed`.
-    pub explained: usize,
+    pub(crate) explained: usize,
 }
 
 impl Tally {
     /// Counts a mutant.
-    pub fn add(&mut self, outcome: Outcome, explained: bool) {
+    pub(crate) fn add(&mut self, outcome: Outcome, explained: bool) {
         match outcome {
             Outcome::Unviable => self.unviable += 1,
             Outcome::Caught => self.caught += 1,
@@ -101,14 +101,14 @@ impl Tally {
 
     /// Returns the number of mutants that can be compiled.
     #[must_use]
-    pub fn viable(&self) -> usize {
+    pub(crate) fn viable(&self) -> usize {
         self.seen() + self.missed
     }
 
     /// Returns the share of viable mutants that were caught or timed out, in per mille, rounded down; `None` if none is
     /// viable.
     #[must_use]
-    pub fn caught_per_mille(&self) -> Option<usize> {
+    pub(crate) fn caught_per_mille(&self) -> Option<usize> {
         (self.seen() * 1000).checked_div(self.viable())
     }
 
@@ -119,8 +119,8 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mutant::tests::mutant;
     use super::*;
+    use crate::mutant::tests::mutant;
 
     const MUTANT: &str =
         r#"{"Mutant":{"name":"NAME","file":"a/b.rs","package":"a","genre":"FnValue"}}"#;

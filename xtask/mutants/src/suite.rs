@@ -4,23 +4,23 @@ use std::path::Path;
 
 /// Tests of some packages that run together on some mutants.
 #[derive(Debug)]
-pub struct Suite {
+pub(crate) struct Suite {
     /// The name that people read.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The files and directories whose mutants it runs on.
     of: &'static [&'static str],
     /// Files and directories below these that are excepted.
     not_of: &'static [&'static str],
     /// The packages whose tests run.
-    pub packages: &'static [&'static str],
+    pub(crate) packages: &'static [&'static str],
     /// The targets, as arguments of cargo.
-    pub targets: &'static [&'static str],
+    pub(crate) targets: &'static [&'static str],
     /// The names of tests that take too long, and are skipped.
-    pub slow: &'static [&'static str],
+    pub(crate) slow: &'static [&'static str],
 }
 
 /// The directories that are mutated.
-pub const MUTATED: [&str; 4] = [
+pub(crate) const MUTATED: [&str; 4] = [
     "guest-abi/src",
     "hv-core/src",
     "perfctr-service/src",
@@ -29,7 +29,7 @@ pub const MUTATED: [&str; 4] = [
 
 /// Files in these directories that are not mutated: they are compiled only for SPARC V9, where
 /// `cargo xtask qemu` tests them, or only for loom or for tests.
-pub const NOT_MUTATED: [&str; 4] = [
+pub(crate) const NOT_MUTATED: [&str; 4] = [
     "guest-abi/src/guest/sparc64.rs",
     "hv-core/src/sync/model.rs",
     "hv-core/src/sync/steps.rs",
@@ -40,7 +40,7 @@ pub const NOT_MUTATED: [&str; 4] = [
 ///
 /// They leave out examples in documentation, and tests that take minutes with a mutant: the end-to-end tests of `xtask` and
 /// the slow tests named here.
-pub const SUITES: [Suite; 7] = [
+pub(crate) const SUITES: [Suite; 7] = [
     Suite {
         name: "guest-abi's tests",
         of: &["guest-abi/src"],
@@ -117,7 +117,7 @@ const STRESS: [&str; 7] = [
 impl Suite {
     /// Returns whether it runs on mutants of this file.
     #[must_use]
-    pub fn concerns(&self, file: &str) -> bool {
+    pub(crate) fn concerns(&self, file: &str) -> bool {
         let below = |roots: &[&str]| roots.iter().any(|root| Path::new(file).starts_with(root));
         below(self.of) && !below(self.not_of)
     }
@@ -171,7 +171,7 @@ mod tests {
     /// Every name of a slow test is that of a test: a wrong one would skip nothing, or a future test of that name.
     #[test]
     fn slow_tests_are_tests() {
-        let read = |path: &str| std::fs::read_to_string(crate::cargo::root().join(path)).unwrap();
+        let read = |path: &str| std::fs::read_to_string(xtask::cargo::root().join(path)).unwrap();
         let sources = [
             "guest-abi/tests/c/main.rs",
             "tests/tests/negotiation_threads.rs",

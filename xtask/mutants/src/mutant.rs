@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 /// One change of the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mutant {
+pub(crate) struct Mutant {
     /// The name that cargo-mutants gives it: `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
-    pub name: String,
+    pub(crate) name: String,
     /// The file: `hv-core/src/caller.rs`.
-    pub file: String,
+    pub(crate) file: String,
     /// The package: `hv-core`.
-    pub package: String,
+    pub(crate) package: String,
 }
 
 impl Mutant {
     /// Returns the change without its place: `replace GuestId::index -> usize with 1`. Edits elsewhere in the file do not
     /// affect it. Several mutants of a file may have the same.
     #[must_use]
-    pub fn change(&self) -> &str {
+    pub(crate) fn change(&self) -> &str {
         // The place ends at the first colon that a space follows.
         self.name
             .split_once(": ")
@@ -28,7 +28,7 @@ impl Mutant {
 
     /// Returns a regular expression that matches only the name.
     #[must_use]
-    pub fn pattern(&self) -> String {
+    pub(crate) fn pattern(&self) -> String {
         let mut pattern = String::from("^");
         for character in self.name.chars() {
             if r"\.+*?()|[]{}^$".contains(character) {
@@ -43,7 +43,7 @@ impl Mutant {
 /// Draws `count` of the mutants, or all if there are fewer, and keeps their order. The sample depends on the seed, the files
 /// and the changes, but not on line numbers: mutants of code that moves stay in the sample.
 #[must_use]
-pub fn sample(mutants: &[Mutant], seed: u64, count: usize) -> Vec<Mutant> {
+pub(crate) fn sample(mutants: &[Mutant], seed: u64, count: usize) -> Vec<Mutant> {
     let mut alike = HashMap::new();
     let mut drawn: Vec<(u64, usize)> = mutants
         .iter()
