@@ -45,16 +45,15 @@ struct Report {
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 
-/// Further rates: how many times the recording is replayed, on how many strands, of how many nodes.
-const FURTHER: [(usize, usize, usize); 8] = [
-    (4, 1, 4),
-    (1, 8, 4),
-    (1, 64, 1),
-    (1, 64, 2),
-    (1, 64, 4),
-    (1, 128, 2),
-    (1, 128, 4),
-    (1, 256, 4),
+/// Further rates: on how many strands the recording is replayed, of how many nodes.
+const FURTHER: [(usize, usize); 7] = [
+    (8, 4),
+    (64, 1),
+    (64, 2),
+    (64, 4),
+    (128, 2),
+    (128, 4),
+    (256, 4),
 ];
 
 /// Measures and prints.
@@ -137,7 +136,7 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         Rates::of(rounds, || step(round))
     };
     let decoded = "the recording, decoded before the replay";
-    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 1, 4))?;
+    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 4))?;
     row(decoded.to_owned(), &rates, &["10", "50"]);
     let name = "the recording, decoded during the replay";
     row(
@@ -145,10 +144,10 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         &measure(name, FURTHER_ROUNDS, &replay::with_decoding)?,
         &[],
     );
-    for (times, strands, nodes) in FURTHER {
-        let name = format!("{times} x the recording, strands: {strands}, nodes: {nodes}");
+    for (strands, nodes) in FURTHER {
+        let name = format!("on {strands} strands of {nodes} nodes");
         let further = measure(&name, FURTHER_ROUNDS, &|| {
-            replay::decoded(&references, times, strands, nodes)
+            replay::decoded(&references, strands, nodes)
         })?;
         row(name, &further, &[]);
     }

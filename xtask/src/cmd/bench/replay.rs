@@ -114,11 +114,10 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references that are in memory `times` times, on so many strands and nodes. Each strand executes a piece of them.
-/// Returns their number and the seconds it took.
+/// Replays references that are in memory on so many strands and nodes. Each strand executes a piece of them. Returns their
+/// number and the seconds it took.
 pub(super) fn decoded(
     references: &[Reference],
-    times: usize,
     strands: usize,
     nodes: usize,
 ) -> anyhow::Result<(usize, f64)> {
@@ -130,7 +129,7 @@ pub(super) fn decoded(
             .collect(),
         order: Vec::new(),
     };
-    let threads = pieces.map(|piece| vec![chunk(piece); times]).collect();
+    let threads = pieces.map(|piece| vec![chunk(piece)]).collect();
     replay(nodes, Recording::from_threads("the recording", threads))
 }
 
