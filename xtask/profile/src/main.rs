@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::Parser;
 use guest_abi::sampling::Period;
 
@@ -91,7 +91,8 @@ struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "randomise")]
     seed: u64,
 
-    /// The program that was recorded, an ELF file, for the names of its functions, if the recording does not say where they are
+    /// The program that was recorded, an ELF file, for the names of its functions; if the recording says which files these are:
+    /// a copy of one of them
     #[arg(long, value_name = "ELF")]
     symbols: Option<PathBuf>,
 
@@ -162,15 +163,12 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(path) => Recording::open(path)?,
         None => bundled(),
     };
-    let symbols = match (&args.symbols, &args.recording) {
-        (Some(_), Some(_)) if !program.mappings().is_empty() => {
-            bail!(
-                "the recording says which files have its functions; --symbols is for recordings that do not"
-            )
-        }
-        (Some(path), _) => Some(Symbols::open(path, args.load_address)?),
-        (None, None) => Some(Symbols::bundled()),
-        (None, Some(_)) => Symbols::mapped(program.mappings()),
+    let mapped = (args.recording.as_ref()).and_then(|_| Symbols::mapped(program.mappings()));
+    let symbols = match (&args.symbols, &args.recording, mapped) {
+        (Some(path), _, Some(mapped)) => Some(mapped.with(path)?),
+        (Some(path), _, None) => Some(Symbols::open(path, args.load_address)?),
+        (None, None, _) => Some(Symbols::bundled()),
+        (None, Some(_), mapped) => mapped,
     };
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let job = Job {
@@ -221,14 +219,16 @@ fn run(args: Args) -> anyhow::Result<()> {
 
 /// Prints a note if most samples are in no function of the file: it may be of another program, or loaded elsewhere.
 fn note_unnamed(report: &Report, symbols: &Symbols, path: &Path) {
+    let Some(loaded_at) = symbols.loaded_at() else {
+        return;
+    };
     let all = report.first.samples;
     let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
     let named: u64 = named.map(|row| row.samples).sum();
     if named < all / 2 {
         say(format_args!(
-            "note: {}, loaded at {:#x}, has functions for {named} of {all} samples",
-            path.display(),
-            symbols.loaded_at()
+            "note: {}, loaded at {loaded_at:#x}, has functions for {named} of {all} samples",
+            path.display()
         ));
     }
 }

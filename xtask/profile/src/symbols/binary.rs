@@ -79,6 +79,16 @@ impl Binary {
         Ok(binary)
     }
 
+    /// Returns the build id of a file, which is empty if it has none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no ELF file.
+    pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
+        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let elf = parse(&bytes).with_context(|| path.display().to_string())?;
+        Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
+    }
+
     /// Reads a file in memory, without its debugging information.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod tests;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use simulator::profile::rows::Functions;
 use simulator::recording::{BUNDLED_PROGRAM, Mapping};
 
@@ -127,12 +128,28 @@ impl Symbols {
         })
     }
 
-    /// Returns the difference between addresses of the recording and of its only file.
+    /// Reads a file instead of the one with the same build id that the program had in memory.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no ELF file, or the program had none with this build id.
+    pub(crate) fn with(mut self, path: &Path) -> anyhow::Result<Self> {
+        let build_id = Binary::build_id(path)?;
+        let name = path.display().to_string();
+        let same = |file: &&mut File| !build_id.is_empty() && file.build_id == build_id;
+        let Some(file) = self.files.iter_mut().find(same) else {
+            bail!("{name}: the recorded program had no file with this build id in memory");
+        };
+        file.path = name;
+        Ok(self)
+    }
+
+    /// Returns the difference between addresses of the recording and of its only file; `None` if the recording says which files
+    /// are where.
     #[must_use]
-    pub(crate) fn loaded_at(&self) -> u64 {
+    pub(crate) fn loaded_at(&self) -> Option<u64> {
         match self.found {
-            Found::Everywhere(loaded_at) => loaded_at,
-            Found::Mapped(_) => 0,
+            Found::Everywhere(loaded_at) => Some(loaded_at),
+            Found::Mapped(_) => None,
         }
     }
 

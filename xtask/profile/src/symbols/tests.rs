@@ -186,6 +186,19 @@ fn debugging_information_apart() {
 }
 
 #[test]
+fn another_copy_of_a_file_that_has_gone() {
+    let library = Library::new("copy");
+    let outer = library.address("outer");
+    let gone = || library.symbols("gone.so", &BUILD_ID);
+    let found = gone().with(&library.path("full.so")).unwrap();
+    assert_eq!(found.function(outer), Some((outer, "outer")));
+    let other = library.symbols("gone.so", &[1, 2, 3]);
+    let error = other.with(&library.path("full.so")).err().unwrap();
+    let says = "full.so: the recorded program had no file with this build id in memory";
+    assert!(error.to_string().ends_with(says), "{error}");
+}
+
+#[test]
 fn a_file_that_has_changed_is_not_used() {
     let library = Library::new("changed");
     let outer = library.address("outer");
