@@ -126,7 +126,8 @@ fn what_events_prints() {
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       10         10\n",
-        "\nget          dram       EOK        256   26   26   26       26     22\n",
+        // Of 8 channels: 2 at the start, and 3 at each of 10 samples and at the end.
+        "\nget          dram       EOK        280   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",
         "\nRings:\n\nstrand  events  lost  lost behind ms\n",
