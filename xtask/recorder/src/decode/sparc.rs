@@ -10,13 +10,13 @@ use super::Transfer;
 /// annuls its delay slot, and at the end of a page. Of a conditional branch at the end of a page that annuls nothing, the next
 /// block is its delay slot, whether it is taken or not: it counts as not taken.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
-    let words = instructions.iter().enumerate().rev().take(2);
-    let found = words.filter_map(|(at, bytes)| {
-        let word = u32::from_be_bytes((*bytes).try_into().ok()?);
+    // Of two, the second is in the delay slot of the first.
+    let from = instructions.len().saturating_sub(2);
+    let found = (from..instructions.len()).find_map(|at| {
+        let word = u32::from_be_bytes(instructions[at].try_into().ok()?);
         Some((at, word, transfer(word)?))
     });
-    // Of two, the second is in the delay slot of the first.
-    let Some((at, word, transfer)) = found.last() else {
+    let Some((at, word, transfer)) = found else {
         return Exit::None;
     };
     let last = at + 1 == instructions.len();
