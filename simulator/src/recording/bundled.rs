@@ -2,12 +2,12 @@
 
 use super::Recording;
 
-static RECORDING: &[u8] = include_bytes!("../../bundled/workload.lackey.zst");
+static RECORDING: &[u8] = include_bytes!("../../bundled/workload.refs");
 
-/// The program of the bundled recording, an ELF file that has its symbols and no code.
+/// The program of the bundled recording, an ELF file that has its symbols and lines and no code.
 pub static BUNDLED_PROGRAM: &[u8] = include_bytes!("../../bundled/workload.elf");
 
-/// The bundled recording: 2.9 million references of `bundled/workload.rs`, as it really ran.
+/// The bundled recording: 3 million references of the eight threads of `bundled/workload.c`, as it really ran on SPARC V9.
 #[must_use]
 pub fn bundled() -> Recording {
     Recording::from_reader(

@@ -1,71 +1,92 @@
-//! The recording that comes with the program, and its symbols.
+//! The recording that comes with the program.
 
-use std::sync::LazyLock;
+use std::collections::HashSet;
 
-use simulator::recording::{Kind, Reference, bundled};
+use simulator::recording::{Chunk, Flow, Kind, Order, bundled};
 
-use crate::blocks;
-
-static BUNDLED: LazyLock<Vec<Reference>> = LazyLock::new(|| blocks(bundled()).unwrap().concat());
-
-#[test]
-fn the_bundled_recording_is_real() {
-    let references = &*BUNDLED;
-    assert_eq!(references.len(), 2_873_811);
-    let kinds = || references.iter().map(|reference| reference.kind);
-    assert_eq!(kinds().filter(|kind| kind.is_fetch()).count(), 2_315_866);
-    let count = |kind| kinds().filter(|other| *other == kind).count();
-    let data = [Kind::Load, Kind::Store, Kind::Modify].map(count);
-    assert_eq!(data, [313_962, 235_733, 8_250]);
-    // More than the 65536 lines of 64 bytes that a 4 MB cache holds.
-    let mut lines: Vec<u64> = references
-        .iter()
-        .map(|reference| reference.address / 64)
-        .collect();
-    lines.sort_unstable();
-    lines.dedup();
-    assert!(lines.len() > 70_000, "{}", lines.len());
+/// What each thread did.
+fn threads() -> Vec<Chunk> {
+    let mut recording = bundled();
+    let (mut all, mut chunk) = (Vec::new(), Chunk::default());
+    for thread in 0..recording.threads() {
+        let mut whole = Chunk::default();
+        while recording.next_chunk(thread, &mut chunk).unwrap() {
+            let before = whole.references.len();
+            let order = chunk.order.iter();
+            (whole.order).extend(order.map(|&(at, order)| (before + at, order)));
+            whole.references.extend_from_slice(&chunk.references);
+        }
+        all.push(whole);
+    }
+    all
 }
 
+/// `bundled/README.md` has these numbers.
 #[test]
-fn the_symbols_are_those_of_the_recording() {
-    let symbols: Vec<(u64, u64, &str)> = include_str!("../../bundled/workload.symbols")
-        .lines()
-        .map(|line| {
-            let mut fields = line.splitn(3, ' ');
-            let mut number = || u64::from_str_radix(fields.next().unwrap(), 16).unwrap();
-            (number(), number(), fields.next().unwrap())
-        })
-        .collect();
-    assert!(
-        symbols
-            .windows(2)
-            .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
-    );
-    let mut fetches = vec![0u64; symbols.len()];
-    let (mut all, mut named) = (0u64, 0u64);
-    for reference in BUNDLED.iter().filter(|reference| reference.kind.is_fetch()) {
-        all += 1;
-        let Some(at) = symbols
-            .partition_point(|symbol| symbol.0 <= reference.address)
-            .checked_sub(1)
-        else {
-            continue;
-        };
-        if reference.address < symbols[at].0 + symbols[at].1 {
-            fetches[at] += 1;
-            named += 1;
+fn the_bundled_recording_is_real() {
+    let recording = bundled();
+    assert_eq!(recording.command(), Some("/tmp/bundled/workload"));
+    assert!(recording.has_flow() && recording.notes().is_empty());
+    let threads = threads();
+    assert_eq!(threads.len(), 8);
+    let all = || threads.iter().flat_map(|thread| &thread.references);
+    assert_eq!(all().count(), 3_022_920);
+    let fetches = all().filter(|reference| reference.kind.is_fetch()).count();
+    let count = |kind| all().filter(|reference| reference.kind == kind).count();
+    let data = [Kind::Load, Kind::Store, Kind::Modify].map(count);
+    assert_eq!((fetches, data), (2_550_411, [339_095, 133_403, 11]));
+    // No thread is idle, and each way of passing control on occurs in each.
+    for thread in &threads {
+        assert!(
+            thread.references.len() > 330_000,
+            "{}",
+            thread.references.len()
+        );
+        for flow in [
+            Flow::NotTaken,
+            Flow::Taken,
+            Flow::Jump,
+            Flow::Call,
+            Flow::Return,
+            Flow::Trap,
+        ] {
+            assert!(
+                thread
+                    .references
+                    .iter()
+                    .any(|reference| reference.flow == flow),
+                "{flow:?}"
+            );
         }
     }
-    assert!(fetches.iter().all(|&count| count > 0));
-    assert!(named * 1000 > all * 999, "{named} of {all}");
-    let hottest = (0..symbols.len()).max_by_key(|&at| fetches[at]).unwrap();
-    assert_eq!(symbols[hottest].2, "workload::build_index");
-    assert_eq!(
-        symbols
-            .iter()
-            .filter(|symbol| symbol.2.starts_with("workload::"))
-            .count(),
-        12
-    );
+}
+
+/// Every other thread begins after a signal of the first, and the threads wait for each other at the end of each of seven
+/// phases.
+#[test]
+fn the_threads_are_ordered() {
+    let threads = threads();
+    let signals: HashSet<u64> = (threads.iter().flat_map(|thread| &thread.order))
+        .filter_map(|&(_, order)| match order {
+            Order::Signal(number) => Some(number),
+            Order::Wait(_) => None,
+        })
+        .collect();
+    let mut waits = 0;
+    for (number, thread) in threads.iter().enumerate() {
+        let first = thread.order.first();
+        assert_eq!(
+            matches!(first, Some((0, Order::Wait(_)))),
+            number > 0,
+            "{number}"
+        );
+        for (_, order) in &thread.order {
+            if let Order::Wait(number) = order {
+                assert!(signals.contains(number), "nothing signals {number}");
+                waits += 1;
+            }
+        }
+    }
+    // Seven beginnings and ends, seven barriers for all but the last to come, and turns with the ledger.
+    assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

@@ -72,13 +72,15 @@ fn by_default(unit: &str, event: &str) {
         (&json["unit"], &json["event"]),
         (&unit.into(), &event.into())
     );
-    assert_eq!(number(&json["instructions"]), 2_315_866);
-    assert_eq!(number(&json["references"]), 2_873_811);
-    assert_eq!(number(&json["count"]), 2_315_866);
-    assert_eq!(number(&json["exact_count"]), 2_315_866);
+    assert_eq!(number(&json["instructions"]), 2_550_411);
+    assert_eq!(number(&json["references"]), 3_022_920);
+    assert_eq!(number(&json["count"]), 2_550_411);
+    assert_eq!(number(&json["exact_count"]), 2_550_411);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    assert_eq!(samples, 2_315_866 / number(&json["period"]));
+    // A strand of the eight may end with almost a period that is not sampled.
+    let all = 2_550_411 / number(&json["period"]);
+    assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);
 
     let rows = json["rows"].as_array().unwrap();
@@ -88,12 +90,22 @@ fn by_default(unit: &str, event: &str) {
     let sum: u64 = rows.iter().map(|row| number(&row["samples"])).sum();
     assert_eq!(sum, samples);
     for (name, exact) in [
-        ("workload::build_index", 442_335),
-        ("workload::load_orders", 409_626),
-        ("workload::answer_queries", 350_025),
-        ("workload::partition", 274_511),
-        ("workload::find", 243_762),
-        ("workload::main", 11_625),
+        ("sort_by_price", 873_964),
+        ("look_up_price", 518_072),
+        ("turn_table", 173_672),
+        ("find_order", 120_719),
+        ("count_in_one_line", 120_088),
+        ("count_in_own_lines", 120_088),
+        ("read_archive", 90_232),
+        ("build_index", 86_576),
+        ("load_orders", 69_824),
+        ("take_ticket", 64_000),
+        ("write_ledger", 56_352),
+        ("serve_customers", 56_032),
+        ("price_orders", 36_920),
+        ("write_price_list", 28_684),
+        ("follow_deliveries", 24_616),
+        ("pass_ledger", 1_112),
     ] {
         let row = rows.iter().find(|row| row["name"] == name).unwrap();
         assert_eq!(number(&row["exact"]), exact, "{name}");
@@ -101,16 +113,21 @@ fn by_default(unit: &str, event: &str) {
         let exact = row["exact_percent"].as_f64().unwrap();
         assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
     }
-    assert_eq!(rows[0]["name"], "workload::build_index");
-    assert_eq!(rows[0]["address"], "0x23c820");
+    // Every function has a name, also those of the C library.
+    let unnamed = rows
+        .iter()
+        .find(|row| row["name"].as_str().unwrap().starts_with("page"));
+    assert_eq!(unnamed, None);
+    assert_eq!(rows[0]["name"], "sort_by_price");
+    assert_eq!(rows[0]["address"], "0x100b10");
 
     let lines: Vec<&str> = output.lines().collect();
     assert!(lines[3].contains(&format!("# Samples: {samples} of event '{event}'")));
     assert!(output.contains("Total variation between samples and truth: 0.0"));
     let hottest = lines.iter().position(|line| line.starts_with("# Overhead"));
     let hottest = lines[hottest.unwrap() + 1];
-    assert!(hottest.trim_start().starts_with("19.1"), "{hottest}");
-    assert!(hottest.ends_with("workload::build_index"), "{hottest}");
+    assert!(hottest.trim_start().starts_with("34."), "{hottest}");
+    assert!(hottest.ends_with("sort_by_price"), "{hottest}");
 }
 
 #[test]
@@ -193,15 +210,15 @@ fn threads_of_a_file_by_hand() {
     }
 }
 
-/// Functions of the bundled program have names; the stack, where this recording executes too, is a page.
+/// Functions of a program have names; what is elsewhere is a page.
 #[test]
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
-    // workload::find, workload::transpose, and the stack.
+    // Functions of the bundled program, and what might be a stack.
     let refs = [
-        line(0x23_cce4, 500),
-        line(0x23_d1b8, 300),
+        line(0x10_0a84, 500),
+        line(0x10_0cac, 300),
         line(0x1fff_0000, 200),
     ]
     .concat();
@@ -210,8 +227,8 @@ fn symbols_of_a_file() {
     assert_eq!(
         exact(&json),
         [
-            ("workload::find", 500),
-            ("workload::transpose", 300),
+            ("find_order", 500),
+            ("turn_table", 300),
             ("page 0x1fff0000", 200)
         ]
     );

@@ -73,8 +73,8 @@ fn by_default_a_guest_measures_the_bundled_program() {
     for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
         assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
     }
-    // 8 channels, 16 link port units, 4 serialization units, 1 strand: two counters each.
-    assert_eq!(counters(&results).len(), 58);
+    // 8 channels, 16 link port units, 4 serialization units, 8 strands: two counters each.
+    assert_eq!(counters(&results).len(), 72);
     for counter in counters(&results) {
         let keys = [
             "perfreg", "counter", "strand", "name", "event", "measured", "truth",

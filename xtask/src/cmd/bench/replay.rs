@@ -138,12 +138,14 @@ pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
     replay(Model::Batoka.max_nodes(), bundled())
 }
 
-/// Returns the references of the bundled recording.
+/// Returns the references of the bundled recording, of one thread after the other.
 pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
     let mut recording = bundled();
     let (mut references, mut chunk) = (Vec::new(), Chunk::default());
-    while recording.next_chunk(0, &mut chunk)? {
-        references.extend_from_slice(&chunk.references);
+    for thread in 0..recording.threads() {
+        while recording.next_chunk(thread, &mut chunk)? {
+            references.extend_from_slice(&chunk.references);
+        }
     }
     Ok(references)
 }
