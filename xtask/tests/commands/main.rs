@@ -18,6 +18,7 @@ mod sim_program;
 mod sim_scenario;
 mod sim_threads;
 mod streams;
+mod theory;
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
