@@ -184,7 +184,8 @@ struct Artifact {
 /// # Errors
 /// The program cannot be built.
 pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
-    let built = artifacts(&["--profile", "image", "--package", package, "--bin", program])?;
+    let options = ["--quiet", "--profile", "image", "--bin", program];
+    let built = artifacts(package, &options)?;
     let mut programs = built.into_iter().rev().filter_map(|one| one.executable);
     programs
         .next()
@@ -196,22 +197,21 @@ pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
 /// # Errors
 /// The library cannot be built.
 pub fn build_library(package: &str) -> anyhow::Result<PathBuf> {
-    let built = artifacts(&["--release", "--package", package])?;
+    let built = artifacts(package, &[&PROGRESS[..], &["--release"]].concat())?;
     let mut files = built.into_iter().rev().flat_map(|one| one.filenames);
     let library =
         files.find(|file| file.extension() == Some(OsStr::new(env::consts::DLL_EXTENSION)));
     library.with_context(|| format!("cargo built no library of {package}"))
 }
 
-/// Returns what cargo builds with these arguments.
-fn artifacts(arguments: &[&str]) -> anyhow::Result<Vec<Artifact>> {
+/// Returns what cargo builds of a package with these options.
+fn artifacts(package: &str, options: &[&str]) -> anyhow::Result<Vec<Artifact>> {
     let mut build = cargo();
     build
-        .arg("build")
-        .args(PROGRESS)
-        .args(arguments)
+        .args(["build", "--package", package])
+        .args(options)
         .arg("--message-format=json-render-diagnostics");
-    let printed = output(&mut build, &format!("cargo build {}", arguments.join(" ")))?;
+    let printed = output(&mut build, &format!("cargo build of {package}"))?;
     let lines = String::from_utf8_lossy(&printed);
     Ok(lines
         .lines()

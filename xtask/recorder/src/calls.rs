@@ -19,10 +19,8 @@ pub(crate) enum Call {
     Wait { futex: u64 },
     /// Wakes those who wait at the addresses.
     Wake { futex: u64, other: Option<u64> },
-    /// Maps a file, or other memory.
-    Map,
-    /// Unmaps memory.
-    Unmap,
+    /// Maps a file with code.
+    MapCode,
     /// Anything else.
     Other,
 }
@@ -32,10 +30,13 @@ const VM: u64 = 0x100;
 const VFORK: u64 = 0x4000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
 
+/// Of mmap.
+const EXECUTE: u64 = 4;
+
 impl Call {
     /// Returns the call with this number and these arguments.
     pub(crate) fn new(target: Target, number: i64, arguments: [u64; 5]) -> Self {
-        let [first, second, _, fourth, fifth] = arguments;
+        let [first, second, third, fourth, fifth] = arguments;
         let (kind, tid) = match target {
             Target::X86 => (x86(number), fourth),
             Target::Sparc => (sparc(number), fifth),
@@ -50,8 +51,8 @@ impl Call {
             Kind::Exit => Self::Exit,
             Kind::Kill => Self::Kill,
             Kind::Futex => Self::futex(second, first, fifth),
-            Kind::Map => Self::Map,
-            Kind::Unmap => Self::Unmap,
+            Kind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
+            Kind::Map => Self::Other,
             Kind::Other => Self::Other,
         }
     }
@@ -82,14 +83,12 @@ enum Kind {
     Kill,
     Futex,
     Map,
-    Unmap,
     Other,
 }
 
 fn x86(number: i64) -> Kind {
     match number {
         9 => Kind::Map,
-        11 => Kind::Unmap,
         56 => Kind::Clone,
         57 | 58 => Kind::Fork,
         59 => Kind::Exec,
@@ -108,7 +107,6 @@ fn sparc(number: i64) -> Kind {
         37 | 187 | 211 => Kind::Kill,
         59 => Kind::Exec,
         71 => Kind::Map,
-        73 => Kind::Unmap,
         142 => Kind::Futex,
         217 => Kind::Clone,
         350 => Kind::ExecAt,
@@ -193,5 +191,17 @@ mod tests {
         assert_eq!(call(Target::X86, 234), Call::Kill);
         assert_eq!(call(Target::Sparc, 211), Call::Kill);
         assert_eq!(call(Target::X86, 0), Call::Other);
+    }
+
+    #[test]
+    fn code_is_mapped() {
+        let file = [0, 0x1000, 5, 2, 3];
+        for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
+            assert_eq!(Call::new(target, number, file), Call::MapCode);
+            let data = [0, 0x1000, 3, 2, 3];
+            assert_eq!(Call::new(target, number, data), Call::Other);
+            let memory = [0, 0x1000, 7, 0x22, u64::from(u32::MAX)];
+            assert_eq!(Call::new(target, number, memory), Call::Other);
+        }
     }
 }

@@ -25,10 +25,13 @@ pub(crate) struct Process {
     pub(crate) orders: Orders,
     pub(crate) output: Output,
     mappings: Mutex<Mappings>,
-    /// Whether files may have been mapped since the latest look at the mappings.
+    /// Whether files with code may have been mapped since the latest look at the mappings.
     maps: AtomicBool,
     threads: AtomicU32,
 }
+
+/// A recording has at most so many threads.
+pub(crate) const MOST_THREADS: u32 = 1 << 16;
 
 /// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its end.
 #[derive(Clone, Copy)]
@@ -77,6 +80,12 @@ impl Process {
     /// Returns a thread that the host's thread that calls this has just started.
     pub(crate) fn thread(&self) -> Thread {
         let number = self.threads.fetch_add(1, Ordering::Relaxed);
+        if number >= MOST_THREADS {
+            self.output.stop(
+                "ends",
+                "it has started more threads than a recording can have",
+            );
+        }
         let start = START.take();
         let tid = start.and_then(|start| start.tid);
         let mut thread = Thread::new(number, tid);
@@ -91,6 +100,7 @@ impl Process {
 
     /// A thread enters the kernel.
     pub(crate) fn call(&self, thread: &mut Thread, call: Call) {
+        self.look();
         thread.waits = None;
         match call {
             Call::Thread { tid } => {
@@ -107,17 +117,16 @@ impl Process {
                 let signal = self.orders.end(thread.tid, thread.number);
                 thread.log.order(Order::Signal(signal));
             }
-            Call::Unmap => self.look(),
+            Call::MapCode => self.maps.store(true, Ordering::Relaxed),
             Call::Exec { path } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
-                    self.look();
                     self.output.say("turns", &path);
                 }
                 return;
             }
             Call::Kill => return thread.write(self, true),
-            Call::Process | Call::Map | Call::Other => {}
+            Call::Process | Call::Other => {}
         }
         thread.write_now_and_then(self);
     }
@@ -125,7 +134,6 @@ impl Process {
     /// A thread comes back from the kernel with this value.
     pub(crate) fn returned(&self, thread: &mut Thread, call: Call, value: i64) {
         match call {
-            Call::Map if value >= 0 => self.maps.store(true, Ordering::Relaxed),
             Call::Wait { .. } if value == 0 => {
                 let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
                 if let Some(signal) = woken {
@@ -148,12 +156,13 @@ impl Process {
 
     /// The program has exited, and its threads have written all.
     pub(crate) fn exited(&self) {
+        self.maps.store(true, Ordering::Relaxed);
         self.look();
         self.output.say("exits", "");
     }
 
-    /// Writes which files have been mapped since the last time.
-    pub(crate) fn look(&self) {
+    /// Writes which files have been mapped since the last time, if some may have been.
+    fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let mut mappings = self.mappings.lock().unwrap_or_else(PoisonError::into_inner);
             let new = mappings.look();

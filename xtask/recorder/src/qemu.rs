@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::calls::Call;
 use crate::decode::Target;
 use crate::output::Output;
-use crate::process::Process;
+use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
 
 /// A block that is being translated.
@@ -102,11 +102,8 @@ impl Slot {
 static THREADS: Mutex<Vec<Option<Arc<Slot>>>> = Mutex::new(Vec::new());
 
 /// The same threads, for the callbacks that must be fast.
-static SLOTS: [AtomicPtr<Slot>; MOST_THREADS] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS];
-
-/// So many threads at a time can be recorded.
-const MOST_THREADS: usize = 1 << 16;
+static SLOTS: [AtomicPtr<Slot>; MOST_THREADS as usize] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS as usize];
 
 fn threads() -> MutexGuard<'static, Vec<Option<Arc<Slot>>>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)

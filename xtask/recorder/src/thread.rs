@@ -8,8 +8,10 @@ use simulator::recording::native::{Encoder, Frame, Log};
 use crate::output::Compressed;
 use crate::process::Process;
 
-/// A thread that makes system calls writes its references at least as often as this, so that little is lost if the program is killed.
+/// A thread that makes system calls writes its references about as often as this, and later a hundred times in its life, so that
+/// little is lost if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
+const TIMES: u32 = 100;
 
 /// What a thread has done since it wrote to the file, and what it is about to do.
 pub(crate) struct Thread {
@@ -24,6 +26,7 @@ pub(crate) struct Thread {
     encoder: Encoder,
     frame: Frame,
     compressed: Compressed,
+    began: Instant,
     wrote: Instant,
 }
 
@@ -39,6 +42,7 @@ impl Thread {
             encoder: Encoder::new(number),
             frame: Frame::new(),
             compressed: Compressed::new(),
+            began: Instant::now(),
             wrote: Instant::now(),
         }
     }
@@ -77,7 +81,8 @@ impl Thread {
 
     /// Writes what was done, if the thread has not for a while. The block that executes has come to its end.
     pub(crate) fn write_now_and_then(&mut self, process: &Process) {
-        if self.wrote.elapsed() >= PERIOD {
+        let now = Instant::now();
+        if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {
             self.write(process, true);
         }
     }

@@ -9,8 +9,9 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,7 +86,7 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.require()?;
-    let plugin = cargo::build_library("recorder")?;
+    let plugin = plugin()?;
     interrupt::catch()?;
     let listener = Listener::new(file, program.target, command)?;
 
@@ -123,6 +124,16 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         .join()
         .map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?)
+}
+
+/// Returns the plug-in, which is built if necessary.
+fn plugin() -> anyhow::Result<&'static Path> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(built) = BUILT.get() {
+        return Ok(built);
+    }
+    let built = cargo::build_library("recorder")?;
+    Ok(BUILT.get_or_init(|| built))
 }
 
 /// Returns a part of an option of the emulator, in which a comma would end the part.

@@ -61,14 +61,14 @@ impl Program {
                 machine_name(other)
             ),
         };
-        let foreign = target != std::env::consts::ARCH;
         let mut program = Self {
             path,
             target,
             emulator,
             sysroot: sysroot.map(Path::to_owned),
         };
-        if let Some(interpreter) = interpreter.filter(|_| foreign || sysroot.is_some()) {
+        if let Some(interpreter) = interpreter.filter(|_| target == "sparc64" || sysroot.is_some())
+        {
             let sysroot = sysroot.unwrap_or(Path::new(SPARC_SYSROOT));
             let relative = interpreter.trim_start_matches('/');
             ensure!(

@@ -1,6 +1,7 @@
 //! `bench`: the cost of calls and samples, and the speed of the simulation.
 
 pub mod instructions;
+mod recording;
 mod replay;
 
 use std::collections::BTreeMap;
@@ -16,13 +17,15 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::Force;
 use crate::table::Table;
 use instructions::{Counter, KINDS};
+use recording::{Cost, PROGRAMS};
 use replay::Rates;
 
-/// Measure instructions per hypercall and per sample, and references per second of the replay
+/// Measure instructions per hypercall and per sample, references per second of the replay, and the cost of recording
 ///
 /// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison; the numbers
 /// repeat exactly. The replay runs on one core while all counters of a Batoka count; the best, the median and the worst of
-/// several rounds are printed.
+/// several rounds are printed. The cost of recording is the processor time that it adds to that of the emulator, which is
+/// needed (qemu-user).
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct Args {
@@ -39,11 +42,13 @@ pub struct Args {
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
     references_per_second: u64,
+    recording: BTreeMap<&'static str, Cost>,
 }
 
 /// The number of rounds for the rate that the file has, and for each other rate.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
+const RECORDING_ROUNDS: usize = 2;
 
 /// Further rates: on how many strands the recording is replayed, of how many nodes.
 const FURTHER: [(usize, usize); 7] = [
@@ -59,7 +64,7 @@ const FURTHER: [(usize, usize); 7] = [
 /// Measures and prints.
 ///
 /// # Errors
-/// This is a debug build, valgrind is missing and cannot be installed, the file cannot be written, or the work was
+/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, or the work was
 /// interrupted ([`Interrupted`]).
 pub fn run(args: Args) -> anyhow::Result<()> {
     ensure!(
@@ -69,12 +74,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = KINDS.len() + 2 + FURTHER.len();
+    let steps = KINDS.len() + 2 + FURTHER.len() + PROGRAMS.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let output = &mut io::stdout().lock();
 
     let instructions = count(output, &progress)?;
     let references_per_second = time(output, &progress)?;
+    let recording = record(output, &progress)?;
     progress.finish_and_clear();
     if let Some(memory) = peak_memory() {
         writeln!(output, "peak memory: {memory} KB (to reach: 200000)")?;
@@ -83,6 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         file.complete_json(&Report {
             instructions,
             references_per_second,
+            recording,
         })?;
     }
     Ok(())
@@ -154,6 +161,28 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     let count = HumanCount(references.len() as u64);
     progress.suspend(|| writeln!(output, "the recording has {count} references\n{table}"))?;
     Ok(rates.best().round() as u64)
+}
+
+/// Measures what it costs to record programs.
+fn record(
+    output: &mut impl Write,
+    progress: &ProgressBar,
+) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
+    let mut table = Table::new(
+        "recording|>million references|>ns a reference (to reach: 10)|>times the emulator|>bytes a reference (to reach: 0.4)|>ns to read one \
+         (to reach: 3)",
+    );
+    let mut costs = BTreeMap::new();
+    for program in PROGRAMS {
+        progress.set_message(format!("recording: {}", program.0));
+        if let Some(cost) = step(|| recording::cost(program, RECORDING_ROUNDS))? {
+            table.row([program.0.to_owned()].into_iter().chain(cost.cells()));
+            costs.insert(program.0, cost);
+        }
+        progress.inc(1);
+    }
+    progress.suspend(|| writeln!(output, "{table}"))?;
+    Ok(costs)
 }
 
 /// Does a part of the work, and fails if there was an interrupt before or during it.

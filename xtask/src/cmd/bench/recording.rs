@@ -1,0 +1,153 @@
+//! Measures what it costs to record programs, and to read what was recorded.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde::Serialize;
+use simulator::recording::{Chunk, Recording};
+
+use crate::output::OutputFile;
+use crate::recorder::{self, Options};
+use crate::tools::{self, QEMU_X86};
+
+/// Programs that are recorded, if they are there: the name, and the words after it. `FILE` is a text of [`LINES`] lines.
+pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("sort", &["--numeric-sort", "--output=/dev/null", "FILE"]),
+    ("gzip", &["--keep", "--force", "FILE"]),
+    (
+        "python3",
+        &[
+            "-c",
+            "print(len({str(i * 7919) for i in range(100000)}), file=open('/dev/null', 'w'))",
+        ],
+    ),
+];
+
+const LINES: u32 = 50_000;
+
+/// What it costs to record a program.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Cost {
+    references: u64,
+    /// The time that recording adds to what the emulator needs by itself, per reference.
+    recording_nanoseconds: f64,
+    /// The time with recording in that of the emulator by itself.
+    times_the_emulator: f64,
+    bytes: f64,
+    reading_nanoseconds: f64,
+}
+
+impl Cost {
+    /// Returns the cells of a table.
+    pub(super) fn cells(&self) -> [String; 5] {
+        let Self {
+            references,
+            recording_nanoseconds,
+            times_the_emulator,
+            bytes,
+            reading_nanoseconds,
+        } = self;
+        [
+            format!("{:.0}", *references as f64 / 1e6),
+            format!("{recording_nanoseconds:.1}"),
+            format!("{times_the_emulator:.1}"),
+            format!("{bytes:.2}"),
+            format!("{reading_nanoseconds:.1}"),
+        ]
+    }
+}
+
+/// Measures the cost of a program, the best of so many rounds. Returns `None` if it is not there.
+pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
+    let Some(program) = tools::find(name) else {
+        return Ok(None);
+    };
+    let directory = std::env::temp_dir();
+    let own = format!("xtask-bench-{}", std::process::id());
+    let mut text = String::new();
+    let mut number = 1_u32;
+    for _ in 0..LINES {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        writeln!(text, "{}", number >> 8)?;
+    }
+    let input = OutputFile::create(directory.join(own), false)?;
+    fs::write(input.temporary(), text)?;
+    let mut command = vec![program.into_os_string()];
+    command.extend(words.iter().map(|word| match *word {
+        "FILE" => input.temporary().into(),
+        word => OsString::from(word),
+    }));
+    // What bears the name may be a script.
+    if recorder::check(&command, Options::default()).is_err() {
+        return Ok(None);
+    }
+    let cost = measure(&command, &directory, rounds).map(Some);
+    let _ = fs::remove_file(format!("{}.gz", input.temporary().display()));
+    cost
+}
+
+fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Result<Cost> {
+    let output = OutputFile::create(
+        directory.join(format!("xtask-bench-{}.refs", std::process::id())),
+        false,
+    )?;
+    let file = output.temporary();
+    let emulator = QEMU_X86.require()?;
+    let (mut alone, mut with, mut reading) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    let (mut references, mut bytes) = (0, 0);
+    for _ in 0..rounds {
+        alone = alone.min(seconds(|| {
+            let status = Command::new(&emulator)
+                .args(command)
+                .stdin(Stdio::null())
+                .status()?;
+            ensure!(status.success(), "{status}");
+            Ok(())
+        })?);
+        fs::write(file, [])?;
+        with = with.min(seconds(|| {
+            let recorded = recorder::record(command, file, Options::default())?;
+            (references, bytes) = (recorded.references, recorded.bytes);
+            Ok(())
+        })?);
+        let start = Instant::now();
+        let mut recording = Recording::open(file)?;
+        let mut chunk = Chunk::default();
+        for thread in 0..recording.threads() {
+            while recording.next_chunk(thread, &mut chunk)? {}
+        }
+        reading = reading.min(start.elapsed().as_secs_f64());
+    }
+    let count = references as f64;
+    Ok(Cost {
+        references,
+        recording_nanoseconds: (with - alone) / count * 1e9,
+        times_the_emulator: with / alone,
+        bytes: bytes as f64 / count,
+        reading_nanoseconds: reading / count * 1e9,
+    })
+}
+
+/// Returns the processor time of the processes that `run` starts, in seconds.
+fn seconds(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let used = || {
+        let usage =
+            getrusage(UsageWho::RUSAGE_CHILDREN).context("the processor time is unknown")?;
+        let times = [usage.user_time(), usage.system_time()];
+        anyhow::Ok(
+            times
+                .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
+                .iter()
+                .sum::<f64>(),
+        )
+    };
+    let before = used()?;
+    run()?;
+    Ok(used()? - before)
+}
