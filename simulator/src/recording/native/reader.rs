@@ -85,7 +85,7 @@ impl Header {
             && bytes[1..4] == [u8::from(header.is_zstd), 0, 0]
             && header.thread < MOST_THREADS
             && header.content <= MOST_CONTENT
-            && header.references <= MOST_REFERENCES
+            && (header.references <= MOST_REFERENCES || header.kind == FrameKind::End as u8)
             && header.stored <= MOST_CONTENT + (1 << 16)
             && (header.is_zstd || header.stored == header.content);
         is_right.then_some(header)

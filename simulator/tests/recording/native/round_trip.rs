@@ -283,6 +283,17 @@ fn blocks_that_come_later_are_at_their_addresses() {
 }
 
 #[test]
+fn a_recording_ends_after_any_number_of_references() {
+    let mut recorder = Recorder::new(Stored::Plain);
+    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    log.block(recorder.block(0x1000, &[4], Exit::None));
+    recorder.encode(&mut encoder, &mut log, true);
+    recorder.references = 1_000_000_000_000;
+    let fetch = Reference::new(0x1000, 4, Kind::FetchOther);
+    assert_eq!(read(&recorder.end()).unwrap(), [(vec![fetch], vec![])]);
+}
+
+#[test]
 fn a_program_can_have_too_much_code() {
     let mut definitions = Definitions::new();
     let mut define = |at| {
