@@ -235,8 +235,8 @@ fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::
     let setup = simulation.setup();
     let programs: Vec<_> = (setup.programs.iter())
         .map(|program| match program.command() {
-            Some(command) if !args.command.is_empty() => command.to_owned(),
-            Some(command) => format!("{} ({command})", program.name()),
+            Some(command) if !args.command.is_empty() => short(command),
+            Some(command) => format!("{} ({})", program.name(), short(command)),
             None => program.name().to_owned(),
         })
         .collect();
@@ -254,6 +254,14 @@ fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::
     )?;
     writeln!(output, "program: {}", programs.join(", "))?;
     writeln!(output, "{}\n", placement(simulation))
+}
+
+/// Returns the beginning of a command that is long.
+fn short(command: &str) -> String {
+    match command.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}...", &command[..end]),
+        None => command.to_owned(),
+    }
 }
 
 /// Returns a line that says which strands execute the threads.

@@ -42,6 +42,19 @@ fn a_program_runs_and_is_replayed() {
 
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
+fn a_long_command_is_cut() {
+    let arguments = [&["sim", "--", "true"][..], &["argument"; 1000]].concat();
+    let ended = end(command(&arguments), b"");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let line = ended.stdout.lines().nth(1).unwrap();
+    // 100 characters of the command.
+    let expected = "program: true argument argument argument argument argument argument argument argument argument \
+                    argument argum...";
+    assert_eq!(line, expected);
+}
+
+#[test]
+#[ignore = "needs QEMU's user-mode emulator"]
 fn an_interrupt_ends_the_program_and_leaves_nothing() {
     let place = Place::new("sim-program-interrupted");
     let sim = command(&["sim", "--", "sleep", "1000"])
