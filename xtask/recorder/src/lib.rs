@@ -18,9 +18,9 @@
 //! exits            the program exits, and all is written
 //! ```
 //!
-//! Simplifications: an instruction that QEMU begins anew (a repeated string instruction of x86, after each element) is recorded as often; a
-//! block that a signal interrupts is recorded whole; what the kernel does to memory, and the traps of SPARC's register windows, are not
-//! recorded.
+//! Simplifications: an instruction that QEMU begins anew (a repeated string instruction of x86, after each element) is recorded
+//! as often. A block that a signal interrupts is recorded whole. Of a SPARC branch at the end of a page it is not known whether
+//! it is taken. What the kernel does to memory, and the traps of SPARC's register windows, are not recorded.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use simulator::recording::native::{Definitions, Frame, Stored};
 use zstd::bulk::Compressor;
 
-/// The file that all threads append to. It is opened for each write: a descriptor that stays open would be one of the program's,
-/// which it can see and close.
+/// The file that all threads append to. It is opened for each write: a descriptor that stays open would be one of the
+/// program's, which it can see and close.
 pub(crate) struct Output {
     path: OsString,
     messages: OsString,

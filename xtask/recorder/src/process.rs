@@ -33,7 +33,8 @@ pub(crate) struct Process {
 /// A recording has at most so many threads.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
 
-/// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its end.
+/// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its
+/// end.
 #[derive(Clone, Copy)]
 struct Start {
     signal: u64,

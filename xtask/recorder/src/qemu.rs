@@ -1,6 +1,6 @@
 //! QEMU's side: its plug-in interface, version 1, as far as it is used. What is declared here is stated in QEMU's
-//! documentation (docs/devel/tcg-plugins.rst). Declared are `qemu_plugin_version`, `qemu_plugin_install`, and the functions in the
-//! block below.
+//! documentation (docs/devel/tcg-plugins.rst). The plug-in has `qemu_plugin_version` and `qemu_plugin_install`, which QEMU looks for;
+//! QEMU has the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 use std::cell::UnsafeCell;
@@ -80,7 +80,7 @@ pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// A thread and who may use it: the host's thread that executes it, as long as it executes; during its system calls who has the lock.
+/// A thread. The host's thread that executes it may use it while it executes; during its system calls, whoever has the lock may.
 struct Slot {
     /// Whether it is in a system call.
     in_call: Mutex<bool>,

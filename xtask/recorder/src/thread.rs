@@ -8,8 +8,8 @@ use simulator::recording::native::{Encoder, Frame, Log};
 use crate::output::Compressed;
 use crate::process::Process;
 
-/// A thread that makes system calls writes its references about as often as this, and later a hundred times in its life, so that
-/// little is lost if the program is killed.
+/// A thread writes its references at a system call if this time has passed since it wrote, and a hundredth of its life: so that
+/// little is lost if the program is killed, and frames are few.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 

@@ -11,10 +11,10 @@ use crate::say::say;
 
 /// Record the memory references of a program and its threads
 ///
-/// The program, for x86-64 or SPARC V9, runs under QEMU's user-mode emulator, some ten times slower than there without being
-/// recorded, with the standard input, output and error of this command. Programs that it starts are not recorded. After an
-/// interrupt the program is ended, and what it has done is kept. The recording appears under its name once it is complete; until
-/// then it grows under a hidden name beside it, which can be read.
+/// The program, for x86-64 or SPARC V9, runs under QEMU's user-mode emulator, ten to twenty times slower than there without
+/// being recorded, with the standard input, output and error of this command. Programs that it starts are not recorded. After
+/// an interrupt the program is ended, and what it has done is kept. The recording appears under its name once it is complete;
+/// until then it grows under a hidden name beside it (.NAME.*.partial), which can be read.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask record -o sort.refs -- sort --numeric-sort numbers.txt\n  \

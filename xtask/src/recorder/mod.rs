@@ -76,9 +76,9 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
-/// Records the program that `command` runs into `file`, which is there and can be read while it grows. The program has the
-/// standard input, output and error of this process. Progress, and what is not recorded, is said at once on standard error. After
-/// an interrupt the program is ended, and what it has done is kept.
+/// Records the program that `command` runs into `file`, which is there, is empty, and can be read while it grows. The program
+/// has the standard input, output and error of this process. Progress, and what is not recorded, is said at once on standard
+/// error. After an interrupt the program is ended, and what it has done is kept.
 ///
 /// # Errors
 /// As [`check`]; the emulator or the plug-in is missing and cannot be installed or built; the file cannot be written; or the
@@ -149,8 +149,8 @@ fn escaped(text: &OsStr) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Waits for the program. After an interrupt it is ended: if it has not got the interrupt from the terminal, or goes on, by SIGTERM,
-/// and later by SIGKILL.
+/// Waits for the program. After an interrupt, which it may have got from the terminal, too, it is ended: by SIGTERM if it goes
+/// on, and later by SIGKILL.
 fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     let steps = [
         (Duration::from_millis(300), Signal::SIGTERM),

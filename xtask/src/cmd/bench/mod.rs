@@ -169,8 +169,8 @@ fn record(
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
     let mut table = Table::new(
-        "recording|>million references|>ns a reference (to reach: 10)|>times the emulator|>bytes a reference (to reach: 0.4)|>ns to read one \
-         (to reach: 3)",
+        "recording|>million references|>ns each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
+         >ns to read each (to reach: 3)",
     );
     let mut costs = BTreeMap::new();
     for program in PROGRAMS {

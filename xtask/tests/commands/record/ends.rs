@@ -144,7 +144,8 @@ fn the_limit_ends_a_program() {
         ended.stderr
     );
     let read = Read::of(&place);
-    // A thread writes what fits into 1 MiB, a word for each block and access: blocks of this program have less than 8 references.
+    // A thread writes what fits into 1 MiB, a word for each block and access. Blocks of this program have less than 8
+    // references.
     assert!(
         (100_000..1_200_000).contains(&read.references()),
         "{}",
