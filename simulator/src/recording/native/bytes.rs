@@ -17,7 +17,8 @@ pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
 }
 
 /// How many bytes a literal has, by its code.
-const LITERAL_BYTES: [u8; 4] = [0, 1, 3, 6];
+const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
+const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
 /// Appends the low bytes of a number of 48 bits with a sign, as many as it needs. Returns the code of their number.
 #[inline(always)]
@@ -28,20 +29,19 @@ pub(super) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
         () if small(24) => 2,
         () => 3,
     };
-    let count = usize::from(LITERAL_BYTES[usize::from(code)]);
+    let count = LITERAL_BYTES[usize::from(code)];
     bytes.extend_from_slice(&value.to_le_bytes()[..count]);
     code
 }
 
-/// Returns the literal at a position and the position after it. Bytes up to 8 after its first must be there.
+/// Returns the literal that comes first, and what follows it. There must be 8 bytes. Bits 1:0 of the code count.
 #[inline(always)]
-pub(super) fn literal(bytes: &[u8], at: usize, code: u8) -> Option<(u64, usize)> {
-    let count = LITERAL_BYTES[usize::from(code & 3)];
-    let (word, _) = bytes.get(at..)?.split_first_chunk()?;
-    // The highest bit is shifted apart: a shift by 64 is none.
-    let unused = 63 - 8 * u32::from(count);
-    let value = (u64::from_le_bytes(*word) << 1 << unused).cast_signed() >> 1 >> unused;
-    Some((value.cast_unsigned(), at + usize::from(count)))
+pub(super) fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
+    let word = u64::from_le_bytes(*bytes.first_chunk()?);
+    let count = LITERAL_BYTES[usize::from(code & 3)] & 7;
+    let mask = LITERAL_MASKS[usize::from(code & 3)];
+    let sign = mask ^ mask >> 1;
+    Some((((word & mask) ^ sign).wrapping_sub(sign), &bytes[count..]))
 }
 
 /// Returns the address whose low 48 bits these are.

@@ -1,13 +1,16 @@
 //! One thread of a recording.
 
-use super::super::{Chunk, Order};
+use super::super::{Order, Reference};
 use super::bytes::{Rest, literal, sign_extended};
 use super::encoder::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
 use super::predictor::Predictor;
-use super::templates::Templates;
+use super::templates::{NONE, STEP, Templates};
 
 /// A chunk has at least this many references, if the thread has; and at most as many more as one execution of a block has.
-const CHUNK: usize = 1 << 13;
+const CHUNK: usize = 1 << 12;
+
+/// Executions seldom have more references, and then the chunk grows.
+const ROOM: usize = 1 << 6;
 
 /// Where a thread is.
 #[derive(Debug)]
@@ -72,26 +75,10 @@ impl Cursor {
         }
         // The last literals are read as words, too.
         self.content.extend_from_slice(&[0; 8]);
-        self.next_event()?;
+        let mut control = Rest(&self.content[self.control..self.control_end]);
+        (self.event, self.run) = next_event(&mut control, self.executions)?;
+        self.control = self.control_end - control.0.len();
         self.next_order()
-    }
-
-    /// Reads the first byte of the next event, and its run.
-    fn next_event(&mut self) -> Option<()> {
-        self.run = self.executions - self.done;
-        let mut rest = Rest(&self.content[self.control..self.control_end]);
-        if !rest.0.is_empty() {
-            self.event = rest.byte()?;
-            let run = u64::from(self.event >> RUN_SHIFT);
-            let run = if run < LONG_RUN {
-                run
-            } else {
-                rest.varint()?.checked_add(LONG_RUN)?
-            };
-            self.run = Some(run).filter(|run| *run < self.run)?;
-        }
-        self.control = self.control_end - rest.0.len();
-        Some(())
     }
 
     fn next_order(&mut self) -> Option<()> {
@@ -115,16 +102,21 @@ impl Cursor {
         Some(())
     }
 
-    /// Adds to `chunk` until it is full. Returns `false` if the frame is at its end, and `None` if it is malformed.
-    pub(super) fn fill(&mut self, templates: &Templates, chunk: &mut Chunk) -> Option<bool> {
+    /// Adds to a chunk until it is full. Returns `false` if the frame is at its end, and `None` if it is malformed.
+    pub(super) fn fill(
+        &mut self,
+        templates: &Templates,
+        piece: &mut Piece<'_>,
+        orders: &mut Vec<(usize, Order)>,
+    ) -> Option<bool> {
         loop {
             while let Some((at, order)) = self.order
                 && at == self.done
             {
-                chunk.order.push((chunk.references.len(), order));
+                orders.push((piece.filled, order));
                 self.next_order()?;
             }
-            if chunk.references.len() >= CHUNK {
+            if piece.filled >= CHUNK {
                 return Some(true);
             }
             if self.done == self.executions {
@@ -135,70 +127,124 @@ impl Cursor {
                 return is_whole.then_some(false);
             }
             let end = self.order.map_or(self.executions, |(at, _)| at);
-            self.executions(end, templates, chunk)?;
+            let added = self.executions(end, templates, piece)?;
+            self.references = self.references.checked_sub(added as u64)?;
         }
     }
 
-    /// Adds executions to `chunk`, up to the one with this number, until it is full.
-    fn executions(&mut self, end: u64, templates: &Templates, chunk: &mut Chunk) -> Option<()> {
-        while self.done < end && chunk.references.len() < CHUNK {
-            if self.run > 0 {
-                let most = self.run.min(end - self.done);
-                let count = self.expected(most, templates, chunk)?;
-                self.run -= count;
-                self.done += count;
-            } else {
-                self.unexpected(templates, chunk)?;
-                self.done += 1;
-                self.next_event()?;
-            }
-        }
-        Some(())
-    }
-
-    /// Adds executions that are as expected, at most `most`, until the chunk is full. Returns how many.
-    fn expected(&mut self, most: u64, templates: &Templates, chunk: &mut Chunk) -> Option<u64> {
-        for count in 0..most {
-            if chunk.references.len() >= CHUNK {
-                return Some(count);
-            }
-            let shape = self.predictor.shape();
-            self.predictor.note_shape(shape);
-            let (slot, references, places) = templates.copy(shape, chunk)?;
-            self.references = self.references.checked_sub(references.len() as u64)?;
-            for (slot, &place) in (slot..).zip(places) {
-                let address = self.predictor.address(slot, |expected| expected);
-                references.get_mut(usize::from(place))?.address = address;
-            }
-        }
-        Some(most)
-    }
-
-    /// Adds the execution of the event.
-    fn unexpected(&mut self, templates: &Templates, chunk: &mut Chunk) -> Option<()> {
-        let mut control = Rest(&self.content[self.control..self.control_end]);
-        let shape = match self.event & WRONG_SHAPE {
-            0 => self.predictor.shape(),
-            _ => u32::try_from(control.varint()?).ok()?,
+    /// Adds executions to a chunk, up to the one with this number, until it is full. Returns the number of their references.
+    fn executions(
+        &mut self,
+        end: u64,
+        templates: &Templates,
+        chunk: &mut Piece<'_>,
+    ) -> Option<usize> {
+        let predictor = &mut self.predictor;
+        // What changes is not reached through references, for speed.
+        let mut piece = Piece {
+            references: &mut *chunk.references,
+            filled: chunk.filled,
         };
-        self.predictor.note_shape(shape);
-        let (slot, references, places) = templates.copy(shape, chunk)?;
-        self.references = self.references.checked_sub(references.len() as u64)?;
-        // A bit above the codes says where they end.
-        let mut codes = u16::from(self.event & (WRONG_SHAPE - 1)) | 1 << 4;
-        for (slot, &place) in (slot..).zip(places) {
-            if codes == 1 {
-                codes = u16::from(control.byte()?) | 1 << 8;
+        let mut control = Rest(&self.content[self.control..self.control_end]);
+        let mut literals = &self.content[self.literals..];
+        let (mut done, mut run, mut event) = (self.done, self.run, self.event);
+        while done < end && piece.filled < CHUNK {
+            // As expected,
+            let most = done + run.min(end - done);
+            let began = done;
+            while done < most && piece.filled < CHUNK {
+                let (slot, references, places) =
+                    piece.add(templates, predictor.expected_shape())?;
+                for (slot, &place) in (slot..).zip(places) {
+                    let address = predictor.address(slot, |expected| expected);
+                    references.get_mut(usize::from(place))?.address = address;
+                }
+                done += 1;
             }
-            let (difference, next) = literal(&self.content, self.literals, codes as u8 & 3)?;
-            let address = self.predictor.address(slot, |expected| {
-                sign_extended(expected.wrapping_add(difference))
-            });
-            references.get_mut(usize::from(place))?.address = address;
-            self.literals = next;
-            codes >>= 2;
+            run -= done - began;
+            if done == end || piece.filled >= CHUNK {
+                break;
+            }
+            // and the one of the event.
+            let shape = match event & WRONG_SHAPE {
+                0 => predictor.expected_shape(),
+                _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
+            };
+            let (slot, references, places) = piece.add(templates, shape)?;
+            // A bit above the codes says where they end.
+            let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
+            for (slot, &place) in (slot..).zip(places) {
+                if codes == 1 {
+                    codes = u16::from(control.byte()?) | 1 << 8;
+                }
+                let difference;
+                (difference, literals) = literal(literals, codes as u8)?;
+                let address = predictor.address(slot, |expected| {
+                    sign_extended(expected.wrapping_add(difference))
+                });
+                references.get_mut(usize::from(place))?.address = address;
+                codes >>= 2;
+            }
+            done += 1;
+            (event, run) = next_event(&mut control, self.executions - done)?;
         }
         self.control = self.control_end - control.0.len();
-        Some(())
+        self.literals = self.content.len() - literals.len();
+        (self.done, self.run, self.event) = (done, run, event);
+        let filled = std::mem::replace(&mut chunk.filled, piece.filled);
+        Some(chunk.filled - filled)
+    }
+}
+
+/// Reads the first byte of the next event, and its run: all that is `left` if there is none.
+#[inline(always)]
+fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
+    let Some(event) = control.byte() else {
+        return Some((0, left));
+    };
+    let mut run = u64::from(event >> RUN_SHIFT);
+    if run == LONG_RUN {
+        run = control.varint()?.checked_add(LONG_RUN)?;
+    }
+    (run < left).then_some((event, run))
+}
+
+/// The references of a chunk, with room behind those that are there.
+pub(super) struct Piece<'c> {
+    references: &'c mut Vec<Reference>,
+    pub(super) filled: usize,
+}
+
+impl<'c> Piece<'c> {
+    /// Replaces the content of `references`, whatever it is. [`filled`](Self::filled) says in the end how many there are.
+    pub(super) fn new(references: &'c mut Vec<Reference>) -> Self {
+        references.resize(CHUNK + ROOM, NONE);
+        Self {
+            references,
+            filled: 0,
+        }
+    }
+
+    /// Adds the references of a shape. Returns its first slot, these references and some behind them, and where data is
+    /// among them. Returns `None` if there is no such shape.
+    #[inline(always)]
+    fn add<'a>(
+        &'a mut self,
+        templates: &'a Templates,
+        shape: u32,
+    ) -> Option<(usize, &'a mut [Reference], &'a [u16])> {
+        let (template, from, places) = templates.shape(shape)?;
+        let (first, count) = (self.filled, usize::from(template.count));
+        self.filled += count;
+        if self.references.len() < self.filled + STEP {
+            self.references.resize(self.filled + STEP, NONE);
+        }
+        let to = self.references.get_mut(first..)?;
+        *to.first_chunk_mut::<STEP>()? = *from.first_chunk()?;
+        if count > STEP {
+            to.get_mut(STEP..count)?
+                .copy_from_slice(from.get(STEP..count)?);
+        }
+        Some((template.slot as usize, to, places))
     }
 }

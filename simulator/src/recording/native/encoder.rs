@@ -242,7 +242,10 @@ impl Written {
     fn execution(&mut self, predictor: &mut Predictor, shape: Shape, addresses: &[u64]) {
         self.executions += 1;
         let wrong_shape = predictor.shape() != shape.number;
-        predictor.note_shape(shape.number);
+        match wrong_shape {
+            true => predictor.unexpected_shape(shape.number),
+            false => predictor.expected_shape(),
+        };
         self.codes.clear();
         self.codes.push(if wrong_shape { WRONG_SHAPE } else { 0 });
         for (at, &address) in addresses.iter().enumerate() {

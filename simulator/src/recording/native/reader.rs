@@ -7,9 +7,9 @@ use ruzstd::decoding::FrameDecoder;
 
 use super::super::error::printable;
 use super::super::source::Source;
-use super::super::{Chunk, Mapping, Progress, RecordingError};
+use super::super::{Chunk, Mapping, Order, Progress, RecordingError};
 use super::bytes::{Rest, hash};
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Piece};
 use super::frame::{FILE_HEADER, FRAME_HEADER, FrameKind};
 use super::templates::Templates;
 
@@ -297,10 +297,15 @@ impl NativeReader {
         thread: usize,
         chunk: &mut Chunk,
     ) -> Result<bool, RecordingError> {
+        chunk.order.clear();
         let Some(mut this) = self.threads.get_mut(thread).map(std::mem::take) else {
+            chunk.clear();
             return Ok(false);
         };
-        let result = self.fill(&mut this, chunk);
+        let mut piece = Piece::new(&mut chunk.references);
+        let result = self.fill(&mut this, &mut piece, &mut chunk.order);
+        let filled = piece.filled;
+        chunk.references.truncate(filled);
         if !matches!(result, Ok(true)) {
             this = Thread::default();
             chunk.clear();
@@ -309,20 +314,25 @@ impl NativeReader {
         result
     }
 
-    fn fill(&mut self, thread: &mut Thread, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+    fn fill(
+        &mut self,
+        thread: &mut Thread,
+        piece: &mut Piece<'_>,
+        order: &mut Vec<(usize, Order)>,
+    ) -> Result<bool, RecordingError> {
         let cursor = thread.cursor.get_or_insert_with(|| Box::new(Cursor::new()));
         loop {
             let at = thread
                 .next
                 .checked_sub(1)
                 .map_or(0, |latest| thread.frames[latest]);
-            match cursor.fill(&self.templates, chunk) {
+            match cursor.fill(&self.templates, piece, order) {
                 Some(true) => return Ok(true),
                 Some(false) => {}
                 None => return Err(self.damaged(at, "malformed references")),
             }
             let Some(&at) = thread.frames.get(thread.next) else {
-                return Ok(!chunk.is_empty());
+                return Ok(piece.filled > 0 || !order.is_empty());
             };
             thread.next += 1;
             let header = self

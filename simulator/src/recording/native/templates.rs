@@ -1,10 +1,17 @@
 //! The definitions of a recording, ready to be copied.
 
-use super::super::{Chunk, Flow, Kind, Reference};
+use super::super::{Flow, Kind, Reference};
 use super::bytes::Rest;
 use super::definitions::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
 use super::encoder::MOST_ACCESSES;
 use super::log::Place;
+
+/// The references of most shapes are so many at most. So many are always copied, for to copy a number that is known takes less
+/// time.
+pub(super) const STEP: usize = 8;
+
+/// What is behind references for which there is room.
+pub(super) const NONE: Reference = Reference::new(0, 0, Kind::FetchOther);
 
 /// The references of each shape, without the addresses of its data.
 #[derive(Debug)]
@@ -74,30 +81,22 @@ impl Templates {
         rest.0.is_empty().then_some(())
     }
 
-    /// Adds the references of a shape to `chunk`. Returns its first slot, these references, and where data is among them.
-    /// Returns `None` if there is no such shape.
+    /// Returns a shape, the references from its first on (at least [`STEP`]), and where data is among them. Returns `None` if
+    /// there is no such shape.
     #[inline(always)]
-    pub(super) fn copy<'a>(
-        &'a self,
-        shape: u32,
-        chunk: &'a mut Chunk,
-    ) -> Option<(usize, &'a mut [Reference], &'a [u16])> {
+    pub(super) fn shape(&self, shape: u32) -> Option<(&Template, &[Reference], &[u16])> {
         let template = self.shapes.get(shape as usize)?;
-        let (from, count) = (template.first as usize, usize::from(template.count));
-        let first = chunk.references.len();
-        chunk
-            .references
-            .extend_from_slice(&self.references[from..from + count]);
-        let (from, count) = (template.first_data as usize, usize::from(template.data));
+        let (first_data, data) = (template.first_data as usize, usize::from(template.data));
         Some((
-            template.slot as usize,
-            &mut chunk.references[first..],
-            &self.data[from..from + count],
+            template,
+            self.references.get(template.first as usize..)?,
+            self.data.get(first_data..first_data + data)?,
         ))
     }
 
-    /// Gives memory back that only further definitions need.
+    /// Nothing is added any more: gives memory back that only further definitions need.
     pub(super) fn complete(&mut self) {
+        self.references.extend([NONE; STEP]);
         (self.blocks, self.sizes, self.slots) = (Vec::new(), Vec::new(), Slots::default());
     }
 
