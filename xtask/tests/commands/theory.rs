@@ -135,6 +135,7 @@ fn near(found: i64, expected: i64) {
 /// one without.
 #[test]
 #[cfg(target_arch = "x86_64")]
+#[ignore = "needs qemu-user and valgrind"]
 fn a_matrix_product_misses_as_cachegrind_says() {
     let place = Place::new("theory-matrix");
     let program = HOST.compile(
@@ -194,6 +195,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
 /// Threads on four nodes count one after the other. If their counters are in the same lines, each finds every line in the
 /// cache of the node before, and invalidates it there. If they are in lines of their own, none does.
 #[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
 fn counters_in_one_line_and_in_lines_of_their_own() {
     const LINES: u32 = 500;
     const TURNS: usize = 16;
@@ -233,6 +235,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
 /// Threads on four nodes read a buffer on node 0. Each node gets each line from there once: node 0 from its own memory, the
 /// others from a remote one.
 #[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_buffer_on_one_node_is_remote_to_the_others() {
     const PIECES: u32 = 256;
     let lines = i64::from(PIECES) * 512 / 64;
@@ -256,6 +259,7 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
 /// A program reads 8 MB again and again: an L2 cache of 4 MB never has the next line. It writes 8 MB again and again: each
 /// line is read to be written, and written back.
 #[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {
     const LINES: i64 = (8 << 20) / 64;
     let place = Place::new("theory-stream");
