@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// Returns a text of at most `most` characters, or so many of its first ones and "...".
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Rows of cells under a header, each column as wide as its widest cell.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -59,6 +68,13 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_after_so_many_characters() {
+        assert_eq!(cut("", 0), "");
+        assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 3), "\u{e4}\u{f6}\u{fc}");
+        assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 2), "\u{e4}\u{f6}...");
+    }
 
     #[test]
     fn columns_align() {

@@ -203,6 +203,7 @@ fn format_of(magic: &[u8]) -> Format {
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Format::Zstd,
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Format::Other("a file compressed with xz"),
         [b'B', b'Z', b'h', ..] => Format::Other("a file compressed with bzip2"),
+        [0x7f, b'E', b'L', b'F', ..] => Format::Other("a program"),
         _ => Format::Plain,
     }
 }

@@ -60,6 +60,7 @@ fn files_that_are_no_recordings_are_refused() {
     for (name, bytes, found) in [
         ("a.gz", &b"\xfd7zXZ\0\0\0"[..], "a file compressed with xz"),
         ("b.gz", b"BZh91AY&SY", "a file compressed with bzip2"),
+        ("program", b"\x7fELF\x02\x01\x01\0", "a program"),
     ] {
         let path = file(name, bytes);
         refused(path.to_str().unwrap(), found);

@@ -7,7 +7,7 @@ use simulator::profile::events;
 use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Row;
 
-use xtask::table::Table;
+use xtask::table::{Table, cut};
 
 /// Returns all events of a unit, and why a recording cannot cause some of them.
 pub(crate) fn list(unit: Unit) -> Table {
@@ -46,6 +46,9 @@ pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> 
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
+
+/// Names of functions of C++ and Rust can be hundreds of characters long: so many are printed.
+const MOST_NAME: usize = 60;
 
 fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) -> io::Result<()> {
     let about = if randomised { "about " } else { "" };
@@ -92,7 +95,7 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
                 format!("{:.2}%", row.exact_percent),
                 row.samples.to_string(),
                 row.events.to_string(),
-                row.name.clone(),
+                cut(&row.name, MOST_NAME),
             ];
             cells.extend(files.then(|| name(&row.file)));
             cells.extend(sources.then(|| name(&row.source)));

@@ -28,6 +28,7 @@ use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
 use crate::report::summary;
 use crate::say::say;
+use crate::table::cut;
 
 /// Run a program's threads on a simulated machine, and show what a guest measures beside what really happened
 ///
@@ -235,8 +236,8 @@ fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::
     let setup = simulation.setup();
     let programs: Vec<_> = (setup.programs.iter())
         .map(|program| match program.command() {
-            Some(command) if !args.command.is_empty() => short(command),
-            Some(command) => format!("{} ({})", program.name(), short(command)),
+            Some(command) if !args.command.is_empty() => cut(command, WIDTH),
+            Some(command) => format!("{} ({})", program.name(), cut(command, WIDTH)),
             None => program.name().to_owned(),
         })
         .collect();
@@ -254,14 +255,6 @@ fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::
     )?;
     writeln!(output, "program: {}", programs.join(", "))?;
     writeln!(output, "{}\n", placement(simulation))
-}
-
-/// Returns the beginning of a command that is long.
-fn short(command: &str) -> String {
-    match command.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}...", &command[..end]),
-        None => command.to_owned(),
-    }
 }
 
 /// Returns a line that says which strands execute the threads.

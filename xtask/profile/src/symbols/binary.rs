@@ -1,6 +1,5 @@
 //! An ELF file: the names of its functions, and its debugging information, if there is any.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -178,8 +177,8 @@ impl Binary {
         };
         while let Ok(Some(frame)) = frames.next() {
             let function = frame.function.as_ref();
-            let name = function.and_then(|name| name.demangle().ok());
-            names.push(name.map_or_else(|| "?".to_owned(), Cow::into_owned));
+            let name = function.and_then(|name| name.raw_name().ok());
+            names.push(name.map_or_else(|| "?".to_owned(), |name| demangled(&name)));
         }
         // The outermost is the function itself.
         names.pop();
@@ -229,9 +228,17 @@ fn functions(files: &[&object::File<'_>]) -> Vec<Function> {
         .map(|((start, _, _, name), end)| Function {
             start,
             end,
-            name: addr2line::demangle_auto(name.into(), None).into_owned(),
+            name: demangled(name),
         })
         .collect()
+}
+
+/// Returns the name of a function in its language. A name of C can look like a mangled type of C++: `f` like `float`.
+fn demangled(name: &str) -> String {
+    match name.starts_with("_Z") || name.starts_with("_R") {
+        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        false => name.to_owned(),
+    }
 }
 
 fn section_end(elf: &object::File<'_>, address: u64) -> Option<u64> {
@@ -257,6 +264,22 @@ mod tests {
             page: 0x1000,
             functions: Vec::new(),
             debugging: None,
+        }
+    }
+
+    #[test]
+    fn names_of_cpp_and_rust_are_demangled() {
+        for (name, expected) in [
+            ("_ZN5queue4pushEi", "queue::push(int)"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            ("_RNvC4main3run", "main::run"),
+            // They would be float, int, and char const* as types of C++.
+            ("f", "f"),
+            ("i", "i"),
+            ("PKc", "PKc"),
+            ("_Zebra", "_Zebra"),
+        ] {
+            assert_eq!(demangled(name), expected);
         }
     }
 
