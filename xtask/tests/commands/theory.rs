@@ -119,12 +119,15 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is the expected one, but for a thousandth and the few accesses by which two runs of the C library
+/// Asserts that a count is the expected one, but for a thousandth and the few accesses by which runs of the C library
 /// differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
-    assert!(apart <= expected / 1000 + 8, "{found}, expected {expected}");
+    assert!(
+        apart <= expected / 1000 + 32,
+        "{found}, expected {expected}"
+    );
 }
 
 /// A matrix product on one strand has the misses that cachegrind finds with caches of the same geometry, on the same
@@ -197,7 +200,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn counters_in_one_line_and_in_lines_of_their_own() {
-    const LINES: u32 = 500;
+    const LINES: u32 = 2000;
     const TURNS: usize = 16;
     let place = Place::new("theory-turns");
     for compiler in [HOST, SPARC] {
@@ -237,7 +240,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_buffer_on_one_node_is_remote_to_the_others() {
-    const PIECES: u32 = 256;
+    const PIECES: u32 = 512;
     let lines = i64::from(PIECES) * 512 / 64;
     let place = Place::new("theory-remote");
     for compiler in [HOST, SPARC] {
