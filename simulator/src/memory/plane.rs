@@ -21,13 +21,16 @@ struct Link {
     into: Queue,
 }
 
+/// So many lists have the requests under way, for a request is compared with all of one list.
+const LISTS: usize = 32;
+
 /// What serializes the requests, and the links of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plane {
     serializer: Queue,
     links: [Link; Node::ALL.len()],
-    /// The requests for lines that may still be under way.
-    flights: Vec<Flight>,
+    /// The requests for lines that may still be under way, [by line](list).
+    flights: [Vec<Flight>; LISTS],
 }
 
 impl Plane {
@@ -38,7 +41,8 @@ impl Plane {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
         };
         let mut begins = now;
-        while let Some(flight) = self.flights.iter().find(|flight| meets(flight, begins)) {
+        let flights = &self.flights[list(line)];
+        while let Some(flight) = flights.iter().find(|flight| meets(flight, begins)) {
             begins = flight.ends;
         }
         (begins, self.serializer.enter(begins, timing::SERIALIZE))
@@ -52,7 +56,13 @@ impl Plane {
 
     /// A request for a line was under way in this time. No request comes before the time `now` any more.
     pub(super) fn complete(&mut self, line: Line, begins: u64, ends: u64, now: u64) {
-        self.flights.retain(|flight| flight.ends > now);
-        self.flights.push(Flight { line, begins, ends });
+        let flights = &mut self.flights[list(line)];
+        flights.retain(|flight| flight.ends > now);
+        flights.push(Flight { line, begins, ends });
     }
+}
+
+/// Returns the number of the list that has the requests for a line.
+fn list(line: Line) -> usize {
+    (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }
