@@ -244,7 +244,12 @@ extern "C" fn translate(_: u64, block: *mut Block) {
         let data = ptr::without_provenance_mut(bytes.len() << 32 | number as usize);
         qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
-            let data = ptr::without_provenance_mut(number);
+            let atomic = if process.target.is_atomic(bytes[number]) {
+                ATOMIC
+            } else {
+                0
+            };
+            let data = ptr::without_provenance_mut(atomic | number);
             qemu_plugin_register_vcpu_mem_cb(instruction, access, NO_REGISTERS, ACCESSES, data);
         }
     }
@@ -259,16 +264,24 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// An instruction has accessed data.
+/// Set in what [`access`] is given beside the number of the instruction, if that is atomic.
+const ATOMIC: usize = 1 << 16;
+
+/// An instruction has accessed data. While several threads execute, QEMU 7.2 tells of an atomic instruction once, as of a store;
+/// otherwise as of a load and a store. It is recorded as both.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: the host's thread that executes it calls this; QEMU knows what it has given.
     unsafe {
         if let Some((thread, process)) = executing(vcpu) {
             let size_log2 = qemu_plugin_mem_size_shift(info) as u8;
+            let atomic = instruction.addr() & ATOMIC != 0;
             let instruction = instruction.addr() as u16;
-            match qemu_plugin_mem_is_store(info) {
-                true => thread.log.access(instruction, true, size_log2, address),
-                false => thread.load(process, instruction, size_log2, address),
+            let is_store = qemu_plugin_mem_is_store(info);
+            if atomic == is_store {
+                thread.load(process, instruction, size_log2, address);
+            }
+            if is_store {
+                thread.log.access(instruction, true, size_log2, address);
             }
         }
     }

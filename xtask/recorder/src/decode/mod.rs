@@ -1,4 +1,4 @@
-//! How the control transfers of the machines are encoded.
+//! How the control transfers and the atomic instructions of the machines are encoded.
 
 pub(crate) mod sparc;
 pub(crate) mod x86;
@@ -19,6 +19,14 @@ impl Target {
             "x86_64" => Some(Self::X86),
             "sparc64" => Some(Self::Sparc),
             _ => None,
+        }
+    }
+
+    /// Returns `true` if an instruction, when it accesses memory, loads and stores in one step.
+    pub(crate) fn is_atomic(self, instruction: &[u8]) -> bool {
+        match self {
+            Self::X86 => x86::is_atomic(instruction),
+            Self::Sparc => sparc::is_atomic(instruction),
         }
     }
 

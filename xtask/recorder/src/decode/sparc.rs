@@ -30,6 +30,15 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     }
 }
 
+/// Returns `true` for LDSTUB, SWAP and their forms for alternate spaces, CASA and CASXA.
+pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
+    let Ok(bytes) = instruction.try_into() else {
+        return false;
+    };
+    let word = u32::from_be_bytes(bytes);
+    word >> 30 == 3 && matches!(word >> 19 & 0x3f, 0x0d | 0x0f | 0x1d | 0x1f | 0x3c | 0x3e)
+}
+
 const ANNUL: u32 = 1 << 29;
 
 fn transfer(word: u32) -> Option<Transfer> {
@@ -101,6 +110,24 @@ mod tests {
         ] {
             assert_eq!(transfer(word), expected, "{word:#010x}");
         }
+    }
+
+    #[test]
+    fn atomic_instructions_of_sparc() {
+        for (word, expected) in [
+            (0xc7f0_5002_u32, true), // casx [%g1], %g2, %g3
+            (0xc7e0_5002, true),     // cas [%g1], %g2, %g3
+            (0xc668_4000, true),     // ldstub [%g1], %g3
+            (0xc678_4000, true),     // swap [%g1], %g3
+            (0xc6e8_5000, true),     // ldstuba [%g1] #ASI_P, %g3: alternate space 0x80
+            (0xc6f8_5000, true),     // swapa
+            (0xd05b_a7df, false),    // ldx [%sp + 2015], %o0
+            (0xd073_a7df, false),    // stx %o0, [%sp + 2015]
+            (0x9de3_bf50, false),    // save %sp, -176, %sp
+        ] {
+            assert_eq!(is_atomic(&word.to_be_bytes()), expected, "{word:#010x}");
+        }
+        assert!(!is_atomic(&[]));
     }
 
     #[test]

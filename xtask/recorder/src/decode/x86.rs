@@ -12,9 +12,24 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     })
 }
 
+/// The prefix that makes an instruction atomic.
+const LOCK: u8 = 0xf0;
+
+/// Returns where the opcode is, behind the prefixes.
+fn opcode(instruction: &[u8]) -> Option<usize> {
+    let prefix = |byte: &u8| matches!(*byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | LOCK | 0xf2 | 0xf3);
+    instruction.iter().position(|byte| !prefix(byte))
+}
+
+/// Returns `true` for an instruction with the prefix LOCK, and for XCHG, which needs none.
+pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
+    opcode(instruction).is_some_and(|at| {
+        instruction[..at].contains(&LOCK) || matches!(instruction[at], 0x86 | 0x87)
+    })
+}
+
 fn transfer(instruction: &[u8]) -> Option<Transfer> {
-    let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
-    let opcode = instruction.iter().position(|byte| !prefix(byte))?;
+    let opcode = opcode(instruction)?;
     let second = instruction.get(opcode + 1).copied();
     match (instruction[opcode], second) {
         (0x70..=0x7f | 0xe0..=0xe3, _) | (0x0f, Some(0x80..=0x8f)) => Some(Transfer::Conditional),
@@ -72,6 +87,24 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             assert_eq!(transfer(bytes), *expected, "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn atomic_instructions_of_x86() {
+        let cases: &[(&[u8], bool)] = &[
+            (&[0xf0, 0xff, 0x00], true),             // lock incl (%rax)
+            (&[0xf0, 0x48, 0x0f, 0xb1, 0x17], true), // lock cmpxchg %rdx,(%rdi)
+            (&[0x64, 0xf0, 0x83, 0x04, 0x25, 0, 0, 0, 0, 1], true), // lock addl $1,%fs:0
+            (&[0x87, 0x07], true),                   // xchg %eax,(%rdi)
+            (&[0x48, 0x87, 0x07], true),             // xchg %rax,(%rdi)
+            (&[0xff, 0x00], false),                  // incl (%rax)
+            (&[0x48, 0x89, 0x07], false),            // mov %rax,(%rdi)
+            (&[0xf3, 0xa4], false),                  // rep movsb
+            (&[], false),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(is_atomic(bytes), *expected, "{bytes:02x?}");
         }
     }
 
