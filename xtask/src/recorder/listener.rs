@@ -13,6 +13,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressSty
 use nix::sys::signal::Signal;
 
 use super::Recorded;
+use super::became::Became;
 use crate::interrupt;
 use simulator::recording::native::{FILE_HEADER, Frame, Program, Stored};
 
@@ -169,7 +170,11 @@ impl Listener {
     }
 
     /// Completes the recording of a program that has ended in this way.
-    pub(super) fn complete(mut self, status: ExitStatus) -> anyhow::Result<Recorded> {
+    pub(super) fn complete(
+        mut self,
+        status: ExitStatus,
+        became: Became,
+    ) -> anyhow::Result<Recorded> {
         if let End::CannotWrite(reason) = &self.end {
             bail!("{}: {reason}", cannot_write(&self.path));
         }
@@ -179,7 +184,7 @@ impl Listener {
             self.name
         );
         let end = self.ended(status);
-        let notes = self.notes();
+        let notes = self.notes(became);
         // A frame that was not written whole.
         self.file
             .set_len(self.bytes)
@@ -223,13 +228,19 @@ impl Listener {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, became: Became) -> Vec<String> {
         let name = &self.name;
         let mut notes = Vec::new();
         if let Some(turns) = &self.turns {
-            notes.push(format!(
-                "{name} turned into {turns}, which is not recorded: record {turns} instead"
-            ));
+            notes.push(match became.other_than(turns) {
+                None => format!(
+                    "{name} turned into {turns}, which is not recorded: record {turns} instead"
+                ),
+                Some(command) => format!(
+                    "{name} turned into {turns} and at last into another program; neither is recorded: record that one \
+                     instead, by: cargo xtask record -- {command}"
+                ),
+            });
         }
         let named = self.started.iter().take(MOST_NAMED);
         notes.extend(named.map(|(program, count)| match count {

@@ -1,5 +1,6 @@
 //! Recording of programs, with the plug-in that the package `recorder` is.
 
+mod became;
 mod listener;
 mod program;
 
@@ -22,6 +23,7 @@ use nix::unistd::Pid;
 
 use crate::cargo;
 use crate::interrupt;
+use became::Became;
 use listener::Listener;
 use program::Program;
 
@@ -117,13 +119,14 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let mut child = child.with_context(|| format!("{} cannot be run", emulator.display()))?;
 
     let listener = thread::spawn(move || listener.listen(messages));
-    let status = wait(&mut child);
+    let mut became = Became::new(child.id(), &emulator);
+    let status = wait(&mut child, || became.look());
     // The last writer: the listener comes to its end.
     drop(end);
     let heard = listener
         .join()
         .map_err(|_| anyhow!("the messages of the recorder are lost"))?;
-    heard?.complete(status?)
+    heard?.complete(status?, became)
 }
 
 /// Returns the plug-in, which is built if necessary.
@@ -150,8 +153,8 @@ fn escaped(text: &OsStr) -> OsString {
 }
 
 /// Waits for the program. After an interrupt, which it may have got from the terminal, too, it is ended: by SIGTERM if it goes
-/// on, and later by SIGKILL.
-fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+/// on, and later by SIGKILL. Calls `look` now and then.
+fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps = [
         (Duration::from_millis(300), Signal::SIGTERM),
         (Duration::from_secs(3), Signal::SIGKILL),
@@ -159,6 +162,7 @@ fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     let mut steps = steps.into_iter().peekable();
     let mut interrupted = None;
     loop {
+        look();
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }

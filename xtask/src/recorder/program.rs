@@ -1,6 +1,6 @@
 //! Which programs can be recorded, and how.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
 
+use super::became::quoted;
 use crate::tools::{self, QEMU_SPARC, QEMU_X86, Tool};
 
 /// Where Debian has the libraries of SPARC V9 programs.
@@ -115,12 +116,10 @@ fn script(path: &Path, line: &[u8], arguments: &[OsString]) -> String {
         words.remove(0);
         words.retain(|word| *word != "-S");
     }
+    let arguments: Vec<_> = arguments.iter().map(|word| quoted(word)).collect();
+    let shown = quoted(path.as_os_str());
     let path = path.display();
-    let arguments: Vec<_> = arguments
-        .iter()
-        .map(|word| OsStr::to_string_lossy(word))
-        .collect();
-    let command = [words.join(" "), path.to_string(), arguments.join(" ")].join(" ");
+    let command = [words.join(" "), shown, arguments.join(" ")].join(" ");
     format!(
         "{path} is a script: record its interpreter, by: cargo xtask record -- {}",
         command.trim()

@@ -31,6 +31,8 @@ int main(int count, char **arguments) {
     fflush(stdout);
     if (!strcmp(end, "exec"))
         execl("/bin/true", "true", (char *)0);
+    if (!strcmp(end, "shim"))
+        execl("/bin/sh", "sh", "-c", "exec /bin/sleep '0.5'", (char *)0);
     if (!strcmp(end, "no-exec"))
         execl("/nonexistent/true", "true", (char *)0), store();
     if (!strcmp(end, "fork")) {
@@ -104,6 +106,17 @@ fn a_program_that_becomes_another_one_is_named() {
     ];
     assert_eq!(
         stores("exec", "-- ./store exec"),
+        (1, said.to_vec(), said.to_vec())
+    );
+    // A version manager's shim becomes a shell first.
+    let sleep = fs::canonicalize("/bin/sleep").unwrap();
+    let said = [format!(
+        "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
+         cargo xtask record -- {} 0.5",
+        sleep.display()
+    )];
+    assert_eq!(
+        stores("shim", "-- ./store shim"),
         (1, said.to_vec(), said.to_vec())
     );
     // One that is not there is none, and the program goes on.
