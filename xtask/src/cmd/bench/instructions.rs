@@ -1,7 +1,10 @@
 //! Counts the instructions of a call, from the guest's registers in memory to the answer in memory, and of a sample, from
-//! the entry of the guest's overflow handler to its end.
+//! the entry of the guest's overflow handler to its end; and those of a reference that `sim` replays.
 
-use std::path::PathBuf;
+use std::env;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -146,35 +149,66 @@ impl Counter {
             Program::Calls => &self.calls,
             Program::Samples => &self.samples,
         };
-        let output = Command::new(&self.valgrind)
-            .args([
-                "--command-line-only=yes",
-                "--tool=callgrind",
-                "--callgrind-out-file=/dev/null",
-            ])
-            .arg(format!("--toggle-collect={}", kind.function))
-            .arg(program)
-            .arg(kind.name)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("{} cannot be run", self.valgrind.display()))?;
-        let text = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "{} {} under valgrind failed with {}: {}",
-            kind.program.name(),
-            kind.name,
-            output.status,
-            text.trim().replace('\n', "; ")
-        );
-        let collected = collected(&text)
-            .with_context(|| format!("callgrind reports no count for {}", kind.name))?;
+        let collect = format!("--toggle-collect={}", kind.function);
+        let collected = self.collected(&[&collect], program, &[kind.name], Stdio::null())?;
         ensure!(
             collected > 0,
             "callgrind found no call of {}",
             kind.function
         );
         Ok(collected.div_ceil(CALLS))
+    }
+
+    /// Returns the instructions for each of the references of the bundled recording: what `sim` takes with these arguments, but for
+    /// what it takes for a recording of one reference.
+    ///
+    /// # Errors
+    /// valgrind fails, or counts nothing.
+    pub fn replay(&self, arguments: &[&str], references: u64) -> anyhow::Result<u64> {
+        let own = env::current_exe()?;
+        let bundled = cargo::root().join("simulator/bundled/workload.refs");
+        // A pipe holds so little at once.
+        let (short, mut end) = io::pipe()?;
+        end.write_all(b"0 r 0x1000\n")?;
+        drop(end);
+        let sim = |recording: Stdio| {
+            let arguments = [&["sim"], arguments, &["-"]].concat();
+            self.collected(&[], &own, &arguments, recording)
+        };
+        let whole = sim(File::open(bundled)?.into())?;
+        Ok(whole.saturating_sub(sim(short.into())?) / references)
+    }
+
+    /// Returns the instructions that callgrind counts of a program, with these options.
+    fn collected(
+        &self,
+        options: &[&str],
+        program: &Path,
+        arguments: &[&str],
+        input: Stdio,
+    ) -> anyhow::Result<u64> {
+        let output = Command::new(&self.valgrind)
+            .args([
+                "--command-line-only=yes",
+                "--tool=callgrind",
+                "--callgrind-out-file=/dev/null",
+            ])
+            .args(options)
+            .arg(program)
+            .args(arguments)
+            .stdin(input)
+            .output()
+            .with_context(|| format!("{} cannot be run", self.valgrind.display()))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        let name = || format!("{} {}", program.display(), arguments.join(" "));
+        ensure!(
+            output.status.success(),
+            "{} under valgrind failed with {}: {}",
+            name(),
+            output.status,
+            text.trim().replace('\n', "; ")
+        );
+        collected(&text).with_context(|| format!("callgrind reports no count for {}", name()))
     }
 }
 

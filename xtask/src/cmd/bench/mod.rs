@@ -41,6 +41,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
+    instructions_per_reference: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     recording: BTreeMap<&'static str, Cost>,
 }
@@ -61,6 +62,15 @@ const FURTHER: [(usize, usize); 7] = [
     (256, 4),
 ];
 
+/// How the bundled recording is replayed to count the instructions of a reference: a name, and the arguments of `sim`.
+const REPLAYS: [(&str, &[&str]); 5] = [
+    ("on 1 strand", &["--place", "0"]),
+    ("on the 8 strands of a core", &["--place", "0-7"]),
+    ("on 8 strands of 1 node", &["--nodes", "1"]),
+    ("on 8 strands of 2 nodes", &["--nodes", "2"]),
+    ("on 8 strands of 4 nodes", &["--nodes", "4"]),
+];
+
 /// Measures and prints.
 ///
 /// # Errors
@@ -74,11 +84,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = KINDS.len() + 2 + FURTHER.len() + PROGRAMS.len();
+    let steps = KINDS.len() + REPLAYS.len() + 2 + FURTHER.len() + PROGRAMS.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let output = &mut io::stdout().lock();
 
-    let instructions = count(output, &progress)?;
+    let (instructions, instructions_per_reference) = count(output, &progress)?;
     let references_per_second = time(output, &progress)?;
     let recording = record(output, &progress)?;
     progress.finish_and_clear();
@@ -88,6 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if let Some(file) = file {
         file.complete_json(&Report {
             instructions,
+            instructions_per_reference,
             references_per_second,
             recording,
         })?;
@@ -95,11 +106,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call.
-fn count(
-    output: &mut impl Write,
-    progress: &ProgressBar,
-) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+/// Instructions, by what takes them.
+type Counts = BTreeMap<&'static str, u64>;
+
+/// Counts the instructions of every kind of call, and of a reference in every kind of replay.
+fn count(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<(Counts, Counts)> {
     progress.set_message("building what is counted");
     let counter = step(Counter::new)?;
     let mut table = Table::new("call or sample|>instructions|>to reach|>to aim for");
@@ -118,7 +129,19 @@ fn count(
         table.row(row);
     }
     progress.suspend(|| writeln!(output, "{table}"))?;
-    Ok(instructions)
+
+    let references = replay::recording()?.len() as u64;
+    let mut table = Table::new("a reference of the recording, decoded and replayed|>instructions");
+    let mut of_references = BTreeMap::new();
+    for (name, arguments) in REPLAYS {
+        progress.set_message(name);
+        let count = step(|| counter.replay(arguments, references))?;
+        progress.inc(1);
+        of_references.insert(name, count);
+        table.row([name.to_owned(), count.to_string()]);
+    }
+    progress.suspend(|| writeln!(output, "{table}"))?;
+    Ok((instructions, of_references))
 }
 
 /// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
