@@ -7,7 +7,9 @@ use platform::models::r10000::{Branch, Cycle, Operation, R10000Event, R10000Mode
 
 use super::branches::Branches;
 use super::caches::{Caches, Traffic};
+use super::events::{graduate, issue, report};
 use super::happened::Happened;
+use super::instruction::{Instruction, Progress};
 use super::tlb::Tlb;
 use crate::memory::{Executed, Quantum};
 use crate::profile::error::ProfileError;
@@ -38,54 +40,6 @@ const REFILL_HANDLER: [Operation; 7] = {
     handler[2] = Operation::Load;
     handler
 };
-
-/// How far an instruction has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// It is not decoded.
-    Fetched,
-    /// It is in the active list since this cycle.
-    Decoded(u64),
-    /// It has issued, and its result is there in this cycle.
-    Issued(u64),
-}
-
-/// An instruction that has not graduated.
-#[derive(Clone, Debug)]
-struct Instruction {
-    fetch: Reference,
-    /// Where its references begin, and how many they are, the fetch included.
-    references: (u64, usize),
-    progress: Progress,
-    /// When the fetched line is there; `None` before the fetch.
-    fetched: Option<u64>,
-    /// When the data are there; `None` before the access.
-    accessed: Option<u64>,
-    /// Whether it is a branch that was predicted wrong when it was decoded last.
-    mispredicted: bool,
-    /// The address that it fetches or accesses and that the TLB does not translate.
-    untranslated: Option<u64>,
-    happened: Happened,
-}
-
-impl Instruction {
-    fn is_conditional(&self) -> bool {
-        matches!(self.fetch.flow, Flow::Taken | Flow::NotTaken)
-    }
-
-    fn is_branch(&self) -> bool {
-        !matches!(self.fetch.flow, Flow::Next | Flow::Trap)
-    }
-
-    fn uses_memory(&self) -> bool {
-        self.fetch.kind != Kind::FetchOther
-    }
-
-    /// Returns `true` if a functional unit executes it. Jumps and traps need none.
-    fn issues(&self) -> bool {
-        self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
-    }
-}
 
 /// The processor.
 pub struct Core {
@@ -448,59 +402,6 @@ fn access(caches: &mut Caches, data: Reference, traffic: &mut Traffic) {
     if matches!(kind, Kind::Store | Kind::Modify) {
         caches.access(address, size, true, traffic);
     }
-}
-
-/// The issue of an instruction, on the unit. An instruction that loads and stores is one instruction.
-fn issue(cycle: Cycle, kind: Kind) -> Cycle {
-    match kind {
-        Kind::FetchOther => cycle.issue(Operation::Other),
-        Kind::FetchLoad => cycle.issue(Operation::Load),
-        Kind::FetchStore => cycle.issue(Operation::Store),
-        Kind::FetchModify => cycle
-            .issue(Operation::Load)
-            .and(R10000Event::StoresIssued, 1),
-        Kind::Load | Kind::Store | Kind::Modify => cycle,
-    }
-}
-
-/// The graduation of an instruction, on the unit.
-fn graduate(cycle: Cycle, kind: Kind) -> Cycle {
-    match kind {
-        Kind::FetchOther => cycle.graduate(Operation::Other),
-        Kind::FetchLoad => cycle.graduate(Operation::Load),
-        Kind::FetchStore => cycle.graduate(Operation::Store),
-        Kind::FetchModify => cycle
-            .graduate(Operation::Load)
-            .and(R10000Event::StoresGraduated, 1),
-        Kind::Load | Kind::Store | Kind::Modify => cycle,
-    }
-}
-
-/// What happens in the caches, on the unit.
-fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
-    use R10000Event as Event;
-    if *traffic == Traffic::default() {
-        return cycle;
-    }
-    [
-        (Event::L1InstructionMisses, traffic.instruction_misses),
-        (
-            Event::L2InstructionMisses,
-            traffic.secondary_instruction_misses,
-        ),
-        (
-            Event::L2InstructionWayMispredicted,
-            traffic.instruction_ways,
-        ),
-        (Event::L1DataMisses, traffic.data_misses),
-        (Event::L2DataMisses, traffic.secondary_data_misses),
-        (Event::L2DataWayMispredicted, traffic.data_ways),
-        (Event::L1QuadwordsWritten, traffic.data_quadwords),
-        (Event::L2QuadwordsWritten, traffic.secondary_quadwords),
-        (Event::StoresToClean, traffic.stores_to_clean),
-    ]
-    .into_iter()
-    .fold(cycle, |cycle, (event, n)| cycle.and(event, n as u32))
 }
 
 impl Processor for Core {

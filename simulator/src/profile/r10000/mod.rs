@@ -30,7 +30,9 @@ mod branches;
 mod cache;
 mod caches;
 mod core;
+mod events;
 mod happened;
+mod instruction;
 mod tlb;
 
 use platform::models::r10000::R10000Event;
