@@ -198,9 +198,12 @@ fn record(
     let mut costs = BTreeMap::new();
     for program in PROGRAMS {
         progress.set_message(format!("recording: {}", program.0));
-        if let Some(cost) = step(|| recording::cost(program, RECORDING_ROUNDS))? {
-            table.row([program.0.to_owned()].into_iter().chain(cost.cells()));
-            costs.insert(program.0, cost);
+        match step(|| recording::cost(program, RECORDING_ROUNDS))? {
+            Some(cost) => {
+                table.row([program.0.to_owned()].into_iter().chain(cost.cells()));
+                costs.insert(program.0, cost);
+            }
+            None => table.row([format!("{} (is not here)", program.0)]),
         }
         progress.inc(1);
     }

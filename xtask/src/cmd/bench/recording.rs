@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -63,9 +63,13 @@ impl Cost {
     }
 }
 
-/// Measures the cost of a program, the best of so many rounds. Returns `None` if it is not there.
+/// Measures the cost of a program, the best of so many rounds. Returns `None` if there is no such program.
 pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
-    let Some(program) = tools::find(name) else {
+    // What bears the name may be a script of a version manager.
+    let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
+    let can_be_recorded =
+        |program: &PathBuf| recorder::check(&[program.clone().into()], Options::default()).is_ok();
+    let Some(program) = places.into_iter().flatten().find(can_be_recorded) else {
         return Ok(None);
     };
     let directory = std::env::temp_dir();
@@ -83,10 +87,6 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
         "FILE" => input.temporary().into(),
         word => OsString::from(word),
     }));
-    // What bears the name may be a script.
-    if recorder::check(&command, Options::default()).is_err() {
-        return Ok(None);
-    }
     let cost = measure(&command, &directory, rounds).map(Some);
     let _ = fs::remove_file(format!("{}.gz", input.temporary().display()));
     cost
