@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread;
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -28,9 +29,16 @@ static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 /// # Errors
 /// The signals cannot be handled.
 pub fn end_at_once() -> io::Result<()> {
+    // `signal_hook` tells the kernel of its handler before it notes what the handler does: a signal that came between would
+    // be lost.
+    let signals = SIGNALS.map(Signal::try_from).into_iter();
+    let before = signals
+        .collect::<Result<SigSet, _>>()?
+        .thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     SIGNALS.into_iter().try_for_each(|signal| {
         flag::register_conditional_shutdown(signal, EXIT_STATUS, Arc::clone(&AT_ONCE)).map(drop)
-    })
+    })?;
+    Ok(before.thread_set_mask()?)
 }
 
 /// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.

@@ -87,6 +87,41 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
+/// A library that sends SIGTERM at the earliest instant that has a handler: as soon as the kernel knows it, before the
+/// program knows what the handler is to do.
+const AT_ONCE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+
+int sigaction(int signal, const struct sigaction *new, struct sigaction *old) {
+    int (*next)(int, const struct sigaction *, struct sigaction *) = dlsym(RTLD_NEXT, "sigaction");
+    int result = next(signal, new, old);
+    if (signal == SIGTERM)
+        raise(SIGTERM);
+    return result;
+}
+"#;
+
+#[test]
+fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
+    let place = Place::new("interrupted-at-once");
+    let source = place.file("at_once.c", AT_ONCE);
+    let library = place.path().join("at_once.so");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", library.to_str().unwrap(), &source])
+        .args(["-ldl"])
+        .status()
+        .expect("cc");
+    assert!(compiled.success());
+    let child = command(&["regs"])
+        .env("LD_PRELOAD", &library)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(ended(child), Some(130));
+}
+
 /// None of many early signals is ignored.
 #[test]
 fn early_signals_end_the_simulation() {
