@@ -10,7 +10,7 @@ use crate::report::Report;
 pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
     let hub = 62;
-    let calls = [
+    for (name, trap, o0, o1, function) in [
         ("get_dram", Trap::Fast, 3, 0, GET),
         ("set_dram", Trap::Fast, 3, 0x55, SET),
         ("get_pcr", Trap::Fast, 0, 0, GET),
@@ -18,27 +18,36 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("get_zambezi", Trap::Fast, hub, 0, GET),
         ("set_zambezi", Trap::Fast, hub, 0x55, SET),
         ("refused", Trap::Fast, 90, 0, GET),
+        ("unknown_fast", Trap::Fast, 0, 0, 5),
+        // Version 1.0, because the probe has the number of the function in %o2, too.
         ("negotiate", Trap::Core, GROUP, 1, 0),
-    ];
-    for (name, trap, o0, o1, function) in calls {
-        if o0 == hub && !machine.hubs {
-            continue;
+        ("set_version", Trap::Core, GROUP, 1, 0),
+        ("get_version", Trap::Core, GROUP, 0, 3),
+    ] {
+        if o0 != hub || machine.hubs {
+            count(report, name, trap, [o0, o1, function]);
         }
-        // SAFETY: the probe changes nothing but registers that the ABI lets it change.
-        let ticks = unsafe {
-            match trap {
-                Trap::Fast => probes::ticks_fast(o0, o1, function),
-                Trap::Core => probes::ticks_core(o0, o1, function),
-            }
-        };
-        // What is between the two readings of the clock, but for the reading itself and the `ta`.
-        report.count(name, instructions(ticks).wrapping_sub(2));
     }
-    // SAFETY: as above.
+    negotiate(None);
+    count(report, "set_version_negotiated", Trap::Core, [GROUP, 1, 0]);
+    // SAFETY: the probe changes nothing but registers that the ABI lets it change.
     let nothing = instructions(unsafe { probes::ticks_none() });
     report
         .check("the clock counts instructions")
         .same("rd", nothing, 1);
+}
+
+/// Reports the instructions of a call with these in %o0, %o1 and %o5.
+fn count(report: &mut Report, name: &str, trap: Trap, [o0, o1, function]: [u64; 3]) {
+    // SAFETY: the probe changes nothing but registers that the ABI lets it change.
+    let ticks = unsafe {
+        match trap {
+            Trap::Fast => probes::ticks_fast(o0, o1, function),
+            Trap::Core => probes::ticks_core(o0, o1, function),
+        }
+    };
+    // What is between the two readings of the clock, but for the reading itself and the `ta`.
+    report.count(name, instructions(ticks).wrapping_sub(2));
 }
 
 /// The clock goes on by 102.4 an instruction.
