@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    bench, call, clocks, coverage, events, fuzz, header, md, mutants, profile, qemu, record, regs,
-    sim, test,
+    bench, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, qemu, record,
+    regs, sim, test,
 };
 use xtask::exit;
 
@@ -47,7 +47,7 @@ macro_rules! commands {
 }
 
 commands! {
-    Sim: sim, Events: events, Regs: regs, Call: call, Record: record,
+    Sim: sim, Diff: diff, Events: events, Regs: regs, Call: call, Record: record,
     Test: test, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
     Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile,
 }

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod call;
 pub mod clocks;
 pub mod coverage;
+pub mod diff;
 pub mod events;
 pub mod events_out;
 pub mod fuzz;
