@@ -7,9 +7,16 @@ use crate::rights::guest::VERSIONS;
 use crate::rights::policy::Grant;
 use crate::units::Unit;
 
-/// What the fast path of a call looks at: bits 0 and 2-17, these registers (register 1 is no fast path); bits 18-21,
-/// the hubs; bit 22, HT in register 0. Bits 24-26: the rights that the guest holds. Bits 31-27: the version
-/// that is negotiated. Bits 63-32: how often something that the others depend on has changed.
+/// What the fast path of a call looks at, by places: 0 and 2-17, these registers (register 1 is no fast path); 18-21, the hubs;
+/// 22, HT in register 0. Then the rights that the guest holds, the version that is negotiated, and how often something that the
+/// others depend on has changed:
+///
+/// | | places | rights | version | changes | carry of the changes |
+/// |---|---|---|---|---|---|
+/// | SPARC V9 | bit 63 is place 0, bit 41 place 22 | 35-33 | 40-36 | 31-0 | 32 |
+/// | other processors | bit 0 is place 0, bit 22 place 22 | 26-24 | 31-27 | 63-32 | |
+///
+/// SPARC V9 branches on the sign of a shifted word. Other processors test a bit by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccessWord(u64);
 
@@ -19,34 +26,60 @@ pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
 /// How many registers a hub has.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
-const HT: u64 = 1 << 22;
-const FAST: u64 = 2 * HT - 1;
-const GRANT_SHIFT: u32 = 24;
-const VERSION_SHIFT: u32 = 27;
+/// Places are counted from bit 63 down.
+const BY_SIGN: bool = cfg!(target_arch = "sparc64");
+
+/// The place of HT, the last of them.
+const HT: u64 = 22;
+const GRANT_SHIFT: u32 = if BY_SIGN { 33 } else { 24 };
+const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
 const VERSION: u64 = 0x1f << VERSION_SHIFT;
+const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 
 const _: () = assert!(VERSIONS.len() < 0x1f);
+
+/// The bit of a place.
+const fn bit(place: u64) -> u64 {
+    match BY_SIGN {
+        true => 1 << 63 >> place,
+        false => 1 << place,
+    }
+}
+
+/// The bits of the places from `first` to `last`.
+const fn bits(first: u64, last: u64) -> u64 {
+    let mut bits = 0;
+    let mut place = first;
+    while place <= last {
+        bits |= bit(place);
+        place += 1;
+    }
+    bits
+}
 
 impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
     /// Register 0, but for HT.
-    pub(crate) const PCR: Self = Self(1);
+    pub(crate) const PCR: Self = Self(bit(0));
 
     /// HT in register 0.
-    pub(crate) const HT: Self = Self(HT);
+    pub(crate) const HT: Self = Self(bit(HT));
 
     /// Bits that are for the fast path only. Where one is missing, the call is decided by the rules themselves.
-    pub(crate) const FAST: Self = Self(FAST);
+    pub(crate) const FAST: Self = Self(bits(0, HT));
 
     /// The registers of all hubs.
-    pub(crate) const HUBS: Self = Self(HT - (1 << SINGLE_REGISTERS));
+    pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
 
     /// The version.
     pub(crate) const VERSION: Self = Self(VERSION);
 
-    /// What is added to a word when something has changed. The sum wraps, and touches no other bit.
-    pub(crate) const CHANGE: Self = Self(1 << 32);
+    /// What is added to a word when something has changed. The sum wraps, and touches no other bit but [`CARRY`](Self::CARRY).
+    pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
+
+    /// Whoever adds a change clears this, so that the next change does not carry into other bits.
+    pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -59,19 +92,27 @@ impl AccessWord {
     /// Returns `true` if a register below [`SINGLE_REGISTERS`] may be used.
     #[inline(always)]
     pub(crate) const fn register(self, id: u64) -> bool {
-        self.0 >> id & 1 != 0
+        self.has(id)
+    }
+
+    #[inline(always)]
+    const fn has(self, place: u64) -> bool {
+        match BY_SIGN {
+            true => ((self.0 << place) as i64) < 0,
+            false => self.0 >> place & 1 != 0,
+        }
     }
 
     /// Returns `true` if the registers of a hub may be used.
     #[inline(always)]
     pub(crate) const fn hub(self, hub: Hub) -> bool {
-        self.0 >> (SINGLE_REGISTERS as usize + hub.index()) & 1 != 0
+        self.has(SINGLE_REGISTERS + hub.index() as u64)
     }
 
     /// Returns `true` if HT may be set.
     #[inline(always)]
     pub(crate) const fn ht(self) -> bool {
-        self.0 & HT != 0
+        self.0 & bit(HT) != 0
     }
 
     /// The version.
@@ -107,12 +148,12 @@ impl AccessWord {
 
     #[must_use]
     pub(crate) const fn with(self, register: PerfReg) -> Self {
-        let bit = match register.kind() {
-            Kind::Hub { hub, .. } => SINGLE_REGISTERS as usize + hub.index(),
+        let place = match register.kind() {
+            Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
             Kind::L2 => return self,
-            _ => register.index(),
+            _ => register.id(),
         };
-        Self(self.0 | 1 << bit)
+        Self(self.0 | bit(place))
     }
 
     /// The bits of a unit. L2 control has none.
@@ -121,7 +162,7 @@ impl AccessWord {
             Unit::Mcu(node, mcu) => Self::NOTHING
                 .with(PerfReg::dram(node, mcu, McuRole::Pcr))
                 .with(PerfReg::dram(node, mcu, McuRole::Pic)),
-            Unit::Hub(hub) => Self(1 << (SINGLE_REGISTERS as usize + hub.index())),
+            Unit::Hub(hub) => Self(bit(SINGLE_REGISTERS + hub.index() as u64)),
             Unit::L2(_) => Self::NOTHING,
         }
     }
@@ -136,32 +177,53 @@ impl AccessWord {
 mod tests {
     use super::*;
 
-    /// The bits that [`AccessWord`] documents. No two of these share one.
+    /// The bits that [`AccessWord`] documents, on SPARC V9 and elsewhere. No two of these share one.
     #[test]
     fn layout() {
-        assert_eq!(AccessWord::FAST.bits(), 0x007f_ffff);
-        assert_eq!(AccessWord::of_grant(Grant::ALL).bits(), 0x0700_0000);
-        assert_eq!(AccessWord::VERSION.bits(), 0xf800_0000);
-        assert_eq!(AccessWord::CHANGE.bits(), 0x0000_0001_0000_0000);
-        assert_eq!(AccessWord::HT.bits(), 0x0040_0000);
+        let on_this = |[sparc, other]: [u64; 2]| {
+            if cfg!(target_arch = "sparc64") {
+                sparc
+            } else {
+                other
+            }
+        };
+        let fast = [0xffff_fe00_0000_0000, 0x007f_ffff];
+        for (word, expected) in [
+            (AccessWord::FAST, fast),
+            (AccessWord::HUBS, [0x0000_3c00_0000_0000, 0x003c_0000]),
+            (AccessWord::HT, [0x0000_0200_0000_0000, 0x0040_0000]),
+            (AccessWord::PCR, [0x8000_0000_0000_0000, 1]),
+            (AccessWord::VERSION, [0x0000_01f0_0000_0000, 0xf800_0000]),
+            (
+                AccessWord::of_grant(Grant::ALL),
+                [0x0000_000e_0000_0000, 0x0700_0000],
+            ),
+            (AccessWord::CARRY, [0x0000_0001_0000_0000, 0]),
+            (AccessWord::CHANGE, [1, 0x0000_0001_0000_0000]),
+        ] {
+            assert_eq!(word.bits(), on_this(expected));
+        }
         for (id, bits) in [
-            (0, 1),
-            (1, 0),
-            (2, 1 << 2),
-            (17, 1 << 17),
-            (18, 1 << 18),
-            (35, 1 << 18),
-            (36, 1 << 19),
-            (71, 1 << 20),
-            (89, 1 << 21),
+            (0, [1 << 63, 1]),
+            (1, [0, 0]),
+            (2, [1 << 61, 1 << 2]),
+            (17, [1 << 46, 1 << 17]),
+            (18, [1 << 45, 1 << 18]),
+            (35, [1 << 45, 1 << 18]),
+            (36, [1 << 44, 1 << 19]),
+            (71, [1 << 43, 1 << 20]),
+            (89, [1 << 42, 1 << 21]),
         ] {
             let register = PerfReg::new(id).unwrap();
             let with = |word: AccessWord| word.with(register).bits();
-            assert_eq!(with(AccessWord::NOTHING), bits, "{id}");
-            assert_eq!(with(AccessWord::FAST), 0x007f_ffff, "{id}");
+            assert_eq!(with(AccessWord::NOTHING), on_this(bits), "{id}");
+            assert_eq!(with(AccessWord::FAST), on_this(fast), "{id}");
         }
         let word = AccessWord::from_bits(u64::MAX).with_version(NegotiatedVersion::new(2));
-        assert_eq!(word.bits(), 0xffff_ffff_17ff_ffff);
+        assert_eq!(
+            word.bits(),
+            on_this([0xffff_fe2f_ffff_ffff, 0xffff_ffff_17ff_ffff])
+        );
         assert_eq!(word.version(), NegotiatedVersion::new(2));
     }
 
@@ -170,14 +232,19 @@ mod tests {
         for bit in 0..64 {
             let only = AccessWord::from_bits(1 << bit);
             let but = AccessWord::from_bits(!(1 << bit));
-            assert_eq!((only.ht(), but.ht()), (bit == 22, bit != 22), "{bit}");
+            let place = if cfg!(target_arch = "sparc64") {
+                63 - bit
+            } else {
+                bit
+            };
+            assert_eq!((only.ht(), but.ht()), (place == 22, place != 22), "{bit}");
             for id in 0..SINGLE_REGISTERS {
                 let seen = (only.register(id), but.register(id));
-                assert_eq!(seen, (bit == id, bit != id), "{bit} {id}");
+                assert_eq!(seen, (place == id, place != id), "{bit} {id}");
             }
             for (hub, own) in Hub::ALL.iter().zip(18..) {
                 let seen = (only.hub(*hub), but.hub(*hub));
-                assert_eq!(seen, (bit == own, bit != own), "{bit} {hub:?}");
+                assert_eq!(seen, (place == own, place != own), "{bit} {hub:?}");
             }
         }
     }

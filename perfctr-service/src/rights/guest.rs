@@ -161,6 +161,7 @@ impl Guest {
     /// Takes these bits away. What they depend on has been changed already.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         self.change();
+        let bits = bits.or(AccessWord::CARRY);
         self.access.fetch_and(!bits.bits(), Ordering::SeqCst);
     }
 
@@ -211,7 +212,8 @@ impl Guest {
 
     /// Exchanges the word if it is still the old one, and counts the change.
     fn exchange(&self, old: AccessWord, new: AccessWord) -> bool {
-        let counted = new.bits().wrapping_add(AccessWord::CHANGE.bits());
+        let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
+        let counted = counted.without(AccessWord::CARRY).bits();
         self.access
             .compare_exchange(old.bits(), counted, Ordering::SeqCst, Ordering::SeqCst)
             .is_ok()
@@ -277,11 +279,29 @@ mod tests {
         out.map(|unit| units.take_out(unit));
         let version = Negotiated::new(NegotiatedVersion::new(version));
         guest.version_changed(&version, units.out());
-        guest.access().bits() & 0x007f_ffff
+        // Place 0 is bit 63 on SPARC V9, and bit 0 elsewhere.
+        let bits = guest.access().bits();
+        let places = if cfg!(target_arch = "sparc64") {
+            bits.reverse_bits()
+        } else {
+            bits
+        };
+        places & 0x007f_ffff
     }
 
-    /// A guest on node 0 of each machine, with each grant, in each version: register 0 is bit 0, the DRAM registers 2-5 are bits
-    /// 2-5, the hubs bits 18-21, HT bit 22. `[not negotiated, 1.0, 1.1, 1.0 with the registers of 1.1]`.
+    /// How many changes the word of a guest counts.
+    fn changes(guest: &Guest) -> u32 {
+        let bits = guest.access().bits();
+        let changes = if cfg!(target_arch = "sparc64") {
+            bits
+        } else {
+            bits >> 32
+        };
+        changes as u32
+    }
+
+    /// A guest on node 0 of each machine, with each grant, in each version: register 0 is place 0, the DRAM registers 2-5 are places
+    /// 2-5, the hubs 18-21, HT 22. `[not negotiated, 1.0, 1.1, 1.0 with the registers of 1.1]`.
     #[test]
     fn the_fast_path_of_every_grant_and_version() {
         let maramba = Machine::new(Model::Maramba, 2).unwrap();
@@ -347,19 +367,45 @@ mod tests {
         }
     }
 
-    /// Bits 63-32 count, so that whoever has looked before does not add what has been taken since.
+    /// So that whoever has looked before does not add what has been taken since.
     #[test]
     fn what_is_taken_away_is_counted() {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
         guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
-        let before = guest.access().bits();
+        let (before, counted) = (guest.access(), changes(&guest));
         guest.withdraw(AccessWord::NOTHING);
-        assert_eq!(guest.access().bits(), before + (1 << 32));
+        let change = AccessWord::CHANGE.bits();
+        assert_eq!(guest.access().bits(), before.bits() + change);
         guest.withdraw(AccessWord::of_unit(UNIT));
-        let now = guest.access().bits();
-        assert_eq!(now >> 32, (before >> 32) + 2);
+        assert_eq!(changes(&guest), counted + 2);
+        let left = before.without(AccessWord::of_unit(UNIT)).bits();
+        assert_eq!(guest.access().bits(), left + 2 * change);
         // PerfRegs 2 and 3.
-        assert_eq!(now as u32, before as u32 & !0b1100);
+        assert!(
+            [2, 3]
+                .iter()
+                .all(|id| before.register(*id) && !guest.access().register(*id))
+        );
+    }
+
+    /// The count of changes begins again at 0, and no other bit changes.
+    #[test]
+    fn the_count_of_changes_wraps() {
+        let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
+        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+        let all = u64::from(u32::MAX) * AccessWord::CHANGE.bits();
+        let others = guest.access().bits() & !all;
+        for (change, left) in [
+            (
+                &(|| guest.withdraw(AccessWord::NOTHING)) as &dyn Fn(),
+                others,
+            ),
+            (&|| guest.refresh(&UnitSet::default()), others),
+        ] {
+            guest.access.store(others | all, Ordering::SeqCst);
+            change();
+            assert_eq!(guest.access().bits(), left);
+        }
     }
 
     /// A strand negotiates while a unit goes out of service and returns, again and again. A version that is negotiated is
