@@ -8,7 +8,7 @@ use platform::models::Devices;
 use super::access::Access;
 use super::system::MemorySystem;
 use super::truth::Truth;
-use crate::recording::Reference;
+use crate::recording::{Reference, References};
 
 /// References that a strand executes until it is another strand's turn.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Quantum<'a> {
     /// The data belong to no instructions: each is executed as if it was one.
     pub data_alone: bool,
     /// The references.
-    pub references: &'a [Reference],
+    pub references: References<'a>,
 }
 
 impl Quantum<'_> {
@@ -33,6 +33,17 @@ impl Quantum<'_> {
     #[must_use]
     pub fn begins_at(&self, reference: &Reference) -> bool {
         self.data_alone || reference.kind.is_fetch()
+    }
+
+    /// Returns the quantum that ends with its first instruction, or what is left of it.
+    #[must_use]
+    pub fn first_instruction(&self) -> Self {
+        let later = self.references.iter().skip(1);
+        let data = later.take_while(|later| !self.begins_at(later)).count();
+        Self {
+            references: self.references.up_to(1 + data),
+            ..*self
+        }
     }
 }
 
@@ -82,14 +93,14 @@ impl<'a> Work<'a> {
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let mut access = Access::new(self, quantum);
         let mut references = 0;
-        for reference in quantum.references {
-            if quantum.begins_at(reference) {
+        for reference in quantum.references.iter() {
+            if quantum.begins_at(&reference) {
                 if references > 0 && access.now >= quantum.until {
                     break;
                 }
                 access.issue();
             }
-            access.reference(reference, quantum.offset);
+            access.reference(&reference, quantum.offset);
             references += 1;
         }
         access.finish(references)

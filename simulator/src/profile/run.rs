@@ -70,13 +70,8 @@ pub fn run(
         ..Truth::default()
     };
     while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
-        let mut later = quantum.references.iter().skip(1);
-        let second = later.position(|later| quantum.begins_at(later));
-        let length = second.map_or(quantum.references.len(), |place| place + 1);
-        let instruction = Quantum {
-            references: &quantum.references[..length],
-            ..quantum
-        };
+        let instruction = quantum.first_instruction();
+        let length = instruction.references.len();
         let executed = processor.execute(&instruction, &mut truth)?;
         scheduler.executed(&executed);
         truth.references += length as u64;

@@ -150,8 +150,8 @@ impl Processor for Sparc<'_> {
         let strand = self.strands[id.index()]
             .as_mut()
             .expect("there is a guest for each strand that has threads");
-        let first = &instruction.references[0];
-        if first.kind.is_fetch() {
+        let first = instruction.references.first();
+        if let Some(first) = first.filter(|first| first.kind.is_fetch()) {
             strand.interrupt(self.devices, first.address)?;
             strand.address = first.address;
             strand.next = first.address.wrapping_add(first.size.into());

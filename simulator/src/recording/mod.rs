@@ -38,6 +38,7 @@
 
 mod bundled;
 mod chunk;
+mod code;
 mod error;
 mod line;
 pub mod native;
@@ -50,7 +51,8 @@ mod threads;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, bundled};
-pub use chunk::{Chunk, Order};
+pub(crate) use chunk::Position;
+pub use chunk::{Chunk, Order, References};
 pub use error::RecordingError;
 pub use reader::{BLOCK, BLOCK_SLACK};
 pub use recording::{Mapping, Recording};

@@ -170,14 +170,16 @@ impl Recording {
     /// The recording is damaged, cannot be read or decompressed, or has no reference at all. The thread is at its end
     /// thereafter.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        if !matches!(self.format, Format::Native(_)) {
-            chunk.clear();
-        }
         match &mut self.format {
-            // What is there already is written over, for speed.
             Format::Native(reader) => reader.next_chunk(thread, chunk),
-            Format::Lackey(reader) if thread == 0 => reader.next_block(&mut chunk.references),
-            Format::Lackey(_) => Ok(false),
+            Format::Lackey(reader) if thread == 0 => {
+                chunk.order.clear();
+                chunk.refill(|block| reader.next_block(block))
+            }
+            Format::Lackey(_) => {
+                chunk.clear();
+                Ok(false)
+            }
             Format::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
         }
     }

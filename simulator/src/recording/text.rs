@@ -12,7 +12,7 @@ use super::source::Source;
 use super::threads::Threads;
 use super::{Kind, Reference};
 
-/// A file has at most so many references, which are kept in memory: 256 MB, and 768 MB more if each is of another strand
+/// A file has at most so many references, which are kept in memory: 384 MB, and 768 MB more if each is of another strand
 /// than the one before.
 pub(super) const MOST: u64 = 1 << 24;
 
@@ -71,7 +71,11 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     let (strands, threads) = text
         .threads
         .into_iter()
-        .map(|thread| (thread.strand, thread.chunks))
+        .map(|thread| {
+            let pieces = thread.pieces.into_iter();
+            let chunk = |piece: Piece| Chunk::new(piece.references, piece.order);
+            (thread.strand, pieces.map(chunk).collect())
+        })
         .unzip();
     Ok(Threads {
         strands,
@@ -132,9 +136,16 @@ struct Text {
 
 struct Thread {
     strand: usize,
-    chunks: Vec<Chunk>,
-    /// Where in the last chunk the latest fetch is.
+    pieces: Vec<Piece>,
+    /// Where in the last piece the latest fetch is.
     fetch: Option<usize>,
+}
+
+/// What a chunk is made of.
+#[derive(Default)]
+struct Piece {
+    references: Vec<Reference>,
+    order: Vec<(usize, Order)>,
 }
 
 impl Text {
@@ -151,7 +162,7 @@ impl Text {
         if known.is_none() {
             self.threads.push(Thread {
                 strand,
-                chunks: vec![Chunk::default()],
+                pieces: vec![Piece::default()],
                 fetch: None,
             });
         }
@@ -170,19 +181,19 @@ impl Text {
 }
 
 impl Thread {
-    fn last(&mut self) -> &mut Chunk {
-        self.chunks.last_mut().expect("a thread has a chunk")
+    fn last(&mut self) -> &mut Piece {
+        self.pieces.last_mut().expect("a thread has a piece")
     }
 
     fn order(&mut self, order: Order) {
-        let chunk = self.last();
-        chunk.order.push((chunk.references.len(), order));
+        let piece = self.last();
+        piece.order.push((piece.references.len(), order));
     }
 
     fn push(&mut self, reference: Reference) {
         let begins = reference.kind.is_fetch() || self.fetch.is_none();
         if begins && self.last().references.len() >= BLOCK {
-            self.chunks.push(Chunk::default());
+            self.pieces.push(Piece::default());
         }
         if reference.kind.is_fetch() {
             self.fetch = Some(self.last().references.len());

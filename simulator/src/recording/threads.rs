@@ -30,9 +30,8 @@ impl Threads {
     /// Replaces `chunk` by what a thread does next. Returns `false` at its end.
     pub(super) fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> bool {
         let next = self.threads.get_mut(thread).and_then(VecDeque::pop_front);
-        next.is_some_and(|next| {
-            *chunk = next;
-            true
-        })
+        let any = next.is_some();
+        *chunk = next.unwrap_or_default();
+        any
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::placement::Placement;
-use crate::recording::{Chunk, Order, Recording, RecordingError, Reference};
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError, Reference};
 
 /// A recording whose thread is dealt: player n of k executes turns n, n + k, and so on, each after the turn before.
 ///
@@ -13,7 +13,7 @@ pub(super) struct Deal {
     recording: Recording,
     chunk: Chunk,
     /// How much of the chunk has been dealt.
-    dealt: usize,
+    dealt: Position,
     /// The turns that have been read, by player.
     hands: Vec<VecDeque<Chunk>>,
     /// The number of the turn that is read next.
@@ -25,7 +25,7 @@ impl Deal {
         Self {
             recording,
             chunk: Chunk::default(),
-            dealt: 0,
+            dealt: Position::default(),
             hands: vec![VecDeque::new(); players],
             turn: 0,
         }
@@ -52,10 +52,8 @@ impl Deal {
             }
             let after = self.turn.checked_sub(1).map(|turn| (0, Order::Wait(turn)));
             let before = (references.len(), Order::Signal(self.turn));
-            let turn = Chunk {
-                order: after.into_iter().chain([before]).collect(),
-                references,
-            };
+            let order = after.into_iter().chain([before]);
+            let turn = Chunk::new(references, order.collect());
             let to = self.turn % self.hands.len() as u64;
             self.hands[to as usize].push_back(turn);
             self.turn += 1;
@@ -66,19 +64,20 @@ impl Deal {
     fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
         let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
         loop {
-            let left = &self.chunk.references[self.dealt..];
+            let left = self.chunk.from(&self.dealt, usize::MAX);
             let wanted = Placement::TURN.saturating_sub(turn.len());
             // A chunk that begins with data has no instructions, each of which is dealt whole.
-            let whole = (self.chunk.references.first()).is_some_and(|first| first.kind.is_fetch());
+            let whole =
+                (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());
             let rest = left.iter().skip(wanted);
             let rest = rest.take_while(|rest| whole && !rest.kind.is_fetch());
             let count = wanted.min(left.len()) + rest.count();
-            turn.extend_from_slice(&left[..count]);
-            self.dealt += count;
-            if self.dealt < self.chunk.references.len() {
+            turn.extend(left.up_to(count).iter());
+            self.dealt.advance(&self.chunk, count);
+            if self.dealt.passed() < self.chunk.len() {
                 return Ok(turn);
             }
-            self.dealt = 0;
+            self.dealt = Position::default();
             if !self.recording.next_chunk(0, &mut self.chunk)? {
                 return Ok(turn);
             }

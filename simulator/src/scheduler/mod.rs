@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use guest_abi::StrandId;
 
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Progress, Recording, RecordingError};
+use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
 use deal::Deal;
 use signals::Signals;
 use turns::Turns;
@@ -59,7 +59,7 @@ struct Thread {
     strand: StrandId,
     chunk: Chunk,
     /// The next reference of the chunk, and the next item of its order.
-    next: usize,
+    next: Position,
     order: usize,
     waits_for: Option<u64>,
     /// When the signal was made that it waited for last.
@@ -122,7 +122,7 @@ impl Scheduler {
                 number,
                 strand: *strand,
                 chunk: Chunk::default(),
-                next: 0,
+                next: Position::default(),
                 order: 0,
                 waits_for: None,
                 woken: 0,
@@ -175,18 +175,14 @@ impl Scheduler {
             }
         };
         let thread = &self.threads[self.executing];
-        let references = &thread.chunk.references;
-        let ends = match thread.chunk.order.get(thread.order) {
-            Some((at, _)) => (*at).min(references.len()),
-            None => references.len(),
-        };
+        let ends = (thread.chunk.order.get(thread.order)).map_or(usize::MAX, |(at, _)| *at);
         let quantum = Quantum {
             strand: thread.strand,
             offset: thread.program as u64 * APART,
             begins,
             until,
             data_alone: data_alone(&thread.chunk),
-            references: &references[thread.next..ends.min(thread.next.saturating_add(most))],
+            references: (thread.chunk).from(&thread.next, most.min(ends - thread.next.passed())),
         };
         Ok(Some((self.executing, quantum)))
     }
@@ -195,10 +191,11 @@ impl Scheduler {
     /// ready, in cycles.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
         let thread = &mut self.threads[self.executing];
-        thread.next += executed.references;
-        let Chunk { references, order } = &thread.chunk;
-        let ordered = (order.get(thread.order)).is_some_and(|(at, _)| *at <= thread.next);
-        self.within = (references.get(thread.next)).is_some_and(|next| !next.kind.is_fetch())
+        thread.next.advance(&thread.chunk, executed.references);
+        let order = thread.chunk.order.get(thread.order);
+        let ordered = order.is_some_and(|(at, _)| *at <= thread.next.passed());
+        let next = thread.chunk.from(&thread.next, 1).first();
+        self.within = next.is_some_and(|next| !next.kind.is_fetch())
             && !ordered
             && !data_alone(&thread.chunk);
         let strand = &mut self.strands[thread.strand.index()];
@@ -256,7 +253,7 @@ impl Scheduler {
             let thread = &mut self.threads[self.executing];
             let program = &mut self.programs[thread.program];
             match thread.chunk.order.get(thread.order) {
-                Some((at, order)) if *at <= thread.next => {
+                Some((at, order)) if *at <= thread.next.passed() => {
                     thread.order += 1;
                     match *order {
                         Order::Signal(number) => {
@@ -275,9 +272,9 @@ impl Scheduler {
                         }
                     }
                 }
-                _ if thread.next < thread.chunk.references.len() => return Ok(true),
+                _ if thread.next.passed() < thread.chunk.len() => return Ok(true),
                 _ => {
-                    (thread.next, thread.order) = (0, 0);
+                    (thread.next, thread.order) = (Position::default(), 0);
                     if !program
                         .source
                         .next_chunk(thread.number, &mut thread.chunk)?
@@ -354,5 +351,5 @@ impl Source {
 
 /// Whether the data of a chunk belong to no instructions: it begins with data.
 fn data_alone(chunk: &Chunk) -> bool {
-    (chunk.references.first()).is_some_and(|first| !first.kind.is_fetch())
+    (chunk.references().first()).is_some_and(|first| !first.kind.is_fetch())
 }

@@ -32,18 +32,18 @@ fn id(strand: usize) -> StrandId {
 /// The threads as a recording, in chunks of `cut` items.
 fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     let chunk = |items: &[Item]| {
-        let mut chunk = Chunk::default();
+        let (mut references, mut orders) = (Vec::new(), Vec::new());
         for item in items {
             match *item {
-                Item::Order(order) => chunk.order.push((chunk.references.len(), order)),
+                Item::Order(order) => orders.push((references.len(), order)),
                 Item::Instruction(address, data) => {
                     let data = (0..data).map(|_| Reference::new(address, 8, Kind::Load));
                     let fetch = Reference::new(address, 4, Kind::FetchLoad);
-                    chunk.references.extend([fetch].into_iter().chain(data));
+                    references.extend([fetch].into_iter().chain(data));
                 }
             }
         }
-        chunk
+        Chunk::new(references, orders)
     };
     let threads = threads
         .iter()
@@ -73,8 +73,8 @@ fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
         ends: quantum.begins,
         ..Executed::default()
     };
-    for reference in quantum.references {
-        if quantum.begins_at(reference) {
+    for reference in quantum.references.iter() {
+        if quantum.begins_at(&reference) {
             if executed.references > 0 && executed.ends >= quantum.until {
                 break;
             }

@@ -30,10 +30,7 @@ fn profile_flow(
     events: &str,
     rate: Rate,
 ) -> Result<Report, ProfileError> {
-    let chunk = Chunk {
-        references,
-        order: Vec::new(),
-    };
+    let chunk = Chunk::new(references, Vec::new());
     job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events)
 }
 

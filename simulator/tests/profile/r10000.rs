@@ -178,10 +178,7 @@ fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
 #[test]
 fn misses_in_the_handler_are_in_exception_mode() {
     let count = |exceptions: bool, event: &str| {
-        let chunk = Chunk {
-            references: pages(6, 1),
-            order: Vec::new(),
-        };
+        let chunk = Chunk::new(pages(6, 1), Vec::new());
         let mut job = job(
             Recording::from_threads("test", vec![vec![chunk]]),
             every(NEVER),

@@ -12,10 +12,7 @@ use crate::{every, fetch, job};
 fn instructions(thread: u64, count: u64) -> Chunk {
     let address = |n: u64| 0x10_0000 + thread * 0x1000 + n % 64 * 4;
     let fetches = (0..count).map(|n| fetch(address(n), Kind::FetchOther, Flow::Next));
-    Chunk {
-        references: fetches.collect(),
-        order: Vec::new(),
-    }
+    Chunk::new(fetches.collect(), Vec::new())
 }
 
 /// What a thread does that loads from each of so many lines of 64 bytes, which are the same for all threads.
@@ -24,10 +21,7 @@ fn loads(thread: u64, lines: u64) -> Chunk {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);
         [load, Reference::new(0x80_0000 + n * 64, 8, Kind::Load)]
     };
-    Chunk {
-        references: (0..lines).flat_map(load).collect(),
-        order: Vec::new(),
-    }
+    Chunk::new((0..lines).flat_map(load).collect(), Vec::new())
 }
 
 fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
@@ -111,7 +105,7 @@ fn the_processor_and_the_placement_are_named() {
 fn a_placement_decides_what_threads_share() {
     for (place, misses) in [("0,1", 100), ("0,8", 200)] {
         let (mut first, mut second) = (loads(0, 100), loads(1, 100));
-        first.order.push((first.references.len(), Order::Signal(7)));
+        first.order.push((first.len(), Order::Signal(7)));
         second.order.push((0, Order::Wait(7)));
         let job = threads(vec![first, second], place);
         let report = job.run(Unit::Sparc, "DC_miss").unwrap();

@@ -2,19 +2,25 @@
 
 use std::collections::HashSet;
 
-use simulator::recording::{Chunk, Flow, Kind, Order, bundled};
+use simulator::recording::{Chunk, Flow, Kind, Order, Reference, bundled};
+
+#[derive(Default)]
+struct Thread {
+    references: Vec<Reference>,
+    order: Vec<(usize, Order)>,
+}
 
 /// What each thread did.
-fn threads() -> Vec<Chunk> {
+fn threads() -> Vec<Thread> {
     let mut recording = bundled();
     let (mut all, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
-        let mut whole = Chunk::default();
+        let mut whole = Thread::default();
         while recording.next_chunk(thread, &mut chunk).unwrap() {
             let before = whole.references.len();
             let order = chunk.order.iter();
             (whole.order).extend(order.map(|&(at, order)| (before + at, order)));
-            whole.references.extend_from_slice(&chunk.references);
+            whole.references.extend(chunk.references().iter());
         }
         all.push(whole);
     }

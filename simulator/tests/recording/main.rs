@@ -18,7 +18,7 @@ use simulator::recording::{Chunk, Kind, Recording, RecordingError, Reference};
 pub(crate) fn blocks(mut reader: Recording) -> Result<Vec<Vec<Reference>>, RecordingError> {
     let (mut blocks, mut block) = (Vec::new(), Chunk::default());
     while reader.next_chunk(0, &mut block)? {
-        blocks.push(block.references.clone());
+        blocks.push(block.references().iter().collect());
     }
     assert!(block.is_empty());
     Ok(blocks)

@@ -23,7 +23,7 @@ fn threads(mut recording: Recording) -> Vec<Thread> {
                     .iter()
                     .map(|(index, order)| (at + index, *order)),
             );
-            references.extend_from_slice(&chunk.references);
+            references.extend(chunk.references().iter());
         }
         threads.push((recording.strand_of(thread).unwrap(), references, order));
     }
@@ -154,10 +154,12 @@ fn an_instruction_and_its_data_share_a_chunk() {
     let mut recording = open(text).unwrap();
     let mut chunk = Chunk::default();
     assert_eq!(recording.next_chunk(0, &mut chunk), Ok(true));
-    assert_eq!(chunk.references.len(), BLOCK + 10);
-    assert_eq!(chunk.references[BLOCK - 1].kind, Kind::FetchLoad);
+    assert_eq!(chunk.len(), BLOCK + 10);
+    let last_fetch = chunk.references().iter().nth(BLOCK - 1);
+    assert_eq!(last_fetch.unwrap().kind, Kind::FetchLoad);
     assert_eq!(recording.next_chunk(0, &mut chunk), Ok(true));
-    assert_eq!(chunk.references, [reference(Kind::FetchOther, 4, 4)]);
+    let references: Vec<_> = chunk.references().iter().collect();
+    assert_eq!(references, [reference(Kind::FetchOther, 4, 4)]);
     assert_eq!(recording.next_chunk(0, &mut chunk), Ok(false));
 }
 

@@ -16,8 +16,8 @@ fn threads() -> Recording {
         ..Reference::new(0x1000 + n % 40 * 4, 4, kind)
     };
     let worker = |thread: u64| {
-        let mut chunk = Chunk::default();
-        chunk.order.push((0, Order::Wait(thread)));
+        let mut references = Vec::new();
+        let mut order = vec![(0, Order::Wait(thread))];
         for n in 0..120 {
             let shared = 0x2000_0000 + (n * 7 + thread) % 32 * 0x40;
             let own = 0x1000_0000 * thread + n * 0x1c0;
@@ -27,42 +27,31 @@ fn threads() -> Recording {
                 1 => (Kind::FetchStore, Kind::Store),
                 _ => (Kind::FetchModify, Kind::Modify),
             };
-            chunk.references.push(instruction(n, fetch, Flow::Next));
-            chunk.references.push(Reference::new(data, 8, kind));
-            chunk
-                .references
-                .push(instruction(n + 1, Kind::FetchOther, Flow::Taken));
+            references.push(instruction(n, fetch, Flow::Next));
+            references.push(Reference::new(data, 8, kind));
+            references.push(instruction(n + 1, Kind::FetchOther, Flow::Taken));
             if n % 30 == 29 {
-                let place = chunk.references.len();
+                let place = references.len();
                 let number = |thread| 1000 + thread * 10 + n / 30;
-                chunk.order.push((place, Order::Signal(number(thread))));
+                order.push((place, Order::Signal(number(thread))));
                 if thread > 1 {
-                    chunk.order.push((place, Order::Wait(number(thread - 1))));
+                    order.push((place, Order::Wait(number(thread - 1))));
                 }
             }
         }
-        chunk
-            .order
-            .push((chunk.references.len(), Order::Signal(100 + thread)));
-        vec![chunk]
+        order.push((references.len(), Order::Signal(100 + thread)));
+        vec![Chunk::new(references, order)]
     };
-    let mut first = Chunk::default();
+    let (mut references, mut order) = (Vec::new(), Vec::new());
     for thread in 1..THREADS {
-        first
-            .references
-            .push(instruction(thread, Kind::FetchOther, Flow::Call));
-        first
-            .order
-            .push((first.references.len(), Order::Signal(thread)));
+        references.push(instruction(thread, Kind::FetchOther, Flow::Call));
+        order.push((references.len(), Order::Signal(thread)));
     }
     for thread in 1..THREADS {
-        first
-            .order
-            .push((first.references.len(), Order::Wait(100 + thread)));
+        order.push((references.len(), Order::Wait(100 + thread)));
     }
-    first
-        .references
-        .push(instruction(0, Kind::FetchOther, Flow::Return));
+    references.push(instruction(0, Kind::FetchOther, Flow::Return));
+    let first = Chunk::new(references, order);
     let all = [vec![first]].into_iter().chain((1..THREADS).map(worker));
     Recording::from_threads("threads", all.collect())
 }

@@ -123,8 +123,8 @@ fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingE
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());
     while all.len() < MOST && reader.next_chunk(0, &mut block)? {
-        assert!(block.references.len() <= BLOCK + BLOCK_SLACK);
-        all.extend(&block.references);
+        assert!(block.len() <= BLOCK + BLOCK_SLACK);
+        all.extend(block.references().iter());
     }
     Ok(all)
 }

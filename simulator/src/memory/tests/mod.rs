@@ -13,7 +13,7 @@ use platform::models::Devices;
 use platform::{Machine, Model};
 
 use super::{Executed, MemorySystem, Quantum, Truth};
-use crate::recording::{Flow, Kind, Reference};
+use crate::recording::{Chunk, Flow, Kind, Reference};
 
 /// A machine at work, as tests see it.
 struct Bench {
@@ -35,6 +35,7 @@ impl Bench {
 
     /// A strand executes these references alone, from when the strand before it is at its end.
     fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
+        let chunk = Chunk::new(references.to_vec(), Vec::new());
         let mut work = self.system.work(&self.devices);
         let executed = work.replay(&Quantum {
             strand: id(strand),
@@ -42,7 +43,7 @@ impl Bench {
             begins: work.system.truth.cycles(),
             until: u64::MAX,
             data_alone: !references[0].kind.is_fetch(),
-            references,
+            references: chunk.references(),
         });
         assert_eq!(executed.references, references.len());
         work.finish(executed.ends);

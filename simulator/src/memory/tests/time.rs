@@ -1,17 +1,14 @@
 //! What overlaps, and what waits for what: worked out by hand from [`super::super::timing`].
 
 use super::*;
-use crate::recording::{Chunk, Recording};
+use crate::recording::Recording;
 use crate::scheduler::Scheduler;
 
 impl Bench {
     /// These strands execute these references, all from the present time. Returns when each is at its end, after the begin.
     fn together(&mut self, threads: &[(usize, Vec<Reference>)]) -> Vec<u64> {
         let began = self.truth().cycles();
-        let chunk = |references: &Vec<Reference>| Chunk {
-            references: references.clone(),
-            order: Vec::new(),
-        };
+        let chunk = |references: &Vec<Reference>| Chunk::new(references.clone(), Vec::new());
         let recorded = threads
             .iter()
             .map(|(_, references)| vec![chunk(references)]);

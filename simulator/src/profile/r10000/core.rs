@@ -411,7 +411,7 @@ impl Processor for Core {
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let references = instruction.references;
-        let fetch = references[0];
+        let fetch = (references.first()).expect("an instruction has references");
         self.instructions.push_back(Instruction {
             fetch,
             references: (self.passed + self.references.len() as u64, references.len()),
@@ -422,7 +422,7 @@ impl Processor for Core {
             untranslated: None,
             happened: Happened::default(),
         });
-        self.references.extend(references);
+        self.references.extend(references.iter());
         // A full active list, and as many as can be decoded beside it.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;

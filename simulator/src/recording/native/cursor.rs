@@ -1,16 +1,14 @@
 //! One thread of a recording.
 
-use super::super::{Order, Reference};
+use super::super::Order;
+use super::super::chunk::Executions;
 use super::bytes::{Rest, literal, sign_extended};
 use super::encoder::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
 use super::predictor::Predictor;
-use super::templates::{NONE, STEP, Templates};
+use super::templates::Template;
 
 /// A chunk has at least this many references, if the thread has; and at most as many more as one execution of a block has.
 const CHUNK: usize = 1 << 12;
-
-/// Executions seldom have more references, and then the chunk grows.
-const ROOM: usize = 1 << 6;
 
 /// Where a thread is.
 #[derive(Debug)]
@@ -105,18 +103,18 @@ impl Cursor {
     /// Adds to a chunk until it is full. Returns `false` if the frame is at its end, and `None` if it is malformed.
     pub(super) fn fill(
         &mut self,
-        templates: &Templates,
-        piece: &mut Piece<'_>,
+        templates: &[Template],
+        chunk: &mut Executions,
         orders: &mut Vec<(usize, Order)>,
     ) -> Option<bool> {
         loop {
             while let Some((at, order)) = self.order
                 && at == self.done
             {
-                orders.push((piece.filled, order));
+                orders.push((chunk.length, order));
                 self.next_order()?;
             }
-            if piece.filled >= CHUNK {
+            if chunk.length >= CHUNK {
                 return Some(true);
             }
             if self.done == self.executions {
@@ -127,42 +125,47 @@ impl Cursor {
                 return is_whole.then_some(false);
             }
             let end = self.order.map_or(self.executions, |(at, _)| at);
-            let added = self.executions(end, templates, piece)?;
+            let before = chunk.length;
+            self.executions(end, templates, chunk)?;
+            let added = chunk.length - before;
             self.references = self.references.checked_sub(added as u64)?;
         }
     }
 
-    /// Adds executions to a chunk, up to the one with this number, until it is full. Returns the number of their references.
+    /// Adds executions to a chunk, up to the one with this number, until it is full.
     fn executions(
         &mut self,
         end: u64,
-        templates: &Templates,
-        chunk: &mut Piece<'_>,
-    ) -> Option<usize> {
+        templates: &[Template],
+        chunk: &mut Executions,
+    ) -> Option<()> {
         let predictor = &mut self.predictor;
+        let Executions {
+            shapes,
+            data,
+            length,
+        } = chunk;
         // What changes is not reached through references, for speed.
-        let mut piece = Piece {
-            references: &mut *chunk.references,
-            filled: chunk.filled,
-        };
+        let mut filled = *length;
         let mut control = Rest(&self.content[self.control..self.control_end]);
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
-        while done < end && piece.filled < CHUNK {
+        while done < end && filled < CHUNK {
             // As expected,
             let most = done + run.min(end - done);
             let began = done;
-            while done < most && piece.filled < CHUNK {
-                let (slot, references, places) =
-                    piece.add(templates, predictor.expected_shape())?;
-                for (slot, &place) in (slot..).zip(places) {
-                    let address = predictor.address(slot, |expected| expected);
-                    references.get_mut(usize::from(place))?.address = address;
+            while done < most && filled < CHUNK {
+                let shape = predictor.expected_shape();
+                let template = templates.get(shape as usize)?;
+                shapes.push(shape);
+                filled += usize::from(template.count);
+                for slot in template.slots() {
+                    data.push(predictor.address(slot, |expected| expected));
                 }
                 done += 1;
             }
             run -= done - began;
-            if done == end || piece.filled >= CHUNK {
+            if done == end || filled >= CHUNK {
                 break;
             }
             // and the one of the event.
@@ -170,19 +173,20 @@ impl Cursor {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
             };
-            let (slot, references, places) = piece.add(templates, shape)?;
+            let template = templates.get(shape as usize)?;
+            shapes.push(shape);
+            filled += usize::from(template.count);
             // A bit above the codes says where they end.
             let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
-            for (slot, &place) in (slot..).zip(places) {
+            for slot in template.slots() {
                 if codes == 1 {
                     codes = u16::from(control.byte()?) | 1 << 8;
                 }
                 let difference;
                 (difference, literals) = literal(literals, codes as u8)?;
-                let address = predictor.address(slot, |expected| {
+                data.push(predictor.address(slot, |expected| {
                     sign_extended(expected.wrapping_add(difference))
-                });
-                references.get_mut(usize::from(place))?.address = address;
+                }));
                 codes >>= 2;
             }
             done += 1;
@@ -191,8 +195,8 @@ impl Cursor {
         self.control = self.control_end - control.0.len();
         self.literals = self.content.len() - literals.len();
         (self.done, self.run, self.event) = (done, run, event);
-        let filled = std::mem::replace(&mut chunk.filled, piece.filled);
-        Some(chunk.filled - filled)
+        *length = filled;
+        Some(())
     }
 }
 
@@ -207,44 +211,4 @@ fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
         run = control.varint()?.checked_add(LONG_RUN)?;
     }
     (run < left).then_some((event, run))
-}
-
-/// The references of a chunk, with room behind those that are there.
-pub(super) struct Piece<'c> {
-    references: &'c mut Vec<Reference>,
-    pub(super) filled: usize,
-}
-
-impl<'c> Piece<'c> {
-    /// Replaces the content of `references`, whatever it is. [`filled`](Self::filled) says in the end how many there are.
-    pub(super) fn new(references: &'c mut Vec<Reference>) -> Self {
-        references.resize(CHUNK + ROOM, NONE);
-        Self {
-            references,
-            filled: 0,
-        }
-    }
-
-    /// Adds the references of a shape. Returns its first slot, these references and some behind them, and where data is
-    /// among them. Returns `None` if there is no such shape.
-    #[inline(always)]
-    fn add<'a>(
-        &'a mut self,
-        templates: &'a Templates,
-        shape: u32,
-    ) -> Option<(usize, &'a mut [Reference], &'a [u16])> {
-        let (template, from, places) = templates.shape(shape)?;
-        let (first, count) = (self.filled, usize::from(template.count));
-        self.filled += count;
-        if self.references.len() < self.filled + STEP {
-            self.references.resize(self.filled + STEP, NONE);
-        }
-        let to = self.references.get_mut(first..)?;
-        *to.first_chunk_mut::<STEP>()? = *from.first_chunk()?;
-        if count > STEP {
-            to.get_mut(STEP..count)?
-                .copy_from_slice(from.get(STEP..count)?);
-        }
-        Some((template.slot as usize, to, places))
-    }
 }

@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use ruzstd::decoding::FrameDecoder;
 
+use super::super::chunk::Executions;
+use super::super::code::Code;
 use super::super::error::printable;
 use super::super::source::Source;
 use super::super::{Chunk, Mapping, Order, Progress, RecordingError};
 use super::bytes::{Rest, hash};
-use super::cursor::{Cursor, Piece};
+use super::cursor::Cursor;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FrameKind};
-use super::templates::Templates;
+use super::templates::{Template, Templates};
 
 /// The content of a frame has at most so many bytes.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
@@ -32,7 +35,8 @@ const WHOLE: &str = "a whole frame of a recording";
 pub(in super::super) struct NativeReader {
     name: String,
     file: File,
-    templates: Templates,
+    code: Arc<Code>,
+    templates: Vec<Template>,
     threads: Vec<Thread>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
@@ -98,7 +102,8 @@ impl NativeReader {
         let mut reader = Self {
             name: source.name.clone(),
             file: source.into_file()?,
-            templates: Templates::new(),
+            code: Arc::default(),
+            templates: Vec::new(),
             threads: Vec::new(),
             decoder: FrameDecoder::new(),
             stored: Vec::new(),
@@ -111,8 +116,10 @@ impl NativeReader {
             said: 0,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
-        reader.scan()?;
-        reader.templates.complete();
+        let mut templates = Templates::new();
+        reader.scan(&mut templates)?;
+        let (code, templates) = templates.complete();
+        (reader.code, reader.templates) = (Arc::new(code), templates);
         if reader.threads.is_empty() {
             let nothing = "no memory reference";
             return Err(RecordingError::of_file(
@@ -124,7 +131,7 @@ impl NativeReader {
         Ok(reader)
     }
 
-    fn scan(&mut self) -> Result<(), RecordingError> {
+    fn scan(&mut self, templates: &mut Templates) -> Result<(), RecordingError> {
         let mut at = FILE_HEADER.len() as u64;
         let mut frames = 0;
         let mut content = Vec::new();
@@ -161,7 +168,7 @@ impl NativeReader {
                 self.threads[thread].frames.push(at);
             } else {
                 self.content(at, &header, &mut content)?;
-                self.understand(&header, &content)
+                self.understand(&header, &content, templates)
                     .ok_or_else(|| self.damaged(at, "a malformed frame"))?;
                 if header.kind == FrameKind::End as u8 {
                     self.total = end;
@@ -188,7 +195,12 @@ impl NativeReader {
     }
 
     /// Takes the content of a frame that has no references. Returns `None` if it is malformed.
-    fn understand(&mut self, header: &Header, content: &[u8]) -> Option<()> {
+    fn understand(
+        &mut self,
+        header: &Header,
+        content: &[u8],
+        templates: &mut Templates,
+    ) -> Option<()> {
         const PROGRAM: u8 = FrameKind::Program as u8;
         const MAPPINGS: u8 = FrameKind::Mappings as u8;
         const DEFINITIONS: u8 = FrameKind::Definitions as u8;
@@ -196,7 +208,7 @@ impl NativeReader {
         const END: u8 = FrameKind::End as u8;
         let mut rest = Rest(content);
         match header.kind {
-            DEFINITIONS => return self.templates.add(content),
+            DEFINITIONS => return templates.add(content),
             PROGRAM => {
                 self.said(1 + content.len())?;
                 self.target = Some(printable(rest.text()?));
@@ -297,15 +309,12 @@ impl NativeReader {
         thread: usize,
         chunk: &mut Chunk,
     ) -> Result<bool, RecordingError> {
-        chunk.order.clear();
         let Some(mut this) = self.threads.get_mut(thread).map(std::mem::take) else {
             chunk.clear();
             return Ok(false);
         };
-        let mut piece = Piece::new(&mut chunk.references);
-        let result = self.fill(&mut this, &mut piece, &mut chunk.order);
-        let filled = piece.filled;
-        chunk.references.truncate(filled);
+        let (executions, order) = chunk.begin(&self.code);
+        let result = self.fill(&mut this, executions, order);
         if !matches!(result, Ok(true)) {
             this = Thread::default();
             chunk.clear();
@@ -317,7 +326,7 @@ impl NativeReader {
     fn fill(
         &mut self,
         thread: &mut Thread,
-        piece: &mut Piece<'_>,
+        chunk: &mut Executions,
         order: &mut Vec<(usize, Order)>,
     ) -> Result<bool, RecordingError> {
         let cursor = thread.cursor.get_or_insert_with(|| Box::new(Cursor::new()));
@@ -326,13 +335,13 @@ impl NativeReader {
                 .next
                 .checked_sub(1)
                 .map_or(0, |latest| thread.frames[latest]);
-            match cursor.fill(&self.templates, piece, order) {
+            match cursor.fill(&self.templates, chunk, order) {
                 Some(true) => return Ok(true),
                 Some(false) => {}
                 None => return Err(self.damaged(at, "malformed references")),
             }
             let Some(&at) = thread.frames.get(thread.next) else {
-                return Ok(piece.filled > 0 || !order.is_empty());
+                return Ok(chunk.length > 0 || !order.is_empty());
             };
             thread.next += 1;
             let header = self

@@ -1,40 +1,37 @@
-//! The definitions of a recording, ready to be copied.
+//! The definitions of a recording, as they are read.
 
+use std::ops::Range;
+
+use super::super::code::Code;
 use super::super::{Flow, Kind, Reference};
 use super::bytes::Rest;
 use super::definitions::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
 use super::encoder::MOST_ACCESSES;
 use super::log::Place;
 
-/// The references of most shapes are so many at most. So many are always copied, for to copy a number that is known takes less
-/// time.
-pub(super) const STEP: usize = 8;
-
-/// What is behind references for which there is room.
-pub(super) const NONE: Reference = Reference::new(0, 0, Kind::FetchOther);
-
-/// The references of each shape, without the addresses of its data.
+/// The definitions of a recording.
 #[derive(Debug)]
 pub(super) struct Templates {
-    /// By number.
-    pub(super) shapes: Vec<Template>,
-    pub(super) references: Vec<Reference>,
-    /// Where data is among the references of a shape.
-    pub(super) data: Vec<u16>,
+    /// What decoding needs of the shapes, by number.
+    shapes: Vec<Template>,
+    code: Code,
+    /// The references of all shapes.
+    references: usize,
     blocks: Vec<Block>,
     sizes: Vec<u8>,
     /// Where the latest block ends.
     address: u64,
     slots: Slots,
+    /// The references of one shape.
+    shape: Vec<Reference>,
 }
 
-/// One shape.
+/// What decoding needs of a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
-    /// The first of its references, and of its data.
-    pub(super) first: u32,
-    pub(super) first_data: u32,
+    /// The slot of its first data.
     pub(super) slot: u32,
+    /// How many references it has, and how many of them are data.
     pub(super) count: u16,
     pub(super) data: u16,
 }
@@ -49,6 +46,15 @@ struct Block {
     exit: Option<(u16, Flow, Flow)>,
 }
 
+impl Template {
+    /// Returns the slots of its data.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> Range<usize> {
+        let slot = self.slot as usize;
+        slot..slot + usize::from(self.data)
+    }
+}
+
 impl Templates {
     pub(super) fn new() -> Self {
         let none = Block {
@@ -59,12 +65,13 @@ impl Templates {
         };
         Self {
             shapes: Vec::new(),
-            references: Vec::new(),
-            data: Vec::new(),
+            code: Code::default(),
+            references: 0,
             blocks: vec![none],
             sizes: Vec::new(),
             address: 0,
             slots: Slots::default(),
+            shape: Vec::new(),
         }
     }
 
@@ -81,23 +88,9 @@ impl Templates {
         rest.0.is_empty().then_some(())
     }
 
-    /// Returns a shape, the references from its first on (at least [`STEP`]), and where data is among them. Returns `None` if
-    /// there is no such shape.
-    #[inline(always)]
-    pub(super) fn shape(&self, shape: u32) -> Option<(&Template, &[Reference], &[u16])> {
-        let template = self.shapes.get(shape as usize)?;
-        let (first_data, data) = (template.first_data as usize, usize::from(template.data));
-        Some((
-            template,
-            self.references.get(template.first as usize..)?,
-            self.data.get(first_data..first_data + data)?,
-        ))
-    }
-
-    /// Nothing is added any more: gives memory back that only further definitions need.
-    pub(super) fn complete(&mut self) {
-        self.references.extend([NONE; STEP]);
-        (self.blocks, self.sizes, self.slots) = (Vec::new(), Vec::new(), Slots::default());
+    /// Nothing is added any more. Returns the code, and what decoding needs of its shapes, by number.
+    pub(super) fn complete(self) -> (Code, Vec<Template>) {
+        (self.code, self.shapes)
     }
 
     fn add_block(&mut self, rest: &mut Rest<'_>) -> Option<()> {
@@ -161,43 +154,36 @@ impl Templates {
             .iter()
             .map(|place| Place(u16::from_le_bytes(*place)))
             .peekable();
-        let (first, first_data) = (self.references.len(), self.data.len());
         let mut address = block.address;
         let sizes = &self.sizes[block.first as usize..][..usize::from(block.count)];
+        let data = |place: Place| Reference::new(0, place.size(), place.kind());
+        self.shape.clear();
         for (instruction, &size) in (0..).zip(sizes) {
-            let fetch = self.references.len();
-            self.references
+            let fetch = self.shape.len();
+            self.shape
                 .push(Reference::new(address, u16::from(size), Kind::FetchOther));
             while let Some(place) = places.next_if(|place| place.instruction() == instruction) {
-                add_data(&mut self.references, &mut self.data, first, place);
-                let fetch = &mut self.references[fetch];
+                self.shape.push(data(place));
+                let fetch = &mut self.shape[fetch];
                 fetch.kind = fetch.kind.with(place.kind());
             }
             if let Some((at, not_taken, if_taken)) = block.exit
                 && at == instruction
             {
-                self.references[fetch].flow = if taken { if_taken } else { not_taken };
+                self.shape[fetch].flow = if taken { if_taken } else { not_taken };
             }
             address = address.wrapping_add(u64::from(size));
         }
         // Data outside of all blocks.
-        for place in places {
-            add_data(&mut self.references, &mut self.data, first, place);
-        }
-        let shape = Template {
-            first: first as u32,
-            first_data: first_data as u32,
+        self.shape.extend(places.map(data));
+        let count = self.shape.len();
+        self.references += count;
+        self.shapes.push(Template {
             slot: self.slots.first(number as u32, accesses as usize),
-            count: (self.references.len() - first) as u16,
+            count: count as u16,
             data: accesses as u16,
-        };
-        self.shapes.push(shape);
-        let all = (self.references.len() + self.shapes.len()) as u64;
-        (shape.count > 0 && all <= MOST_DEFINED).then_some(())
+        });
+        let all = (self.references + self.shapes.len()) as u64;
+        (count > 0 && all <= MOST_DEFINED).then(|| self.code.add(&self.shape))
     }
-}
-
-fn add_data(references: &mut Vec<Reference>, data: &mut Vec<u16>, first: usize, place: Place) {
-    data.push((references.len() - first) as u16);
-    references.push(Reference::new(0, place.size(), place.kind()));
 }

@@ -210,6 +210,6 @@ fn an_error_ends_its_thread_alone() {
     assert!(chunk.is_empty());
     assert_eq!(recording.next_chunk(0, &mut chunk), Ok(false));
     assert_eq!(recording.next_chunk(1, &mut chunk), Ok(true));
-    assert_eq!(chunk.references.len(), 11);
+    assert_eq!(chunk.len(), 11);
     assert_eq!(recording.next_chunk(2, &mut chunk), Ok(false));
 }

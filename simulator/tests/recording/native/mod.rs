@@ -95,7 +95,7 @@ fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
                     .iter()
                     .map(|(index, order)| (at + index, *order)),
             );
-            references.extend_from_slice(&chunk.references);
+            references.extend(chunk.references().iter());
         }
         assert!(chunk.is_empty());
         threads.push((references, order));

@@ -32,7 +32,7 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
         while recording.next_chunk(thread, &mut chunk)? {
             let before = references.len();
             orders.extend(chunk.order.iter().map(|(at, order)| (before + at, *order)));
-            references.append(&mut chunk.references);
+            references.extend(chunk.references().iter());
         }
         threads.push((strand, references, orders, 0, 0));
     }

@@ -27,14 +27,9 @@ fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
         .map(|thread| {
             let mut count = 0;
             while count < MOST && recording.next_chunk(thread, &mut chunk)? {
-                assert!(chunk.references.len() <= BLOCK);
-                assert!(
-                    chunk
-                        .order
-                        .iter()
-                        .all(|(at, _)| *at <= chunk.references.len())
-                );
-                count += chunk.references.len() + 1;
+                assert!(chunk.len() <= BLOCK);
+                assert!(chunk.order.iter().all(|(at, _)| *at <= chunk.len()));
+                count += chunk.len() + 1;
             }
             Ok(count)
         })

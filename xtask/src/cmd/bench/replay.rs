@@ -122,12 +122,10 @@ pub(super) fn decoded(
     nodes: usize,
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
-    let chunk = |piece: &[Reference]| Chunk {
+    let chunk = |piece: &[Reference]| {
         // The data of an instruction of the piece before are left out.
-        references: (piece.iter().copied())
-            .skip_while(|reference| !reference.kind.is_fetch())
-            .collect(),
-        order: Vec::new(),
+        let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
+        Chunk::new(whole.copied().collect(), Vec::new())
     };
     let threads = pieces.map(|piece| vec![chunk(piece)]).collect();
     replay(nodes, Recording::from_threads("the recording", threads))
@@ -144,7 +142,7 @@ pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
     let (mut references, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
         while recording.next_chunk(thread, &mut chunk)? {
-            references.extend_from_slice(&chunk.references);
+            references.extend(chunk.references().iter());
         }
     }
     Ok(references)

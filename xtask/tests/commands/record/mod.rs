@@ -69,7 +69,7 @@ impl Read {
                 thread
                     .order
                     .extend(chunk.order.iter().map(|&(at, order)| (before + at, order)));
-                thread.references.extend_from_slice(&chunk.references);
+                thread.references.extend(chunk.references().iter());
             }
             threads.push(thread);
         }
