@@ -28,41 +28,12 @@ macro_rules! sun4v_general {
             rdpr %cansave, %g1
             stx %g1, [%g6 + {CANSAVE}]
             wrpr %g0, {NWINDOWS} - 1, %cleanwin
-            wrpr %g0, {K}, %cansave
+            wrpr %g0, {FIRST}, %cansave
             wrpr %g0, 0, %canrestore
-            cmp %g1, {K}
-            bge,pt %xcc, 2f
-             wrpr %g0, {NWINDOWS} - 2 - {K}, %otherwin
+            cmp %g1, {FIRST}
+            bl,pn %xcc, 1f
+             wrpr %g0, {NWINDOWS} - 2 - {FIRST}, %otherwin
 
-            rdpr %cwp, %g4                      ! the guest uses windows that Rust will: keep what is in them
-            mov %g4, %g1
-            mov {K}, %g2
-            add %g6, {WINDOWS}, %g3
-    1:      inc %g1
-            and %g1, {NWINDOWS} - 1, %g1
-            wrpr %g1, 0, %cwp
-            stx %l0, [%g3 + 0]
-            stx %l1, [%g3 + 8]
-            stx %l2, [%g3 + 16]
-            stx %l3, [%g3 + 24]
-            stx %l4, [%g3 + 32]
-            stx %l5, [%g3 + 40]
-            stx %l6, [%g3 + 48]
-            stx %l7, [%g3 + 56]
-            stx %o0, [%g3 + 64]
-            stx %o1, [%g3 + 72]
-            stx %o2, [%g3 + 80]
-            stx %o3, [%g3 + 88]
-            stx %o4, [%g3 + 96]
-            stx %o5, [%g3 + 104]
-            stx %o6, [%g3 + 112]
-            stx %o7, [%g3 + 120]
-            sub %g2, 1, %g2
-            brnz,pt %g2, 1b
-             add %g3, 128, %g3
-            wrpr %g4, 0, %cwp
-
-    2:
             .globl sun4v_general_wait
     sun4v_general_wait:
             membar 0x40                         ! #Sync: earlier stores that fault do so before Rust is called
@@ -71,62 +42,24 @@ macro_rules! sun4v_general {
             call {trap}
              mov %g5, %o1
 
-            rdpr %cwp, %g4
-            mov %g4, %g1
-            mov {K}, %g2
             ldx [%g6 + {CANSAVE}], %g5
-            cmp %g5, {K}
-            bge,pt %xcc, 4f
-             add %g6, {WINDOWS}, %g3
-    3:      inc %g1
-            and %g1, {NWINDOWS} - 1, %g1
-            wrpr %g1, 0, %cwp
-            ldx [%g3 + 0], %l0
-            ldx [%g3 + 8], %l1
-            ldx [%g3 + 16], %l2
-            ldx [%g3 + 24], %l3
-            ldx [%g3 + 32], %l4
-            ldx [%g3 + 40], %l5
-            ldx [%g3 + 48], %l6
-            ldx [%g3 + 56], %l7
-            ldx [%g3 + 64], %o0
-            ldx [%g3 + 72], %o1
-            ldx [%g3 + 80], %o2
-            ldx [%g3 + 88], %o3
-            ldx [%g3 + 96], %o4
-            ldx [%g3 + 104], %o5
-            ldx [%g3 + 112], %o6
-            ldx [%g3 + 120], %o7
-            sub %g2, 1, %g2
-            brnz,pt %g2, 3b
-             add %g3, 128, %g3
-            ba,a,pt %xcc, 5f
-
-    4:      inc %g1
-            and %g1, {NWINDOWS} - 1, %g1
-            wrpr %g1, 0, %cwp
-            clr %l0
-            clr %l1
-            clr %l2
-            clr %l3
-            clr %l4
-            clr %l5
-            clr %l6
-            clr %l7
-            clr %o0
-            clr %o1
-            clr %o2
-            clr %o3
-            clr %o4
-            clr %o5
-            clr %o6
-            sub %g2, 1, %g2
-            brnz,pt %g2, 4b
-             clr %o7
-
-    5:      wrpr %g4, 0, %cwp
-            wrpr %g5, 0, %cansave
-            ldx [%g6 + {CANRESTORE}], %g1
+            cmp %g5, {FIRST}
+            bl,pn %xcc, 2f
+             rdpr %otherwin, %g4
+            .rept {FIRST}                       ! the guest had these windows free
+            save
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            clr %l\\n
+            clr %o\\n
+            .endr
+            .endr
+    5:      .rept {FIRST}
+            restore
+            .endr
+            subcc %g4, {NWINDOWS} - 2 - {FIRST}, %g4
+            bne,pn %xcc, 3f
+             ldx [%g6 + {CANRESTORE}], %g1
+    6:      wrpr %g5, 0, %cansave
             wrpr %g1, 0, %canrestore
             ldx [%g6 + {OTHERWIN}], %g1
             wrpr %g1, 0, %otherwin
@@ -142,16 +75,79 @@ macro_rules! sun4v_general {
             ldx [%g6 + {O0} + 40], %o5
             ldx [%g6 + {O6}], %o6
             ldx [%g6 + {O7}], %o7
-            clr %g1
-            clr %g2
-            clr %g3
-            clr %g4
-            clr %g5
-            clr %g7                             ! %g6 is the block on the leaf path, too
             done
+
+    1:      .set .Lsun4v_place, {WINDOWS}       ! the guest uses windows that Rust will: keep what is in them
+            .rept {FIRST}
+            save
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            stx %l\\n, [%g6 + .Lsun4v_place + 8 * \\n]
+            stx %o\\n, [%g6 + .Lsun4v_place + 64 + 8 * \\n]
+            .endr
+            .set .Lsun4v_place, .Lsun4v_place + 128
+            .endr
+            .rept {FIRST}
+            restore
+            .endr
+            ba,a,pt %xcc, sun4v_general_wait
+
+    2:      .set .Lsun4v_place, {WINDOWS}
+            .rept {FIRST}
+            save
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            ldx [%g6 + .Lsun4v_place + 8 * \\n], %l\\n
+            ldx [%g6 + .Lsun4v_place + 64 + 8 * \\n], %o\\n
+            .endr
+            .set .Lsun4v_place, .Lsun4v_place + 128
+            .endr
+            ba,a,pt %xcc, 5b
+
+    3:      rdpr %cwp, %g2                      ! -%g4 windows more: see sun4v_window
+            add %g2, {FIRST}, %g1
+            add %g6, {WINDOWS} + 128 * {FIRST}, %g3
+    4:      inc %g1
+            and %g1, {NWINDOWS} - 1, %g1
+            wrpr %g1, 0, %cwp
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            ldx [%g3 + 8 * \\n], %l\\n
+            ldx [%g3 + 64 + 8 * \\n], %o\\n
+            .endr
+            inc %g4
+            brnz,pt %g4, 4b
+             add %g3, 128, %g3
+            wrpr %g2, 0, %cwp
+            ba,pt %xcc, 6b
+             ldx [%g6 + {CANRESTORE}], %g1
+
+    sun4v_window:                               ! Rust saves a window more: keep what the guest has in it
+            wrpr %g0, {MAXGL}, %gl              ! QEMU has more levels
+            rdpr %tstate, %g7                   ! compiled code may need the others
+            srlx %g7, {GL_SHIFT}, %g7
+            and %g7, 7, %g7
+            cmp %g7, {MAXGL}
+            bne,pn %xcc, sun4v_trapped
+             rdpr %otherwin, %g7
+            cmp %g7, {NWINDOWS} - 2 - {ALL}
+            be,pn %xcc, sun4v_trapped
+             rdpr %cwp, %g7
+            sub %g7, 1, %g7                     ! the processor is in the window behind it
+            and %g7, {NWINDOWS} - 1, %g7
+            wrpr %g7, 0, %cwp
+            rdpr %otherwin, %g7
+            sllx %g7, 7, %g7
+            sub %g6, %g7, %g7
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            stx %l\\n, [%g7 + {WINDOWS} + 128 * ({NWINDOWS} - 2) + 8 * \\n]
+            stx %o\\n, [%g7 + {WINDOWS} + 128 * ({NWINDOWS} - 2) + 64 + 8 * \\n]
+            .endr
+            saved
+            retry
             ",
             NWINDOWS = const $crate::sparc64::NWINDOWS,
-            K = const $crate::sparc64::WINDOWS,
+            FIRST = const $crate::sparc64::layout::FIRST_WINDOWS,
+            ALL = const $crate::sparc64::WINDOWS,
+            MAXGL = const $crate::sparc64::MAXGL,
+            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
             O0 = const $crate::sparc64::layout::O0,
             O6 = const $crate::sparc64::layout::O6,
             O7 = const $crate::sparc64::layout::O7,

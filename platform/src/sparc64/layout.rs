@@ -19,6 +19,10 @@ pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which a leaf function made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 
+/// How many of the [`WINDOWS`](super::WINDOWS) the slow path keeps or clears for every call. Each of the others takes a trap when
+/// Rust code first saves it.
+pub const FIRST_WINDOWS: usize = 2;
+
 /// What `sun4v_load` and `sun4v_store` return if the access fails.
 pub const ACCESS_FAULTED: u64 = 1;
 

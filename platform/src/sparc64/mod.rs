@@ -18,8 +18,9 @@
 //! the call takes the slow path as if it had just trapped.
 //!
 //! *Slow path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
-//! the strand, and calls [`TrapHandler::trap`] on the strand's stack with [`WINDOWS`] register windows of its own. The
-//! guest's windows come back as they were; those that it had free come back zero. A `save` too many traps as a spill of
+//! the strand, and calls [`TrapHandler::trap`] on the strand's stack. Rust has two register windows then, and gets more, up to
+//! [`WINDOWS`], by a trap for each. The guest's windows come back as they were, but the first two are zero if it had them free.
+//! A `save` too many traps as a spill of
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
 //! pointer says.
 //!
@@ -31,7 +32,7 @@
 //!
 //! # Globals
 //! The veneers work at GL = [`MAXGL`]. Privileged code cannot select that level (`wrpr %gl` stops at 2 there), so they
-//! need not clear what they leave in it on the leaf path. QEMU lets a guest select it all the same.
+//! need not clear what they leave in it. QEMU lets a guest select it all the same.
 //!
 //! # Faults
 //! If a device access of a leaf function faults, at once or while a veneer waits for the store, [`FastPath::faulted`] undoes

@@ -26,9 +26,9 @@ macro_rules! sun4v_table {
             ba,a,pt %xcc, sun4v_spill
             .align 128
             .endr
-            .rept 0xc0 - 0xa0
-            ba,a,pt %xcc, sun4v_trapped
-            .align 32
+            .rept 8                             ! 0xa0 to 0xbf spill_n_other
+            ba,a,pt %xcc, sun4v_window
+            .align 128
             .endr
             .rept 8                             ! 0xc0 to 0xdf fill_n_normal
             ba,a,pt %xcc, sun4v_fill

@@ -1,5 +1,7 @@
 //! The sweep, by real traps.
 
+use core::hint::black_box;
+
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
 use sweep::control::Control;
@@ -7,7 +9,8 @@ use sweep::tell::{Detail, Machines, tell};
 use sweep::{Cell, Change, Configuration, System, parts};
 
 use crate::contract::{EINVAL, EOK};
-use crate::report::Report;
+use crate::probes::{self, Left};
+use crate::report::{Check, Report};
 use crate::sun4v;
 
 /// Makes a control call. Returns its value.
@@ -83,9 +86,39 @@ pub fn impossible(report: &mut Report) {
 
 /// Lets the hypervisor nest as many calls as it has windows for, and then more.
 pub fn exhaust(report: &mut Report) {
-    let mut check = report.check("two nested calls in the hypervisor");
-    check.same("result", control(Control::Recurse(2)), 2);
+    let mut check = report.check("nested calls in the hypervisor, 12 calls deep in the guest");
+    let sum = nested(&mut check, 12, [1, 2, 3, 4, 5, 6]);
+    check.same("sum", sum, 13 * 21 + 6 * (12 * 13 / 2));
+    drop(check);
+    let mut check = report.check("nothing left of nested calls");
+    for depth in 0..=NESTED {
+        let registers = Control::Recurse(depth).registers();
+        // SAFETY: all free windows are the probe's to change.
+        let found = unsafe { probes::left_fast(registers.o0, registers.o1, registers.o5) };
+        let nothing = Left {
+            windows: 0,
+            globals: 0,
+        };
+        check.same(depth, found, nothing);
+    }
     drop(check);
     report.line(format_args!("the hypervisor nests 20 calls now"));
     control(Control::Recurse(20));
+}
+
+/// As many calls as fit into all windows of the hypervisor.
+const NESTED: u64 = 2;
+
+/// Lets the hypervisor nest calls, with every number of free windows, while the windows of this function hold numbers: see the sum.
+#[inline(never)]
+fn nested(check: &mut Check<'_>, depth: u64, numbers: [u64; 6]) -> u64 {
+    let [a, b, c, d, e, f] = numbers.map(|number| black_box(number + depth));
+    for calls in 0..=NESTED {
+        check.same((depth, calls), control(Control::Recurse(calls)), calls);
+    }
+    let deeper = match depth {
+        0 => 0,
+        _ => nested(check, depth - 1, numbers),
+    };
+    deeper + a + b + c + d + e + f
 }
