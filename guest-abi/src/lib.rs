@@ -7,6 +7,7 @@
 pub mod capi;
 pub mod clock;
 pub mod event;
+pub mod function;
 pub mod group;
 pub mod guest;
 pub mod layout;
@@ -17,6 +18,7 @@ pub mod strand;
 pub mod trap;
 
 pub use clock::Clock;
+pub use function::{FunctionSet, Served};
 pub use group::{ApiGroup, Version};
 pub use guest::{Hypercall, PerfCounters};
 pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port};

@@ -30,6 +30,13 @@ pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. EWOULDBLOCK if it cannot be taken now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
+    /// The numbers of the functions that [`fast`](Self::fast) is asked for; `None`, as here, if it is asked for all that no
+    /// service has. Other functions answer EBADTRAP: with a list, the trap entries of SPARC V9 do so without a call of Rust.
+    const FAST: Option<&'static [u64]> = None;
+
+    /// The numbers of the functions that [`core`](Self::core) is asked for, as with [`FAST`](Self::FAST).
+    const CORE: Option<&'static [u64]> = None;
+
     /// A FAST call that no service claims.
     fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);

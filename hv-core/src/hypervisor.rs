@@ -1,7 +1,7 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
-use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
 
 use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Negotiated, negotiate};
@@ -46,6 +46,18 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
 }
 
 impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
+    const FAST: &FunctionSet = &match E::FAST {
+        Some(own) => S::FUNCTIONS.with(own),
+        None => FunctionSet::ALL,
+    };
+
+    const CORE: &FunctionSet = &match E::CORE {
+        Some(own) => FunctionSet::NONE
+            .with(&[API_SET_VERSION, CONS_PUTCHAR, EXIT, API_GET_VERSION])
+            .with(own),
+        None => FunctionSet::ALL,
+    };
+
     /// A hypervisor with these services that records what it does.
     pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
         Self {
@@ -152,6 +164,15 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         &self.contexts
     }
 
+    /// Returns the functions that are served. Calls of others need not be passed on: they answer EBADTRAP.
+    pub fn served(&self) -> Served<'a> {
+        Served {
+            fast: Hypervisor::<S, E, T>::FAST,
+            core: Hypervisor::<S, E, T>::CORE,
+            traced: self.hypervisor.trace.switch(),
+        }
+    }
+
     /// Serves trap 0x80.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
@@ -180,7 +201,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             embedder, trace, ..
         } = self.hypervisor;
         let started = trace.time(self.caller.strand);
-        let result = embedder.fast(self.caller, function, registers);
+        let result = match has(E::FAST, function) {
+            true => embedder.fast(self.caller, function, registers),
+            false => Err(HvError::BadTrap),
+        };
         if let (Some(started), Some(ended)) = (started, trace.time(self.caller.strand)) {
             let event = FastCall {
                 status: status(&result),
@@ -234,7 +258,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             API_GET_VERSION => hypervisor
                 .version(guest, ApiGroup(registers.o0))
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            function => hypervisor.embedder.core(self.caller, function, registers),
+            function if has(E::CORE, function) => {
+                hypervisor.embedder.core(self.caller, function, registers)
+            }
+            _ => Err(HvError::BadTrap),
         };
         answer(result, registers);
         After::Resume
@@ -247,6 +274,11 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let result = embedder.software_trap(self.caller, number, registers);
         answer(result, registers);
     }
+}
+
+/// Returns `true` if the embedder is asked for a function.
+fn has(list: Option<&[u64]>, function: u64) -> bool {
+    list.is_none_or(|numbers| numbers.contains(&function))
 }
 
 /// The status of a call, for an event.

@@ -1,6 +1,6 @@
 //! What a hypercall service is, and a list of them.
 
-use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::{Caller, GuestId, Negotiated, NegotiatedVersion};
 
@@ -26,7 +26,7 @@ pub trait Service {
     /// Its versions, at most 255, lowest first, with no minor number left out.
     const VERSIONS: &'static [Version];
 
-    /// The numbers of its FAST functions.
+    /// The numbers of its FAST functions. It is asked for no others.
     const FUNCTIONS: &'static [u64];
 
     /// What a call looks up once per strand.
@@ -53,7 +53,8 @@ pub trait Service {
 pub trait Context {
     /// Serves a FAST call of the most frequent and simplest kind, if this is one. `None`: nothing was done, and
     /// [`slow_path`](Self::slow_path) is asked. It serves nothing of a guest that has not negotiated the group, which it
-    /// knows from [`Service::version_changed`].
+    /// knows from [`Service::version_changed`], and no function that the service does not [state](Service::FUNCTIONS): a debug
+    /// assertion checks this.
     #[inline(always)]
     fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
         let _ = (function, registers);
@@ -85,6 +86,9 @@ pub trait Services {
     type Contexts<'a>
     where
         Self: 'a;
+
+    /// The FAST functions of all of them.
+    const FUNCTIONS: FunctionSet;
 
     /// Returns the contexts of a strand at all of them.
     fn contexts<'a>(
@@ -127,6 +131,8 @@ macro_rules! list_of_services {
         impl<$($name: Service),*> Services for ($($name,)*) {
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
+            const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with($name::FUNCTIONS))*;
+
             fn contexts<'a>(
                 &'a self,
                 caller: Caller,
@@ -154,6 +160,8 @@ macro_rules! list_of_services {
             ) -> Option<Result<Reply, HvError>> {
                 let ($($name,)*) = contexts;
                 $(if let Some(result) = $name.fast_path(function, registers) {
+                    // Only while it is tested: every call would pay for it.
+                    debug_assert!($name::FUNCTIONS.contains(&function), "not stated");
                     return Some(result);
                 })*
                 None

@@ -231,6 +231,121 @@ fn software_traps_between_fast_and_core() {
     }
 }
 
+/// A service that serves every function on its fast path, and has stated 0x300 only.
+struct Greedy;
+
+impl Service for Greedy {
+    const GROUP: ApiGroup = ApiGroup(0x300);
+    const VERSIONS: &'static [Version] = &[Version::V1_0];
+    const FUNCTIONS: &'static [u64] = &[0x300];
+
+    type Context<'a> = Self;
+
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self {
+        Self
+    }
+
+    fn guest_reset(&self, _: GuestId, _: StrandId) {}
+}
+
+impl Context for Greedy {
+    fn fast_path(&self, _: u64, _: &Registers) -> Option<Result<Reply, HvError>> {
+        Some(Ok(Reply::Done))
+    }
+
+    fn slow_path(
+        &self,
+        function: u64,
+        _: NegotiatedVersion,
+        _: &Registers,
+    ) -> Result<Reply, HvError> {
+        panic!("function {function:#x} is on the fast path")
+    }
+}
+
+/// An image that would serve every function, and has stated FAST functions 0x400 and 2^40 and CORE function 9.
+struct Stated;
+
+impl Embedder for Stated {
+    const FAST: Option<&'static [u64]> = Some(&[0x400, 1 << 40]);
+    const CORE: Option<&'static [u64]> = Some(&[9]);
+
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
+        Ok(())
+    }
+
+    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+        Ok(Reply::Done)
+    }
+
+    fn core(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+        Ok(Reply::Done)
+    }
+}
+
+/// Services and the image are asked for the functions that they state, all 64 bits of them, and for no others.
+#[test]
+fn functions_that_nobody_states_are_refused() {
+    let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
+    let strand = hypervisor.strand(CALLER);
+    let mut registers = Registers::call(0, [0x300, 1, 0, 0, 0]);
+    assert_eq!(strand.core_trap(&mut registers), After::Resume);
+    let served = strand.served();
+    for (function, fast, core) in [
+        (0, false, true),
+        (1, false, true),
+        (3, false, true),
+        (4, false, false),
+        (8, false, false),
+        (9, false, true),
+        (10, false, false),
+        (0x2ff, false, false),
+        (0x300, true, false),
+        (0x301, false, false),
+        (1 << 32 | 0x300, false, false),
+        (1 << 32 | 9, false, false),
+        (0x400, true, false),
+        (0x401, false, false),
+        ((1 << 40) - 1, false, false),
+        (1 << 40, true, false),
+        (u64::MAX, false, false),
+    ] {
+        let mut registers = Registers::call(function, [0; 5]);
+        strand.fast_trap(&mut registers);
+        let status = if fast { 0 } else { 7 };
+        assert_eq!(registers.o0, status, "FAST {function:#x}");
+        // From 0x400 on there is one statement for all functions.
+        let stated = fast || function >= 0x400;
+        assert_eq!(served.fast.contains(function), stated, "{function:#x}");
+        assert_eq!(served.core.contains(function), core, "{function:#x}");
+        if function >= 4 {
+            let mut registers = Registers::call(function, [0; 5]);
+            assert_eq!(strand.core_trap(&mut registers), After::Resume);
+            let status = if core { 0 } else { 7 };
+            assert_eq!(registers.o0, status, "CORE {function:#x}");
+        }
+    }
+}
+
+/// Trap entries would refuse the functions that a service has not stated, so that a test must find it.
+#[test]
+#[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
+fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
+    let hypervisor = Hypervisor::new((Greedy,), Bare);
+    let mut registers = Registers::call(0x301, [0; 5]);
+    hypervisor.strand(CALLER).fast_trap(&mut registers);
+}
+
+/// An image that states nothing is asked for every function.
+#[test]
+fn every_function_comes_to_an_image_that_states_none() {
+    let hypervisor = Hypervisor::new((), Bare);
+    let served = hypervisor.strand(CALLER).served();
+    for function in [0, 4, 0x301, 0x400, u64::MAX] {
+        assert!(served.fast.contains(function) && served.core.contains(function));
+    }
+}
+
 #[test]
 fn an_image_without_services() {
     let hypervisor = Hypervisor::new((), Image::default());

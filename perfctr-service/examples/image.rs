@@ -6,7 +6,7 @@ use core::hint::spin_loop;
 use core::ops::ControlFlow::{self, Break, Continue};
 use core::panic::PanicInfo;
 
-use guest_abi::{HvError, Registers, StrandId, Trap};
+use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
@@ -24,6 +24,10 @@ static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 struct Consoles;
 
 impl Embedder for Consoles {
+    // No functions besides those of the services.
+    const FAST: Option<&'static [u64]> = Some(&[]);
+    const CORE: Option<&'static [u64]> = Some(&[]);
+
     fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
@@ -68,6 +72,10 @@ impl TrapHandler for Handler {
 
     fn context(&self) -> &Self::Context {
         &self.strand.contexts().0
+    }
+
+    fn served(&self) -> Served<'static> {
+        self.strand.served()
     }
 
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {

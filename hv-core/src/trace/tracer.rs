@@ -18,6 +18,13 @@ pub trait Trace {
     /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
+    /// Returns a flag that is `true` while tracing may be on, for trap entries that do not call Rust for every hypercall.
+    /// This implementation returns one that always is.
+    fn switch(&self) -> &AtomicBool {
+        static ALWAYS: AtomicBool = AtomicBool::new(true);
+        &ALWAYS
+    }
+
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
@@ -29,6 +36,10 @@ impl<T: Trace + ?Sized> Trace for &T {
     #[inline(always)]
     fn is_on(&self) -> bool {
         (**self).is_on()
+    }
+
+    fn switch(&self) -> &AtomicBool {
+        (**self).switch()
     }
 
     #[inline(always)]
@@ -50,6 +61,11 @@ impl Trace for Off {
     #[inline(always)]
     fn is_on(&self) -> bool {
         false
+    }
+
+    fn switch(&self) -> &AtomicBool {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        &NEVER
     }
 
     #[inline(always)]
@@ -138,6 +154,10 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     #[inline(always)]
     fn is_on(&self) -> bool {
         self.on.load(Ordering::SeqCst)
+    }
+
+    fn switch(&self) -> &AtomicBool {
+        &self.on
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@
 //!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
 //!    [direct](platform::Bus::is_direct), such as a model, calls that reach a device take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
-//!    [`PerfCounterContext`](crate::PerfCounterContext).
+//!    [`PerfCounterContext`](crate::PerfCounterContext). What `hv_core::Strand::served` returns are the functions that it serves.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.
 //! 4. Writes the `build.rs` that `platform::sun4v_image!` shows, and builds for a target without an operating system. The target
 //!    description of the project's own images is `tests/images/sparc64-unknown-none-sun4v.json`.

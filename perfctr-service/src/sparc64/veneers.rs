@@ -79,7 +79,7 @@ macro_rules! sun4v_veneers {
 
     sun4v_not_get:
             xor %g2, {GET_TO_SET}, %g2
-            brnz,pn %g2, sun4v_other
+            brnz,pn %g2, sun4v_fast
              stx %o4, [%g6 + {O4}]
             brz,pn %o0, sun4v_set_pcr
              stx %o1, [%g6 + {O1}]
@@ -123,10 +123,6 @@ macro_rules! sun4v_veneers {
     1:      mov %o0, %g5
             ba,pt %xcc, sun4v_general
              ldx [%g6 + {O0}], %o0
-
-    sun4v_other:
-            ba,pt %xcc, sun4v_general
-             mov {FAST}, %g5
 
     sun4v_get_pcr:
             call {get_pcr}

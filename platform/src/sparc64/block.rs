@@ -4,7 +4,7 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 
-use guest_abi::Registers;
+use guest_abi::{Registers, Served};
 
 use super::{FatalTrap, WINDOWS};
 
@@ -29,6 +29,7 @@ pub struct StrandBlock<H> {
     pub(super) otherwin: Cell<u64>,
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
+    pub(super) served: Cell<Served<'static>>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
     /// A trap that is no hypercall: its registers, also if the strand recovers from it.
     pub(super) fatal: UnsafeCell<FatalTrap>,
@@ -70,6 +71,7 @@ impl<H> StrandBlock<H> {
             otherwin: Cell::new(0),
             cleanwin: Cell::new(0),
             handler: Cell::new(ptr::null()),
+            served: Cell::new(Served::ALL),
             windows: UnsafeCell::new([[0; 16]; WINDOWS]),
             fatal: UnsafeCell::new(FatalTrap::NONE),
             trap_cansave: Cell::new(0),

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use core::panic::PanicInfo;
 use core::ptr;
 
-use guest_abi::{HvError, Registers, Trap};
+use guest_abi::{HvError, Registers, Served, Trap};
 
 use super::{FatalTrap, StrandBlock, layout, store_error};
 use crate::PhysicalAddress;
@@ -20,6 +20,12 @@ pub trait TrapHandler: Sized + 'static {
 
     /// Returns what the leaf functions get. Called once, after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
+
+    /// Returns the functions that [`trap`](Self::trap) is called for. All others answer EBADTRAP without a call of Rust. Called
+    /// once, after [`start`](Self::start). An image with `hv-core` returns what `Strand::served` returns.
+    fn served(&self) -> Served<'static> {
+        Served::ALL
+    }
 
     /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5; the guest gets back
     /// what the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
@@ -88,6 +94,7 @@ pub enum End {
 pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> u64 {
     let (handler, guest) = H::start();
     block.handler.set(handler);
+    block.served.set(handler.served());
     block.context.set(ptr::from_ref(handler.context()).cast());
     guest
 }

@@ -7,7 +7,34 @@ macro_rules! sun4v_general {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
-            .globl sun4v_general
+            .globl sun4v_fast, sun4v_general
+    sun4v_fast:                                 ! trap 0x80, if no fast path has the function
+            cmp %o5, {LIMIT}
+            bgeu,pn %xcc, 2f
+             ldx [%g6 + {SERVED_FAST}], %g1
+            ldub [%g1 + %o5], %g1
+    1:      ldx [%g6 + {TRACED}], %g2
+            ldub [%g2], %g2
+            or %g1, %g2, %g1
+            brnz,pn %g1, sun4v_general
+             mov {FAST}, %g5
+            mov {EBADTRAP}, %o0
+            done
+    2:      ba,pt %xcc, 1b
+             ldub [%g1 + {LIMIT}], %g1
+
+    sun4v_core:                                 ! trap 0xff
+            cmp %o5, {LIMIT}
+            bgeu,pn %xcc, 2f
+             ldx [%g6 + {SERVED_CORE}], %g1
+            ldub [%g1 + %o5], %g1
+    1:      brnz,pt %g1, sun4v_general
+             mov {CORE}, %g5
+            mov {EBADTRAP}, %o0
+            done
+    2:      ba,pt %xcc, 1b
+             ldub [%g1 + {LIMIT}], %g1
+
     sun4v_general:
             stx %o0, [%g6 + {O0} + 0]
             stx %o1, [%g6 + {O0} + 8]
@@ -157,6 +184,13 @@ macro_rules! sun4v_general {
             OTHERWIN = const $crate::sparc64::layout::OTHERWIN,
             CLEANWIN = const $crate::sparc64::layout::CLEANWIN,
             WINDOWS = const $crate::sparc64::layout::WINDOWS,
+            LIMIT = const $crate::sparc64::layout::LIMIT,
+            SERVED_FAST = const $crate::sparc64::layout::SERVED_FAST,
+            SERVED_CORE = const $crate::sparc64::layout::SERVED_CORE,
+            TRACED = const $crate::sparc64::layout::TRACED,
+            FAST = const $crate::sparc64::layout::FAST,
+            CORE = const $crate::sparc64::layout::CORE,
+            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             STACK = const $crate::sparc64::layout::STACK,
             trap = sym $crate::sparc64::trap_entry::<$handler>,
         );

@@ -44,8 +44,8 @@
 /// `membar #Sync` that waits for it.
 ///
 /// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
-/// in one of two ways: by `done`, with all registers but the results as they were; or by a jump to `sun4v_general`, with the guest's
-/// %o registers as they were and the number of the trap in %g5.
+/// in one of three ways: by `done`, with all registers but the results as they were; or, with the guest's %o registers as they were,
+/// by a jump to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the function is none of the service.
 ///
 /// A veneer may call leaf functions: Rust functions in the section `.text.leaf` that use neither stack nor register
 /// window, because both are the guest's. Such a function calls nothing, has no inline assembly, no bounds check and no
@@ -59,8 +59,8 @@ macro_rules! sun4v_image {
         $crate::sun4v_image! {
             $handler,
             claims: [$($($claimed),*)?],
-            entry: { "ba,pt %xcc, sun4v_general", "mov {FAST}, %g5" },
-            operands: { FAST = const $crate::sparc64::layout::FAST },
+            entry: { "ba,a,pt %xcc, sun4v_fast" },
+            operands: {},
             waits: [],
         }
     };

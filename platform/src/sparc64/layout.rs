@@ -3,7 +3,7 @@
 
 use core::mem::offset_of;
 
-use guest_abi::{HvError, Trap};
+use guest_abi::{FunctionSet, HvError, Served, Trap};
 
 use super::FatalTrap;
 
@@ -23,6 +23,9 @@ pub const FAULTED: u64 = 0x100;
 /// Rust code first saves it.
 pub const FIRST_WINDOWS: usize = 2;
 
+/// The number from which on functions are served all or none.
+pub const LIMIT: u64 = FunctionSet::LIMIT;
+
 /// What `sun4v_load` and `sun4v_store` return if the access fails.
 pub const ACCESS_FAULTED: u64 = 1;
 
@@ -32,6 +35,9 @@ pub const EBADTRAP: u64 = HvError::BadTrap.number();
 pub const CONTEXT: usize = offset_of!(StrandBlock, context);
 pub const STACK: usize = offset_of!(StrandBlock, stack);
 pub const PCR: usize = offset_of!(StrandBlock, pcr);
+pub const SERVED_FAST: usize = offset_of!(StrandBlock, served) + offset_of!(Served<'static>, fast);
+pub const SERVED_CORE: usize = offset_of!(StrandBlock, served) + offset_of!(Served<'static>, core);
+pub const TRACED: usize = offset_of!(StrandBlock, served) + offset_of!(Served<'static>, traced);
 pub const O0: usize = offset_of!(StrandBlock, registers);
 pub const O6: usize = offset_of!(StrandBlock, o6);
 pub const O7: usize = offset_of!(StrandBlock, o7);

@@ -24,6 +24,8 @@
 //! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
 //! pointer says.
 //!
+//! Calls of functions that the image does not serve answer EBADTRAP in the veneers: see [`TrapHandler::served`].
+//!
 //! Other software traps, 0x81 to 0xfe, answer EBADTRAP in the trap table, by two instructions. Those that the image claims take
 //! the slow path to [`TrapHandler::software_trap`].
 //!

@@ -75,15 +75,13 @@ macro_rules! sun4v_table {
             wrpr %g0, {MAXGL}, %gl
             mov {SCRATCHPAD}, %g1
             ldxa [%g1] {ASI}, %g6
-            ba,pt %xcc, sun4v_general
-             mov {CORE}, %g5
+            ba,a,pt %xcc, sun4v_core
             .align 32
             ",
             PSTATE = const $crate::sparc64::PSTATE,
             MAXGL = const $crate::sparc64::MAXGL,
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
-            CORE = const $crate::sparc64::layout::CORE,
             EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             $($operands)*
         );

@@ -14,6 +14,12 @@ pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
+/// A function that the hypervisor has besides those of the service.
+const OWN: u64 = 0x84;
+
+/// A function that it does not have, although the lower 32 bits are those of one.
+const FAR: u64 = 1 << 32 | OWN;
+
 /// A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
 
@@ -58,12 +64,27 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
         Way(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
         Way(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
         Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
+        Way(
+            Trap::Fast,
+            [0, 1, 2, 3, 4, FAR],
+            [EBADTRAP, 1, 2, 3, 4, FAR],
+        ),
+        Way(
+            Trap::Fast,
+            [0, 1, 2, 3, 4, OWN],
+            [EOK, OWN, OWN + 10, 3, 4, OWN],
+        ),
         Way(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
         Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
         Way(
             Trap::Core,
             [GROUP, 1, 2, 3, 4, 9],
             [EBADTRAP, 1, 2, 3, 4, 9],
+        ),
+        Way(
+            Trap::Core,
+            [GROUP, 1, 2, 3, 4, FAR],
+            [EBADTRAP, 1, 2, 3, 4, FAR],
         ),
     ];
     let of_hubs = [
@@ -185,7 +206,7 @@ pub fn leaks(check: &mut Check<'_>) {
         globals: 0x6f,
     };
     // SAFETY: as above.
-    let (fast, core) = unsafe { (probes::left_fast(0, 0, 5), probes::left_core(GROUP, 1, 0)) };
+    let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN), probes::left_core(GROUP, 1, 0)) };
     check.same("fast", fast, marks);
     check.same("core", core, marks);
 }

@@ -51,7 +51,7 @@ impl Write for Console {
     }
 }
 
-/// The console of the guest, and the software traps that the image claims.
+/// The console of the guest, and the functions and software traps that the image claims.
 pub struct Escaped;
 
 impl Embedder for Escaped {
@@ -67,9 +67,30 @@ impl Embedder for Escaped {
         }
     }
 
-    /// Returns the number and the sum of %o0 to %o5.
-    fn software_trap(&self, _: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
-        let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
-        Ok(Reply::Values(number.into(), sum))
+    const FAST: Option<&'static [u64]> = Some(&[0x84, 1 << 40 | 0x84]);
+
+    const CORE: Option<&'static [u64]> = Some(&[0x84]);
+
+    fn fast(&self, _: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        Ok(number_and_sum(function, registers))
     }
+
+    fn core(&self, _: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        Ok(number_and_sum(function, registers))
+    }
+
+    fn software_trap(
+        &self,
+        _: Caller,
+        number: u8,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        Ok(number_and_sum(number.into(), registers))
+    }
+}
+
+/// Returns the number and the sum of %o0 to %o5.
+fn number_and_sum(number: u64, registers: &Registers) -> Reply {
+    let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
+    Reply::Values(number, sum)
 }

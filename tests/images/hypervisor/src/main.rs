@@ -21,7 +21,7 @@ use core::hint::spin_loop;
 use core::ops::ControlFlow::{self, Break, Continue};
 use core::panic::PanicInfo;
 
-use guest_abi::{Registers, StrandId, Trap};
+use guest_abi::{Registers, Served, StrandId, Trap};
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
 #[cfg(feature = "faults")]
 use perfctr_service::Unit;
@@ -86,6 +86,10 @@ impl TrapHandler for Handler {
 
     fn context(&self) -> &Self::Context {
         &self.strand.contexts().0
+    }
+
+    fn served(&self) -> Served<'static> {
+        self.strand.served()
     }
 
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
