@@ -1,15 +1,14 @@
 //! One line of a recording: the careful parser, and the fast one for the lines that lackey writes most.
 
-/// The content of a line. `code` is 0 for a fetch, 1 for a load, 2 for a store, 3 for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
-    pub(super) code: u8,
-    pub(super) address: u64,
-    pub(super) size: u16,
-}
+use super::{Kind, Reference};
 
-/// The first three bytes of a line, by code.
-const LEADS: [[u8; 3]; 4] = [*b"I  ", *b" L ", *b" S ", *b" M "];
+/// The first three bytes of a line, and what it is.
+const LEADS: [([u8; 3], Kind); 4] = [
+    (*b"I  ", Kind::FetchOther),
+    (*b" L ", Kind::Load),
+    (*b" S ", Kind::Store),
+    (*b" M ", Kind::Modify),
+];
 
 const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
@@ -20,13 +19,13 @@ const A_SIZE: &str = "a size from 1 to 4096 bytes";
 pub(super) const LONGEST: usize = 40;
 
 /// Parses a line without its newline. Returns `None` if it is empty. The error says what was expected.
-pub(super) fn parse(line: &[u8]) -> Result<Option<Access>, &'static str> {
+pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
         return Ok(None);
     }
     let (lead, rest) = line.split_first_chunk::<3>().ok_or(A_LINE)?;
-    let code = LEADS.iter().position(|known| known == lead).ok_or(A_LINE)?;
+    let kind = kind(lead).ok_or(A_LINE)?;
     let comma = rest
         .iter()
         .position(|&byte| byte == b',')
@@ -36,11 +35,12 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Access>, &'static str> {
     let size = number(size, 10, 4)
         .filter(|size| (1..=4096).contains(size))
         .ok_or(A_SIZE)?;
-    Ok(Some(Access {
-        code: code as u8,
-        address,
-        size: size as u16,
-    }))
+    Ok(Some(Reference::new(address, size as u16, kind)))
+}
+
+fn kind(lead: &[u8; 3]) -> Option<Kind> {
+    let known = LEADS.iter().find(|(known, _)| known == lead);
+    known.map(|(_, kind)| *kind)
 }
 
 /// One to `most` digits, and nothing else.
@@ -54,99 +54,131 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     })
 }
 
-/// How far [`fast`] looks ahead.
-pub(super) const WINDOW: usize = 32;
+/// How far [`Fast`] looks ahead.
+pub(super) const WINDOW: usize = 24;
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x80 * ONES;
-const ZEROS: u64 = b'0' as u64 * ONES;
-const COMMAS: u64 = b',' as u64 * ONES;
-
-/// The leads as [`fast`] loads them, by code.
-const LEAD_WORDS: [u32; 4] = {
-    let mut words = [0; 4];
-    let mut code = 0;
-    while code < words.len() {
-        let [first, second, third] = LEADS[code];
-        words[code] = u32::from_le_bytes([first, second, third, 0]);
-        code += 1;
-    }
-    words
-};
-
-/// The code by the second byte of a line; for any other byte some code, whose lead is then wrong.
-static CODES: [u8; 256] = {
-    let mut codes = [0; 256];
-    let mut code = 1;
-    while code < LEADS.len() {
-        codes[LEADS[code][1] as usize] = code as u8;
-        code += 1;
-    }
-    codes
-};
-
-/// Parses the line at the start of `text` if its address has 8 to 15 digits in small letters, its size 1 or 2, and it
-/// ends with a newline; and says how long it is, newline included. None means nothing: the careful parser decides.
-#[inline(always)]
-pub(super) fn fast(text: &[u8; WINDOW]) -> Option<(Access, usize)> {
-    let lead = u32::from_le_bytes([text[0], text[1], text[2], 0]);
-    let code = CODES[usize::from(text[1])];
-    let first = word(text, 3);
-    let second = word(text, 11);
-    // The high bit of each byte of the second word that is a comma; the text begins in the highest byte.
-    let commas = second ^ COMMAS;
-    let commas = !((commas & !HIGHS).wrapping_add(!HIGHS) | commas) & HIGHS;
-    if lead != LEAD_WORDS[usize::from(code & 3)] || commas == 0 {
-        return None;
-    }
-    // How many bits of the second word are digits; they go to its low end, zeros before them.
-    let bits = commas.leading_zeros();
-    let second = (second >> 8) >> (56 - bits) | ZEROS << bits;
-    let (high, wrong_high) = hexadecimal(first);
-    let (low, wrong_low) = hexadecimal(second);
-    let address = high << (bits / 2) | low;
-
-    let at = 12 + (bits / 8) as usize;
-    let (digit, next) = (text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0'));
-    let (size, length) = match text[at + 1] {
-        b'\n' => (digit, at + 2),
-        _ if next <= 9 && text[at + 2] == b'\n' => {
-            (digit.wrapping_mul(10).wrapping_add(next), at + 3)
+/// What each byte is worth as a hexadecimal digit, at the lowest place, the second, and so on; [`WRONG`] if it is none.
+static DIGITS: [[u32; 256]; 5] = {
+    let mut digits = [[WRONG; 256]; 5];
+    let mut byte = 0;
+    while byte < 256 {
+        if let Some(worth) = (byte as u8 as char).to_digit(16) {
+            let mut place = 0;
+            while place < digits.len() {
+                digits[place][byte] = worth << (4 * place);
+                place += 1;
+            }
         }
-        _ => return None,
-    };
-    if (wrong_high | wrong_low) != 0 || digit > 9 || size == 0 {
-        return None;
+        byte += 1;
     }
-    Some((
-        Access {
-            code,
-            address,
-            size: u16::from(size),
-        },
-        length,
-    ))
+    digits
+};
+
+const WRONG: u32 = 1 << 31;
+
+/// Returns the value of hexadecimal digits, at most five, or something with [`WRONG`] if one is none.
+#[inline(always)]
+fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
+    let mut value = 0;
+    for (place, byte) in text.iter().rev().enumerate() {
+        value |= DIGITS[place][usize::from(*byte)];
+    }
+    value
 }
 
-#[inline(always)]
-fn word(text: &[u8; WINDOW], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&text[at..at + 8]);
-    u64::from_be_bytes(bytes)
+/// The fast parser. Most lines begin with the same eight bytes as another one shortly before: the lead and five digits.
+pub(super) struct Fast {
+    beginnings: [Beginning; 1 << Self::BITS],
 }
 
-/// The value of eight digits, the first in the highest byte, and not 0 if any of them is none.
-#[inline(always)]
-fn hexadecimal(text: u64) -> (u64, u64) {
-    // What each byte would be worth as a digit, and the digit for that: it must be the same byte.
-    let worth = (text & (0x0f * ONES)) + 9 * (text >> 6 & ONES);
-    let letters = (worth + 6 * ONES) >> 4 & ONES;
-    let digits = worth + ZEROS + u64::from(b'a' - b'9' - 1) * letters;
-    let wrong = digits ^ text | worth & (0xf0 * ONES);
+/// The first eight bytes of a correct line, and what they mean.
+#[derive(Clone, Copy, Debug)]
+struct Beginning {
+    text: u64,
+    digits: u32,
+    kind: Kind,
+}
 
-    let bytes = (worth | worth >> 4) & 0x00ff_00ff_00ff_00ff;
-    let halves = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff;
-    ((halves | halves >> 16) & 0xffff_ffff, wrong)
+impl Beginning {
+    /// How many digits it has.
+    const DIGITS: usize = 5;
+
+    fn parse(text: u64) -> Option<Self> {
+        let bytes = text.to_le_bytes();
+        let (lead, digits) = bytes.split_first_chunk::<3>()?;
+        let kind = kind(lead)?;
+        let digits = hexadecimal::<{ Self::DIGITS }>(digits.first_chunk()?);
+        (digits & WRONG == 0).then_some(Self {
+            text,
+            digits,
+            kind,
+        })
+    }
+
+    /// Returns where a beginning with this text is in the table.
+    #[inline(always)]
+    const fn place(text: u64) -> usize {
+        (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
+    }
+}
+
+impl Fast {
+    const BITS: u32 = 8;
+
+    pub(super) fn new() -> Self {
+        // It stands everywhere, and is found in its own place alone.
+        let some = Beginning {
+            text: u64::from_le_bytes(*b"I  00000"),
+            digits: 0,
+            kind: Kind::FetchOther,
+        };
+        Self {
+            beginnings: [some; 1 << Self::BITS],
+        }
+    }
+
+    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size 1 or 2, and it ends with a newline;
+    /// and says how long it is, newline included. None means nothing: the careful parser decides.
+    #[inline(always)]
+    pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
+        let (first, _) = text.split_first_chunk()?;
+        let first = u64::from_le_bytes(*first);
+        let known = &mut self.beginnings[Beginning::place(first)];
+        if known.text != first {
+            *known = Beginning::parse(first)?;
+        }
+        match (text[11], text[12], text[13]) {
+            (b',', ..) => known.complete::<3>(text),
+            (_, _, b',') => known.complete::<5>(text),
+            (_, b',', _) => known.complete::<4>(text),
+            _ => None,
+        }
+    }
+}
+
+impl Beginning {
+    /// Parses the rest of a line with so many digits more.
+    #[inline(always)]
+    fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
+        const FROM: usize = 3 + Beginning::DIGITS;
+        let digits = hexadecimal::<N>(text[FROM..].first_chunk()?);
+        let at = FROM + N + 1;
+        let first = text[at].wrapping_sub(b'0');
+        let second = text[at + 1].wrapping_sub(b'0');
+        let (size, length) = if text[at + 1] == b'\n' {
+            (first, at + 2)
+        } else if second <= 9 && text[at + 2] == b'\n' {
+            (first.wrapping_mul(10).wrapping_add(second), at + 3)
+        } else {
+            return None;
+        };
+        if digits & WRONG != 0 || first > 9 || size == 0 {
+            return None;
+        }
+        let address = u64::from(self.digits) << (4 * N) | u64::from(digits);
+        let reference = Reference::new(address, size.into(), self.kind);
+        Some((reference, length))
+    }
 }
 
 #[cfg(test)]
@@ -164,57 +196,63 @@ mod tests {
     #[test]
     fn the_fast_parser_reads_what_lackey_writes() {
         let cases = [
-            ("I  04001090,3\n", 0, 0x0400_1090, 3),
-            (" L 1ffeffe7c8,8\n", 1, 0x1f_feff_e7c8, 8),
-            (" S 0123456789abcdef,16\n", 2, 0x0123_4567_89ab_cdef, 16),
-            (" M 123456789abcdef,99\n", 3, 0x0123_4567_89ab_cdef, 99),
-            (" L ffffffff,1\n", 1, 0xffff_ffff, 1),
+            ("I  04001090,3\n", Kind::FetchOther, 0x0400_1090, 3),
+            (" L 1ffeffe7c8,8\n", Kind::Load, 0x1f_feff_e7c8, 8),
+            (" S 123456789,16\n", Kind::Store, 0x1_2345_6789, 16),
+            (" M 9abcdef012,99\n", Kind::Modify, 0x9a_bcde_f012, 99),
+            (" L ffffffff,1\n", Kind::Load, 0xffff_ffff, 1),
         ];
-        for (line, code, address, size) in cases {
-            let access = Access {
-                code,
-                address,
-                size,
-            };
-            assert_eq!(
-                parse(line.trim_end().as_bytes()),
-                Ok(Some(access)),
-                "{line:?}"
-            );
-            let expected = (line.len() < 23).then_some((access, line.len()));
-            assert_eq!(fast(&window(line)), expected, "{line:?}");
+        let mut fast = Fast::new();
+        for (line, kind, address, size) in cases {
+            let reference = Reference::new(address, size, kind);
+            let parsed = parse(line.trim_end().as_bytes());
+            assert_eq!(parsed, Ok(Some(reference)), "{line:?}");
+            let expected = Some((reference, line.len()));
+            for _ in 0..2 {
+                assert_eq!(fast.parse(&window(line)), expected, "{line:?}");
+            }
         }
     }
 
     #[test]
     fn the_fast_parser_checks_every_byte() {
-        let line = " S 12345abcdef9,16\n";
-        let right = fast(&window(line));
-        assert!(right.is_some());
-        for at in 0..line.len() {
-            for byte in 0..=255 {
-                let mut window = window(line);
-                window[at] = byte;
-                let Some((access, length)) = fast(&window) else {
-                    continue;
-                };
-                assert_eq!(window[length - 1], b'\n');
-                assert_eq!(
-                    parse(&window[..length - 1]),
-                    Ok(Some(access)),
-                    "byte {at} is {byte}"
-                );
+        let mut fast = Fast::new();
+        for line in [
+            " S 12345abc,5\n",
+            " S 12345abcd,5\n",
+            " S 12345abcd9,16\n",
+        ] {
+            assert!(fast.parse(&window(line)).is_some(), "{line:?}");
+            for at in 0..line.len() {
+                for byte in 0..=255 {
+                    let mut window = window(line);
+                    window[at] = byte;
+                    let Some((reference, length)) = fast.parse(&window) else {
+                        continue;
+                    };
+                    assert_eq!(window[length - 1], b'\n');
+                    let exact = parse(&window[..length - 1]);
+                    assert_eq!(exact, Ok(Some(reference)), "byte {at} is {byte}");
+                }
             }
         }
     }
 
+    #[test]
+    fn no_text_has_a_meaning_that_no_line_gave_it() {
+        let nothing = [0; WINDOW];
+        assert_eq!(Fast::new().parse(&nothing), None);
+    }
+
     proptest! {
         #[test]
-        fn the_fast_parser_agrees(line in "(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,20}[,\\-]?[0-9]{0,5}\n?") {
-            prop_assume!(line.len() <= WINDOW);
-            if let Some((access, length)) = fast(&window(&line)) {
-                prop_assert_eq!(length, line.len());
-                prop_assert_eq!(parse(line.trim_end_matches('\n').as_bytes()), Ok(Some(access)));
+        fn the_fast_parser_agrees(lines in proptest::collection::vec("(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,3}0{0,8}[0-9a-fA-F]{0,6}[,\\-]?[0-9]{0,3}\n?", 1..100)) {
+            let mut fast = Fast::new();
+            for line in lines.iter().filter(|line| line.len() <= WINDOW) {
+                if let Some((reference, length)) = fast.parse(&window(line)) {
+                    prop_assert_eq!(length, line.len());
+                    prop_assert_eq!(parse(line.trim_end_matches('\n').as_bytes()), Ok(Some(reference)));
+                }
             }
         }
     }

@@ -1,9 +1,10 @@
 //! From lackey's text to blocks of references.
 
 use std::io;
+use std::slice::IterMut;
 
 use super::error::{RecordingError, quoted};
-use super::line::{self, Access, LONGEST, WINDOW};
+use super::line::{self, Fast, LONGEST, WINDOW};
 use super::source::{Progress, Source};
 use super::{Kind, Reference};
 
@@ -16,9 +17,6 @@ pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
 
-/// No fetch in this block yet.
-const NONE: usize = usize::MAX;
-
 /// Reads what lackey wrote, block by block, in constant memory.
 pub(super) struct LackeyReader {
     source: Source,
@@ -28,6 +26,7 @@ pub(super) struct LackeyReader {
     end: usize,
     /// Complete lines before `start`.
     lines: u64,
+    fast: Box<Fast>,
     in_message: bool,
     at_end: bool,
     any: bool,
@@ -42,6 +41,7 @@ impl LackeyReader {
             start: 0,
             end: 0,
             lines: 0,
+            fast: Box::new(Fast::new()),
             in_message: false,
             at_end: false,
             any: false,
@@ -79,27 +79,9 @@ impl LackeyReader {
     }
 
     fn fill_block(&mut self, block: &mut Vec<Reference>) -> Result<(), RecordingError> {
-        let mut fetch = Fetch { at: NONE, data: 0 };
-        loop {
-            self.parse_fast(block, &mut fetch);
-            let Some(length) = self.find_line()? else {
-                break;
-            };
-            let text = &self.buffer[self.start..self.start + length];
-            let access =
-                line::parse(text).map_err(|expected| self.error(quoted(text), expected))?;
-            if let Some(access) = access {
-                let may_end =
-                    access.code == 0 || fetch.is_settled() || block.len() >= BLOCK + BLOCK_SLACK;
-                if block.len() >= BLOCK && may_end {
-                    break;
-                }
-                fetch.push(block, access);
-            }
-            // At the end of the text the newline may be missing.
-            self.start = (self.start + length + 1).min(self.end);
-            self.lines += 1;
-        }
+        block.resize(BLOCK + BLOCK_SLACK, Reference::new(0, 1, Kind::Load));
+        let filled = self.fill(Room::new(block))?;
+        block.truncate(filled);
         self.any |= !block.is_empty();
         if self.any {
             return Ok(());
@@ -112,25 +94,34 @@ impl LackeyReader {
         ))
     }
 
-    /// Parses lines of the common form, up to the first that is not, the end of the buffer, or a full block.
-    // Apart from the rest, so that the loop has the registers to itself.
-    #[inline(never)]
-    fn parse_fast(&mut self, block: &mut Vec<Reference>, fetch: &mut Fetch) {
-        let before = block.len();
-        if self.in_message {
-            return;
+    /// Returns how many references there are in the room.
+    fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
+        loop {
+            if !self.in_message {
+                let text = &self.buffer[self.start..self.end];
+                let filled = room.filled();
+                let rest;
+                (room, rest) = parse_fast(&mut self.fast, text, room);
+                self.start = self.end - rest;
+                self.lines += (room.filled() - filled) as u64;
+            }
+            let Some(length) = self.find_line()? else {
+                break;
+            };
+            let text = &self.buffer[self.start..self.start + length];
+            let reference =
+                line::parse(text).map_err(|expected| self.error(quoted(text), expected))?;
+            if let Some(reference) = reference
+                && !room.push(reference)
+                && !room.push_behind(reference)
+            {
+                break;
+            }
+            // At the end of the text the newline may be missing.
+            self.start = (self.start + length + 1).min(self.end);
+            self.lines += 1;
         }
-        let mut rest = &self.buffer[self.start..self.end];
-        let mut latest = Fetch { ..*fetch };
-        while block.len() < BLOCK
-            && let Some((access, length)) = rest.first_chunk::<WINDOW>().and_then(line::fast)
-        {
-            latest.push(block, access);
-            rest = &rest[length..];
-        }
-        *fetch = latest;
-        self.start = self.end - rest.len();
-        self.lines += (block.len() - before) as u64;
+        Ok(room.filled())
     }
 
     /// The length of the line at `start`, without its newline; messages of valgrind are passed over. None at the end
@@ -196,35 +187,84 @@ impl LackeyReader {
     }
 }
 
-/// The latest fetch of a block, whose class is known once all its data has been seen.
-struct Fetch {
-    at: usize,
-    /// The codes of its data so far, or-ed.
-    data: u8,
+/// Parses lines of the common form, up to the first that is not, the end of the text, or a full block. Returns how much text is
+/// left.
+// What changes is not reached through references, for speed.
+#[inline(never)]
+fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
+    let Room {
+        mut block,
+        behind,
+        mut fetch,
+    } = room;
+    while let Some(window) = text.first_chunk::<WINDOW>()
+        && let Some((reference, length)) = fast.parse(window)
+        && let Some(place) = block.next()
+    {
+        put(place, reference, &mut fetch);
+        text = &text[length..];
+    }
+    let room = Room {
+        block,
+        behind,
+        fetch,
+    };
+    (room, text.len())
 }
 
-impl Fetch {
-    /// Returns `true` if further data changes no class.
-    fn is_settled(&self) -> bool {
-        self.at == NONE || self.data == 3
+/// Where the references of a block go.
+struct Room<'r> {
+    /// For those of a full block.
+    block: IterMut<'r, Reference>,
+    /// For data that belong to the last instruction of a full block.
+    behind: IterMut<'r, Reference>,
+    /// The latest fetch, whose class is known once all its data has been seen.
+    fetch: Option<&'r mut Reference>,
+}
+
+impl<'r> Room<'r> {
+    fn new(room: &'r mut [Reference]) -> Self {
+        let (block, behind) = room.split_at_mut(BLOCK);
+        Self {
+            block: block.iter_mut(),
+            behind: behind.iter_mut(),
+            fetch: None,
+        }
     }
 
-    #[inline(always)]
-    fn push(&mut self, block: &mut Vec<Reference>, access: Access) {
-        const KINDS: [Kind; 4] = [Kind::FetchOther, Kind::Load, Kind::Store, Kind::Modify];
-        let code = access.code & 3;
-        if code == 0 {
-            (self.at, self.data) = (block.len(), 0);
-        } else {
-            self.data |= code;
-        }
-        block.push(Reference::new(
-            access.address,
-            access.size,
-            KINDS[usize::from(code)],
-        ));
-        if let Some(fetch) = block.get_mut(self.at) {
-            fetch.kind = Kind::FETCHES[usize::from(self.data & 3)];
-        }
+    /// Returns the number of references that are there.
+    fn filled(&self) -> usize {
+        BLOCK + BLOCK_SLACK - self.block.len() - self.behind.len()
     }
+
+    /// Adds a reference to the block. Returns `false` if the block is full.
+    fn push(&mut self, reference: Reference) -> bool {
+        let place = self.block.next();
+        place.is_some_and(|place| put(place, reference, &mut self.fetch))
+    }
+
+    /// Adds data of the last instruction behind the block. Returns `false` if there is no room, or no such data, or if
+    /// further data changes no class.
+    fn push_behind(&mut self, reference: Reference) -> bool {
+        let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
+        !reference.kind.is_fetch()
+            && self.fetch.as_ref().is_some_and(classes)
+            && (self.behind.next()).is_some_and(|place| put(place, reference, &mut self.fetch))
+    }
+}
+
+/// Puts a reference into its place, and says of the latest fetch what it does to data.
+#[inline(always)]
+fn put<'r>(
+    place: &'r mut Reference,
+    reference: Reference,
+    fetch: &mut Option<&'r mut Reference>,
+) -> bool {
+    *place = reference;
+    if reference.kind.is_fetch() {
+        *fetch = Some(place);
+    } else if let Some(fetch) = fetch {
+        fetch.kind = fetch.kind.with(reference.kind);
+    }
+    true
 }
