@@ -108,11 +108,7 @@ impl Beginning {
         let (lead, digits) = bytes.split_first_chunk::<3>()?;
         let kind = kind(lead)?;
         let digits = hexadecimal::<{ Self::DIGITS }>(digits.first_chunk()?);
-        (digits & WRONG == 0).then_some(Self {
-            text,
-            digits,
-            kind,
-        })
+        (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
     /// Returns where a beginning with this text is in the table.
@@ -187,6 +183,10 @@ mod tests {
 
     use super::*;
 
+    /// Lines that are right, or nearly.
+    const LINE: &str =
+        "(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,3}0{0,8}[0-9a-fA-F]{0,6}[,\\-]?[0-9]{0,3}\n?";
+
     fn window(line: &str) -> [u8; WINDOW] {
         let mut window = [b'I'; WINDOW];
         window[..line.len()].copy_from_slice(line.as_bytes());
@@ -217,11 +217,7 @@ mod tests {
     #[test]
     fn the_fast_parser_checks_every_byte() {
         let mut fast = Fast::new();
-        for line in [
-            " S 12345abc,5\n",
-            " S 12345abcd,5\n",
-            " S 12345abcd9,16\n",
-        ] {
+        for line in [" S 12345abc,5\n", " S 12345abcd,5\n", " S 12345abcd9,16\n"] {
             assert!(fast.parse(&window(line)).is_some(), "{line:?}");
             for at in 0..line.len() {
                 for byte in 0..=255 {
@@ -239,14 +235,15 @@ mod tests {
     }
 
     #[test]
-    fn no_text_has_a_meaning_that_no_line_gave_it() {
-        let nothing = [0; WINDOW];
-        assert_eq!(Fast::new().parse(&nothing), None);
+    fn bytes_of_zero_are_no_beginning() {
+        let mut text = [0; WINDOW];
+        text[8..14].copy_from_slice(b"123,4\n");
+        assert_eq!(Fast::new().parse(&text), None);
     }
 
     proptest! {
         #[test]
-        fn the_fast_parser_agrees(lines in proptest::collection::vec("(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,3}0{0,8}[0-9a-fA-F]{0,6}[,\\-]?[0-9]{0,3}\n?", 1..100)) {
+        fn the_fast_parser_agrees(lines in proptest::collection::vec(LINE, 1..20)) {
             let mut fast = Fast::new();
             for line in lines.iter().filter(|line| line.len() <= WINDOW) {
                 if let Some((reference, length)) = fast.parse(&window(line)) {
