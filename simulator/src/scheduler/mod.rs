@@ -8,6 +8,7 @@
 //! goes on at the time at which the other thread issues its next instruction after the signal. All this depends on the
 //! recordings and the machine alone, and not on where a caller pauses.
 
+mod calendar;
 mod deal;
 mod signals;
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use guest_abi::StrandId;
 
+use super::calendar::{Calendar, Due, PIPELINES};
+
 /// How many strands share a pipeline: strands 0 to 3 of a core share one, and strands 4 to 7 the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
-const PIPELINES: usize = StrandId::COUNT / SHARING;
+const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
-/// The time of a strand that cannot execute.
+/// The readiness of a strand that cannot execute.
 const NEVER: u64 = u64::MAX;
 
 /// A pipeline, which issues one instruction a cycle.
@@ -14,8 +16,30 @@ const NEVER: u64 = u64::MAX;
 struct Pipeline {
     /// When it can issue the next instruction.
     free: u64,
-    /// When each strand can execute its next instruction.
+    /// The readiness of each strand: when it can execute its next instruction, times [`SHARING`], and its number in the
+    /// pipeline. The strand with the least comes first.
     ready: [u64; SHARING],
+    /// The least and the second least of them.
+    first: u64,
+    second: u64,
+}
+
+impl Pipeline {
+    #[inline]
+    fn set(&mut self, strand: usize, ready: u64) {
+        self.ready[strand] = ready;
+        let [a, b, c, d] = self.ready;
+        self.first = a.min(b).min(c.min(d));
+        self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
+    }
+
+    #[inline]
+    fn due(&self, number: usize) -> Due {
+        match self.first {
+            NEVER => Due::NEVER,
+            first => Due::new((first / SHARING as u64).max(self.free), number),
+        }
+    }
 }
 
 /// The turn of a strand.
@@ -36,9 +60,10 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// A tournament of the pipelines: item n is the lesser of items 2n and 2n + 1. The leaves begin at item `PIPELINES`,
-    /// each with the time at which the pipeline can issue an instruction of one of its strands, and its number below.
-    lesser: [u64; 2 * PIPELINES],
+    /// The pipeline that is due first, the next one, and all but the first.
+    first: Due,
+    next: Due,
+    others: Calendar,
 }
 
 impl Turns {
@@ -47,48 +72,36 @@ impl Turns {
             pipelines: [Pipeline {
                 free: 0,
                 ready: [NEVER; SHARING],
+                first: NEVER,
+                second: NEVER,
             }; PIPELINES],
-            lesser: [NEVER; 2 * PIPELINES],
+            first: Due::NEVER,
+            next: Due::NEVER,
+            others: Calendar::new(),
         }
     }
 
     /// Returns the turn of the strand that comes first, if any strand can execute.
     #[inline]
     pub(super) fn first(&self) -> Option<Turn> {
-        let (at, number) = split(self.lesser[1])?;
-        let ready = &self.pipelines[number].ready;
-        let mut first = 0;
-        for other in 1..SHARING {
-            if ready[other] < ready[first] {
-                first = other;
-            }
+        if self.first == Due::NEVER {
+            return None;
         }
-        let mut until = NEVER;
-        for (other, ready) in ready
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != first)
-        {
-            until = until.min(ready.saturating_add(u64::from(first < other)));
-        }
-        let mut item = PIPELINES + number;
-        let mut next = NEVER;
-        while item > 1 {
-            next = next.min(self.lesser[item ^ 1]);
-            item /= 2;
-        }
-        if let Some((at, other)) = split(next) {
-            until = until.min(at + u64::from(number < other));
-        }
-        let strand = StrandId::new(number * SHARING + first)?;
-        Some(Turn { strand, at, until })
+        let number = self.first.pipeline();
+        let Pipeline { first, second, .. } = self.pipelines[number];
+        let strand = first as usize % SHARING;
+        let until = (second - strand as u64).div_ceil(SHARING as u64);
+        Some(Turn {
+            strand: StrandId::new(number * SHARING + strand)?,
+            at: self.first.at(),
+            until: until.min(self.next.before(number)),
+        })
     }
 
     /// Sets when a strand can execute its next instruction; `None` if it cannot.
     pub(super) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
         let number = strand.index() / SHARING;
-        self.pipelines[number].ready[strand.index() % SHARING] = ready.unwrap_or(NEVER);
-        self.renew(number);
+        self.renew(number, strand.index() % SHARING, ready);
     }
 
     /// The strand has issued its latest instruction at the time `issued`, and can execute the next at the time `ready`.
@@ -97,29 +110,90 @@ impl Turns {
         let number = strand.index() / SHARING;
         let pipeline = &mut self.pipelines[number];
         pipeline.free = pipeline.free.max(issued + 1);
-        pipeline.ready[strand.index() % SHARING] = ready;
-        self.renew(number);
+        self.renew(number, strand.index() % SHARING, Some(ready));
     }
 
     #[inline]
-    fn renew(&mut self, number: usize) {
-        let Pipeline { free, ready } = &self.pipelines[number];
-        let ready = ready.iter().fold(NEVER, |first, ready| first.min(*ready));
-        let mut item = PIPELINES + number;
-        self.lesser[item] = match ready {
-            NEVER => NEVER,
-            ready => ready.max(*free) * PIPELINES as u64 + number as u64,
-        };
-        while item > 1 {
-            let lesser = self.lesser[item].min(self.lesser[item ^ 1]);
-            item /= 2;
-            self.lesser[item] = lesser;
+    fn renew(&mut self, number: usize, strand: usize, ready: Option<u64>) {
+        let pipeline = &mut self.pipelines[number];
+        let ready = ready.map_or(NEVER, |ready| ready * SHARING as u64 + strand as u64);
+        pipeline.set(strand, ready);
+        let due = pipeline.due(number);
+        if self.first == Due::NEVER || self.first.pipeline() == number {
+            self.first = due;
+        } else {
+            self.others.set(number, due);
+            self.next = self.others.first();
+        }
+        if self.next < self.first {
+            self.others.replace(self.next, self.first);
+            self.first = self.next;
+            self.next = self.others.first();
         }
     }
 }
 
-/// The time and the number of a pipeline.
-fn split(item: u64) -> Option<(u64, usize)> {
-    let pipelines = PIPELINES as u64;
-    (item != NEVER).then_some((item / pipelines, (item % pipelines) as usize))
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A strand as the plain machine has it: its number, and when it is ready.
+    type Ready = (usize, u64);
+
+    /// Returns the strand that comes first, and when it can issue, with a look at all.
+    fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
+        let all = ready.iter().map(|(strand, ready)| {
+            let pipeline = strand / 4;
+            (free[pipeline].max(*ready), pipeline, *ready, *strand)
+        });
+        all.min().map(|(at, _, _, strand)| (at, strand))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Strands issue instructions in turns, wait, and are woken.
+        #[test]
+        fn as_a_look_at_all(
+            steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),
+            spread in prop::sample::select(vec![1, 4, 17, 64]),
+        ) {
+            let mut turns = Turns::new();
+            let mut ready: Vec<Ready> = Vec::new();
+            let mut free = [0; PIPELINES];
+            for (what, strand, cycles) in steps {
+                let turn = turns.first();
+                let (at, executes) = first(&ready, &free).unzip();
+                prop_assert_eq!(turn.map(|turn| (turn.at, turn.strand.index())), at.zip(executes));
+                let now = at.unwrap_or(0);
+                if let Some(turn) = turn.filter(|_| what > 1) {
+                    // It goes on for as long as it would come first again.
+                    let executes = executes.unwrap();
+                    let others: Vec<Ready> = ready.iter().copied().filter(|(other, _)| *other != executes).collect();
+                    let goes_on = |at: u64| {
+                        let mut all = others.clone();
+                        all.push((executes, at));
+                        let mut free = free;
+                        free[executes / 4] = at;
+                        first(&all, &free).unwrap().1 == executes
+                    };
+                    prop_assert!((now + 1..now + 40).all(|at| goes_on(at) == (at < turn.until)));
+                    free[executes / 4] = now + 1;
+                    let far = if what == 7 { 5_000 } else { 1 };
+                    let ends = now + 1 + cycles * far;
+                    ready.retain(|(other, _)| *other != executes);
+                    ready.push((executes, ends));
+                    turns.issued(turn.strand, now, ends);
+                } else {
+                    let strand = strand / spread;
+                    let known = ready.iter().position(|(other, _)| *other == strand);
+                    let wakes = known.map(|known| ready.swap_remove(known)).is_none().then_some(now + cycles);
+                    ready.extend(wakes.map(|at| (strand, at)));
+                    turns.set(StrandId::new(strand).unwrap(), wakes);
+                }
+            }
+        }
+    }
 }
