@@ -1,13 +1,15 @@
 //! The reference model and the machine under test side by side: every step is made on both, and after every call all that
 //! a guest or the hardware can see must be equal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::UnitState;
+use perfctr_service::statistics::{self, Class, Operation, Refusal};
 
 use crate::board::Board;
 use crate::machine::{MachineUnderTest, grant, guest_id};
+use crate::oracle::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK};
 use crate::oracle::{
     Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
@@ -20,6 +22,8 @@ pub struct Comparison<'a> {
     pub machine: MachineUnderTest<'a>,
     /// Calls compared so far.
     pub cases: u64,
+    /// How many calls of group 0x205 the reference model answered how, by guest.
+    pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
 }
 
 /// Returns a unit as the service knows it.
@@ -55,6 +59,7 @@ impl<'a> Comparison<'a> {
             world,
             machine,
             cases: 0,
+            answered: HashMap::new(),
         }
     }
 
@@ -101,7 +106,36 @@ impl<'a> Comparison<'a> {
             assert_eq!(console, Vec::from_iter(expected.console), "{told}");
         }
         self.cases += 1;
+        self.count(strand, trap, registers, expected.regs[0]);
         expected
+    }
+
+    /// Counts a call of group 0x205 by the status that the reference model answered.
+    fn count(&mut self, strand: u16, trap: Trap, [id, .., function]: [u64; 6], status: u64) {
+        let operation = match (trap, function) {
+            (Trap::Fast, 0x106) => Operation::Get,
+            (Trap::Fast, 0x107) => Operation::Set,
+            _ => return,
+        };
+        let class = match id {
+            0 => Class::Strand,
+            1 => Class::L2,
+            2..=17 => Class::Dram,
+            18..=89 => Class::Hub,
+            _ => Class::Invalid,
+        };
+        use statistics::Outcome::{Ok, Refused};
+        let outcome = match status {
+            EOK => Ok,
+            EBADTRAP => Refused(Refusal::BadTrap),
+            EINVAL => Refused(Refusal::Invalid),
+            ENOTSUPPORTED => Refused(Refusal::NotSupported),
+            ENOACCESS => Refused(Refusal::NoAccess),
+            EWOULDBLOCK => Refused(Refusal::WouldBlock),
+            other => panic!("the contract has no status {other}"),
+        };
+        let key = (self.world.guest_of(strand), operation, class, outcome);
+        *self.answered.entry(key).or_default() += 1;
     }
 
     /// Reads a register, with distinct values in the registers that are no argument.

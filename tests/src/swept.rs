@@ -3,7 +3,7 @@
 use guest_abi::{StrandId, Trap};
 use perfctr_service::Unit;
 use platform::Model;
-use sweep::digest::{Digest, Watched};
+use sweep::digest::Digest;
 use sweep::{Cell, Change, Configuration, Part, System, modelled, state};
 
 use crate::comparison::{self, Comparison};
@@ -40,12 +40,9 @@ fn digest(
     system: &mut dyn System,
 ) -> Digest {
     let mut digest = Digest::EMPTY;
-    let mut each = |event: &_| digest.add(event);
-    let mut watched = Watched {
-        system,
-        each: &mut each,
-    };
-    (part.run)(number, configuration, &mut watched);
+    part.watch(number, configuration, system, &mut |event| {
+        digest.add(event)
+    });
     digest
 }
 
@@ -145,5 +142,15 @@ impl System for Comparison<'_> {
             |strand| world.pcr_of(number_of(strand)),
             |unit| world.out_of_service.contains(&unit_of(unit)),
         )
+    }
+
+    /// Returns the digest of what the reference model answered.
+    fn counts(&mut self) -> u64 {
+        (0..self.world.guests.len()).fold(0, |digest, guest| {
+            state::counts(digest, |operation, class, outcome| {
+                let key = (guest, operation, class, outcome);
+                self.answered.get(&key).copied().unwrap_or(0)
+            })
+        })
     }
 }

@@ -88,6 +88,10 @@ impl System for Veneers<'_, '_> {
     fn state(&mut self) -> u64 {
         self.machine.state()
     }
+
+    fn counts(&mut self) -> u64 {
+        self.machine.counts()
+    }
 }
 
 /// Makes the calls of a part on a configuration, by the veneers if `served` is given. Returns the digest of the results and the

@@ -1,5 +1,5 @@
 ! Zero in everything that is free, and what is there behind the trap.
-! left_fast, left_core, left_0x84: %o0 and %o1 of the call, and in %o2 its function. Returns the bits that are left in windows, and
+! left_fast, left_core and so on: %o0 and %o1 of the call, and in %o2 its function. Returns the bits that are left in windows, and
 ! those that are left in globals of levels 1 and 2.
 
         .register %g2, #scratch
@@ -108,3 +108,4 @@
         left left_fast, 0x80
         left left_core, 0xff
         left left_0x84, 0x84
+        left left_0xfe, 0xfe

@@ -100,7 +100,7 @@ take_traps:
         .macro place name
         .globl \name, \name\()_next
 \name:
-        ta 0x80
+        ta 0xfe
 \name\()_next:
         retl
          nop

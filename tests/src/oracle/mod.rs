@@ -218,7 +218,7 @@ impl World {
     }
 
     /// Returns the guest that a strand is in.
-    fn guest_of(&self, strand: u16) -> usize {
+    pub fn guest_of(&self, strand: u16) -> usize {
         let mut guests = self.guests.iter();
         let index = guests.position(|guest| guest.strands.contains(&strand));
         index.unwrap_or_else(|| panic!("strand {strand} is in no guest"))

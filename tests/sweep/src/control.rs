@@ -6,7 +6,10 @@ use perfctr_service::Unit;
 use crate::counters::Counters;
 use crate::{Cell, Change, Configuration};
 
-/// The number of the function, which the specification does not use.
+/// The number of the software trap, which hypervisor images for tests claim.
+pub const TRAP: u8 = 0xfe;
+
+/// The number of the function in %o5. All other numbers are another call.
 pub const FUNCTION: u64 = 0x5eed_c0de;
 
 /// The effect of a call.
@@ -20,6 +23,10 @@ pub enum Control {
     Change(Change),
     /// Returns [`System::state`](crate::System::state) in %o1.
     State,
+    /// Returns [`System::counts`](crate::System::counts) in %o1.
+    Counts,
+    /// Returns in %o1 how many calls took the slow path.
+    SlowCalls,
     /// Makes the hypervisor call itself this number of times, so that it runs out of register windows.
     Recurse(u64),
     /// Uses the counters of the strand that calls.
@@ -27,7 +34,7 @@ pub enum Control {
 }
 
 /// The number of the first call for [`Counters`].
-const COUNTERS: u64 = 13;
+const COUNTERS: u64 = 15;
 
 impl Control {
     /// Returns the registers of the call.
@@ -40,6 +47,8 @@ impl Control {
             Self::Caller(strand) => [1, strand.index() as u64, 0],
             Self::State => [2, 0, 0],
             Self::Recurse(depth) => [3, depth, 0],
+            Self::Counts => [13, 0, 0],
+            Self::SlowCalls => [14, 0, 0],
             Self::Counters(counters) => {
                 let [kind, a, b] = counters.to_words();
                 [COUNTERS + kind, a, b]
@@ -85,6 +94,8 @@ impl Control {
                 Self::Change(Change::Put(cell, b))
             }
             12 => Self::Change(Change::Put(Cell::Register(PerfReg::new(a)?), b)),
+            13 => Self::Counts,
+            14 => Self::SlowCalls,
             _ => {
                 let kind = kind.checked_sub(COUNTERS)?;
                 Self::Counters(Counters::from_words([kind, a, b])?)

@@ -13,6 +13,8 @@ pub enum Event {
     Call(StrandId, Trap, [u64; 6], [u64; 6]),
     /// The digest of the state of the machine.
     State(u64),
+    /// The digest of the statistics.
+    Counts(u64),
 }
 
 impl fmt::Display for Event {
@@ -26,6 +28,7 @@ impl fmt::Display for Event {
                 after.iter().try_for_each(|value| write!(f, " {value:x}"))
             }
             Self::State(state) => write!(f, "state: {state:016x}"),
+            Self::Counts(counts) => write!(f, "statistics: {counts:016x}"),
         }
     }
 }
@@ -53,7 +56,7 @@ impl Digest {
                 after.iter().for_each(|value| self.fold(*value));
                 self.calls += 1;
             }
-            Event::State(state) => self.fold(*state),
+            Event::State(digest) | Event::Counts(digest) => self.fold(*digest),
         }
     }
 
@@ -98,5 +101,11 @@ impl System for Watched<'_> {
         let state = self.system.state();
         (self.each)(&Event::State(state));
         state
+    }
+
+    fn counts(&mut self) -> u64 {
+        let counts = self.system.counts();
+        (self.each)(&Event::Counts(counts));
+        counts
     }
 }

@@ -12,6 +12,7 @@ pub mod counters;
 pub mod digest;
 pub mod modelled;
 pub mod parts;
+pub mod plain;
 pub mod state;
 pub mod tell;
 
@@ -19,6 +20,7 @@ use guest_abi::{Hub, Node, PerfReg, StrandId, Trap};
 use perfctr_service::Unit;
 
 pub use configuration::Configuration;
+use digest::{Event, Watched};
 
 /// A machine with guests, which has just been switched on.
 pub trait System {
@@ -30,6 +32,9 @@ pub trait System {
 
     /// Returns a digest of the visible state of the machine: see [`state`].
     fn state(&mut self) -> u64;
+
+    /// Returns a digest of the statistics of all guests: see [`state::counts`].
+    fn counts(&mut self) -> u64;
 }
 
 /// A change between calls.
@@ -91,5 +96,18 @@ impl Part {
     pub fn configurations(&self) -> impl Iterator<Item = (usize, Configuration)> {
         let configuration = self.configuration;
         (0..self.limit).filter_map(move |number| Some((number, configuration(number)?)))
+    }
+
+    /// Makes the calls on the configuration of a number, and gives each result to `each`; last the statistics.
+    pub fn watch(
+        &self,
+        number: usize,
+        configuration: &Configuration,
+        system: &mut dyn System,
+        each: &mut dyn FnMut(&Event),
+    ) {
+        let mut watched = Watched { system, each };
+        (self.run)(number, configuration, &mut watched);
+        watched.counts();
     }
 }

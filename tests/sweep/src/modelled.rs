@@ -1,15 +1,41 @@
-//! The service on models of the devices, in the hypervisor image and on the host.
+//! The service on devices that the sweep can change: models, in the hypervisor image and on the host, or others.
 
 use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Node, Registers, StrandId, Trap};
+use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
-use perfctr_service::{ConfigError, PerfCounterService, Unit};
+use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
 use platform::StrandRegisters;
 use platform::models::{Devices, FaultyUnit};
 
+use crate::configuration::GUESTS;
 use crate::{Cell, Change, Configuration, System, state};
 
-/// The service.
-pub type Service<'a> = PerfCounterService<(&'a Devices, &'a Devices)>;
+/// What the service reaches on models of the devices.
+pub type OnModels<'a> = (&'a Devices, &'a Devices);
+
+/// The service on models of the devices.
+pub type Service<'a> = PerfCounterService<OnModels<'a>>;
+
+/// Devices that the sweep can change and look at.
+pub trait Hardware {
+    /// From now on these hubs answer every access with "busy", and the others serve every access. A hub that faults is not busy.
+    fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]);
+
+    /// Makes a unit fault, or work again.
+    fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
+
+    /// Puts a value into a register that neither faults nor is busy.
+    fn put(&self, cell: Cell, value: u64);
+
+    /// Returns the contents of a register; `None` if it faults or is busy.
+    fn holds(&self, cell: Cell) -> Option<u64>;
+
+    /// Returns the PCR of a strand.
+    fn pcr_of(&self, strand: StrandId) -> u64;
+
+    /// Returns whether a cross-call is pending for a strand, which takes it.
+    fn take_cross_call(&self, strand: StrandId) -> bool;
+}
 
 /// The length of an access to a hub that does not end, in cycles.
 const LONG: u64 = 1 << 40;
@@ -17,40 +43,23 @@ const LONG: u64 = 1 << 40;
 /// More rounds of cross-calls than a transfer takes.
 const ROUNDS: usize = 4;
 
-/// A machine of models, and its state in the sweep.
-pub struct Modelled<'a, E> {
+/// A machine, and its state in the sweep.
+pub struct Modelled<'a, E, N = OnModels<'a>, T = Off> {
     /// The hypervisor.
-    pub hypervisor: &'a Hypervisor<(Service<'a>,), E>,
+    pub hypervisor: &'a Hypervisor<(PerfCounterService<N>,), E, T>,
     /// The configuration that was switched on.
     pub configuration: Configuration,
     /// The hubs that are busy.
     pub busy: [bool; Hub::ALL.len()],
 }
 
-impl<E: Embedder> Modelled<'_, E> {
-    fn service(&self) -> &Service<'_> {
+impl<E: Embedder, N: Environment<Bus: Hardware>, T: Trace> Modelled<'_, E, N, T> {
+    fn service(&self) -> &PerfCounterService<N> {
         &self.hypervisor.services().0
     }
 
-    fn devices(&self) -> &Devices {
+    fn hardware(&self) -> &N::Bus {
         self.service().bus()
-    }
-
-    /// Ends all accesses to hubs, and begins one to each that is busy.
-    #[inline(always)]
-    fn occupy_hubs(&self) {
-        let devices = self.devices();
-        devices.advance(LONG);
-        let now = devices.now();
-        for (hub, busy) in Hub::ALL.iter().zip(self.busy) {
-            let mut hub = devices.hub(*hub);
-            if busy {
-                hub.set_access_cycles(LONG);
-                // A hub that faults is not busy.
-                let _ = hub.read(HubUnit::LpuA, HubRole::Pcr, now);
-                hub.set_access_cycles(0);
-            }
-        }
     }
 
     /// Lets all strands take their cross-calls: a round for their own registers, and one for L2 control.
@@ -58,7 +67,7 @@ impl<E: Embedder> Modelled<'_, E> {
     fn take_cross_calls(&self) {
         for _ in 0..ROUNDS {
             for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
-                if self.devices().take_cross_call(strand) {
+                if self.hardware().take_cross_call(strand) {
                     self.service().cross_called(strand);
                 }
             }
@@ -81,25 +90,46 @@ impl<E: Embedder> Modelled<'_, E> {
     #[inline(always)]
     fn repair(&mut self) {
         for unit in Unit::all() {
-            self.devices().set_faulty(faulty(unit), false);
+            self.hardware().set_faulty(faulty(unit), false);
         }
         self.busy = [false; Hub::ALL.len()];
-        self.occupy_hubs();
+        self.hardware().occupy_hubs(self.busy);
+    }
+}
+
+impl Hardware for &Devices {
+    /// Ends all accesses to hubs, and begins one to each that is busy.
+    #[inline(always)]
+    fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]) {
+        self.advance(LONG);
+        let now = self.now();
+        for (hub, busy) in Hub::ALL.iter().zip(busy) {
+            let mut hub = self.hub(*hub);
+            if busy {
+                hub.set_access_cycles(LONG);
+                // A hub that faults is not busy.
+                let _ = hub.read(HubUnit::LpuA, HubRole::Pcr, now);
+                hub.set_access_cycles(0);
+            }
+        }
+    }
+
+    fn set_faulty(&self, unit: FaultyUnit, faulty: bool) {
+        (**self).set_faulty(unit, faulty);
     }
 
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
-        let devices = self.devices();
         // The sweep does not put values into registers that fault or are busy.
         let _ = match cell {
-            Cell::L2(node, bank) => devices.l2(node).write(bank, value),
+            Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
                 Kind::Dram { node, mcu, role } => {
-                    devices.memory_controller(node, mcu).write(role, value)
+                    self.memory_controller(node, mcu).write(role, value)
                 }
                 Kind::Hub { hub, unit, role } => {
-                    let mut hub = devices.hub(hub);
-                    hub.write(unit, role, value, devices.now())
+                    let mut hub = self.hub(hub);
+                    hub.write(unit, role, value, self.now())
                 }
                 Kind::Strand | Kind::L2 => Ok(()),
             },
@@ -107,23 +137,30 @@ impl<E: Embedder> Modelled<'_, E> {
     }
 
     fn holds(&self, cell: Cell) -> Option<u64> {
-        let devices = self.devices();
         let held = match cell {
-            Cell::L2(node, bank) => devices.l2(node).read(bank),
+            Cell::L2(node, bank) => self.l2(node).read(bank),
             Cell::Register(register) => match register.kind() {
-                Kind::Dram { node, mcu, role } => devices.memory_controller(node, mcu).read(role),
+                Kind::Dram { node, mcu, role } => self.memory_controller(node, mcu).read(role),
                 Kind::Hub { hub, unit, role } => {
-                    let mut hub = devices.hub(hub);
-                    hub.read(unit, role, devices.now())
+                    let mut hub = self.hub(hub);
+                    hub.read(unit, role, self.now())
                 }
                 Kind::Strand | Kind::L2 => return None,
             },
         };
         held.ok()
     }
+
+    fn pcr_of(&self, strand: StrandId) -> u64 {
+        self.pcr(strand)
+    }
+
+    fn take_cross_call(&self, strand: StrandId) -> bool {
+        (**self).take_cross_call(strand)
+    }
 }
 
-impl<E: Embedder> System for Modelled<'_, E> {
+impl<E: Embedder, N: Environment<Bus: Hardware>, T: Trace> System for Modelled<'_, E, N, T> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let mut registers = Registers::from(registers);
         if let Some(caller) = caller(&self.configuration, strand) {
@@ -150,11 +187,11 @@ impl<E: Embedder> System for Modelled<'_, E> {
             }
             Change::Busy(hub, busy) => {
                 self.busy[hub.index()] = busy;
-                self.occupy_hubs();
+                self.hardware().occupy_hubs(self.busy);
             }
-            Change::Break(unit) => self.devices().set_faulty(faulty(unit), true),
+            Change::Break(unit) => self.hardware().set_faulty(faulty(unit), true),
             Change::BreakBanks(node, from) => self
-                .devices()
+                .hardware()
                 .set_faulty(FaultyUnit::L2FromBank(node, from), true),
             Change::Repair => self.repair(),
             Change::Return(unit) => self.return_to_service(unit),
@@ -166,16 +203,26 @@ impl<E: Embedder> System for Modelled<'_, E> {
                     }
                 }
             }
-            Change::Put(cell, value) => self.put(cell, value),
+            Change::Put(cell, value) => self.hardware().put(cell, value),
         }
     }
 
     fn state(&mut self) -> u64 {
         state::digest(
-            |cell| self.holds(cell),
-            |strand| self.devices().pcr(strand),
+            |cell| self.hardware().holds(cell),
+            |strand| self.hardware().pcr_of(strand),
             |unit| !self.service().unit(unit).in_service,
         )
+    }
+
+    fn counts(&mut self) -> u64 {
+        let guests = (0..GUESTS).filter_map(GuestId::new);
+        guests.fold(0, |digest, guest| {
+            let statistics = self.service().statistics(guest);
+            state::counts(digest, |operation, class, outcome| {
+                statistics.count(operation, class, outcome)
+            })
+        })
     }
 }
 

@@ -1,7 +1,8 @@
-//! A digest of the state of a machine: the contents of its registers, and the units that are out of service.
+//! Digests of the state of a machine: the contents of its registers, the units that are out of service; and what is counted.
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
+use perfctr_service::statistics::{Class, Operation, Outcome};
 
 use crate::Cell;
 use crate::digest::fold;
@@ -22,4 +23,17 @@ pub fn digest(
         state = fold(state, pcr(strand));
     }
     Unit::all().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
+}
+
+/// Adds the statistics of a guest to a digest. `count` returns how many calls ended so.
+pub fn counts(digest: u64, count: impl Fn(Operation, Class, Outcome) -> u64) -> u64 {
+    let mut digest = digest;
+    for operation in [Operation::Get, Operation::Set] {
+        for class in Class::ALL {
+            for outcome in Outcome::ALL {
+                digest = fold(digest, count(operation, *class, *outcome));
+            }
+        }
+    }
+    digest
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::digest::{Digest, Event, Watched};
+use crate::digest::{Digest, Event};
 use crate::{Configuration, Part, System, parts};
 
 /// A source of machines.
@@ -88,7 +88,6 @@ fn run(
     each: &mut dyn FnMut(&Event),
 ) {
     machines.power_on(configuration, &mut |system| {
-        let mut watched = Watched { system, each };
-        (part.run)(number, configuration, &mut watched);
+        part.watch(number, configuration, system, each);
     });
 }

@@ -22,6 +22,8 @@ pub enum Devices {
     Leaks,
     /// As `models`, but the guest may change the machine, and which strand it is.
     Control,
+    /// As `mmio`, but words of memory are in place of the registers, and the guest may change the machine, and which strand it is.
+    Memory,
 }
 
 impl Devices {
@@ -33,6 +35,7 @@ impl Devices {
             Self::Faults => "faults",
             Self::Leaks => "leaks",
             Self::Control => "control",
+            Self::Memory => "memory",
         }
     }
 }
@@ -52,6 +55,7 @@ pub fn directory() -> PathBuf {
 pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<PathBuf> {
     let features = match devices {
         Devices::Mmio => &[][..],
+        Devices::Control => &["--features", "models,control"],
         _ => &["--features", devices.name()],
     };
     build(toolchain, "hypervisor", devices.name(), features)

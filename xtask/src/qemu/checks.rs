@@ -35,6 +35,8 @@ mod task {
     pub(super) const IN_RUST: u64 = 9;
     pub(super) const IN_HANDLER: u64 = 10;
     pub(super) const TRAPS_AGAIN: u64 = 11;
+    /// As SWEEP, where words of memory are in place of devices.
+    pub(super) const SWEEP_OF_MEMORY: u64 = 12;
 }
 
 /// What the checks need, and their results so far.
@@ -66,7 +68,8 @@ pub fn run(
     };
     checks.guests()?;
     checks.look()?;
-    checks.sweep()?;
+    checks.sweep(swept::Of::Models)?;
+    checks.sweep(swept::Of::Memory)?;
     checks.sampling()?;
     checks.bad_ends()?;
     checks.guests_of_others()?;
@@ -124,13 +127,17 @@ impl Checks<'_> {
     }
 
     /// Runs the sweep and compares the answers with those of the host.
-    fn sweep(&mut self) -> anyhow::Result<()> {
-        let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
-        let task = |detail: Detail| task::SWEEP | detail.to_word() << 32;
+    fn sweep(&mut self, of: swept::Of) -> anyhow::Result<()> {
+        let (devices, task) = match of {
+            swept::Of::Models => (Devices::Control, task::SWEEP),
+            swept::Of::Memory => (Devices::Memory, task::SWEEP_OF_MEMORY),
+        };
+        let hypervisor = build::hypervisor(self.toolchain, devices)?;
+        let task = |detail: Detail| task | detail.to_word() << 32;
         let before = self.report.console.len();
         let end = self.boot(&hypervisor, &self.guest.clone(), task(Detail::Parts))?;
         self.ends.push(end);
-        let lines = swept::compare(&self.report.console[before..], |detail| {
+        let lines = swept::compare(of, &self.report.console[before..], |detail| {
             let boot = Boot {
                 hypervisor: &hypervisor,
                 guest: &self.guest,

@@ -1,5 +1,6 @@
 //! The sweep on the host, and the first call for which a guest's answer differs.
 
+use sweep::plain::WithPlain;
 use sweep::tell::{Detail, Machines, tell};
 use sweep::{Configuration, System, modelled, parts};
 
@@ -14,11 +15,33 @@ impl Machines for Host {
     }
 }
 
+/// The devices of the guest's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Models of them.
+    Models,
+    /// Words of memory, and the entry code as it is shipped.
+    Memory,
+}
+
+impl Of {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Models => "sweep as on the host",
+            Self::Memory => "sweep of the shipped entry code as on the host",
+        }
+    }
+}
+
 /// Returns the lines that the guest must write.
 #[must_use]
-pub fn expected(detail: Detail) -> Vec<String> {
+pub fn expected(of: Of, detail: Detail) -> Vec<String> {
     let mut lines = Vec::new();
-    tell(detail, &mut Host, &mut |line| lines.push(line.to_string()));
+    let mut line = |line: std::fmt::Arguments<'_>| lines.push(line.to_string());
+    match of {
+        Of::Models => tell(detail, &mut Host, &mut line),
+        Of::Memory => tell(detail, &mut WithPlain(Host), &mut line),
+    }
     lines
 }
 
@@ -28,17 +51,22 @@ pub fn expected(detail: Detail) -> Vec<String> {
 /// # Errors
 /// Those of `ask`.
 pub fn compare(
+    of: Of,
     console: &str,
     mut ask: impl FnMut(Detail) -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {
     let mut lines = String::new();
-    for (number, (part, expected)) in parts::ALL.iter().zip(expected(Detail::Parts)).enumerate() {
+    for (number, (part, expected)) in parts::ALL
+        .iter()
+        .zip(expected(of, Detail::Parts))
+        .enumerate()
+    {
         let wrong = if console.lines().any(|line| line == expected) {
             None
         } else {
-            Some(locate(number, &mut ask)?)
+            Some(locate(of, number, &mut ask)?)
         };
-        let name = format!("sweep as on the host, {}", part.name);
+        let name = format!("{}, {}", of.name(), part.name);
         lines.push_str(&Report::line(&name, wrong.as_deref()));
         lines.push_str(&format!("cases: {}\n", calls(&expected)));
     }
@@ -55,18 +83,19 @@ fn calls(line: &str) -> u64 {
 
 /// Returns the first call of a part that is answered differently.
 fn locate(
+    of: Of,
     part: usize,
     ask: &mut impl FnMut(Detail) -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {
     let detail = Detail::Configurations(part);
-    let Some((place, difference)) = first_difference(&ask(detail)?, &expected(detail)) else {
+    let Some((place, difference)) = first_difference(&ask(detail)?, &expected(of, detail)) else {
         return Ok("another digest, but the same for each configuration".into());
     };
     let Some((number, configuration)) = parts::ALL[part].configurations().nth(place) else {
         return Ok(difference);
     };
     let detail = Detail::Calls(part, number);
-    let found = first_difference(&ask(detail)?, &expected(detail));
+    let found = first_difference(&ask(detail)?, &expected(of, detail));
     let (call, difference) = found.unwrap_or((0, difference));
     Ok(format!(
         "configuration {number} ({configuration}), event {call}: {difference}"
@@ -93,7 +122,7 @@ mod tests {
         let mut counts = BTreeMap::<String, usize>::new();
         let random = parts::ALL.len() - 1;
         for (number, _) in parts::ALL[random].configurations() {
-            for line in expected(Detail::Calls(random, number)) {
+            for line in expected(Of::Models, Detail::Calls(random, number)) {
                 if let Some((_, answer)) = line.split_once(": answered ") {
                     let status = answer.split(' ').next().unwrap().to_string();
                     *counts.entry(status).or_default() += 1;
@@ -113,7 +142,7 @@ mod tests {
         // A part with few calls, and a guest that answers all but one of them as the host does.
         let part = parts::ALL.len() - 2;
         let mut ask = |detail| {
-            let mut lines = expected(detail);
+            let mut lines = expected(Of::Models, detail);
             match detail {
                 Detail::Parts => unreachable!("the caller knows that part {part} differs"),
                 Detail::Configurations(of) => {
@@ -129,9 +158,9 @@ mod tests {
             }
             Ok(lines.join("\n"))
         };
-        let right = &expected(Detail::Calls(part, 3))[7];
+        let right = &expected(Of::Models, Detail::Calls(part, 3))[7];
         assert_eq!(
-            locate(part, &mut ask).unwrap(),
+            locate(Of::Models, part, &mut ask).unwrap(),
             format!(
                 "configuration 3 (batoka with 2 nodes, guest (global) on 0 64, guest (none) on 5), event 7: \
                  {right}0; the host has {right}"

@@ -64,6 +64,7 @@ unsafe extern "C" {
     pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
+    pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Left;
     /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;

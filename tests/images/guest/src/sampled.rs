@@ -335,7 +335,7 @@ fn goes_on(check: &mut Check<'_>) {
     let call = Control::Counters(ten).registers().to_array();
     let mut found = Around::default();
     // SAFETY: the probe keeps what the ABI asks it to keep.
-    unsafe { probes::around_fast(&call, &mut found) };
+    unsafe { probes::around_0xfe(&call, &mut found) };
     let [_, o1, o2, o3, o4, o5] = call;
     let mut after = found.before;
     // CANSAVE, CANRESTORE and CLEANWIN: the handler needs windows, too.

@@ -1,10 +1,12 @@
 //! The sweep, by real traps.
 
+use core::arch::asm;
 use core::hint::black_box;
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
-use sweep::control::Control;
+use sweep::control::{Control, TRAP};
+use sweep::plain::WithPlain;
 use sweep::tell::{Detail, Machines, tell};
 use sweep::{Cell, Change, Configuration, System, parts};
 
@@ -21,7 +23,20 @@ pub fn control(control: Control) -> u64 {
 /// Returns the registers after a control call.
 fn called(control: Control) -> Registers {
     let mut registers = control.registers();
-    Sun4v::trap(&sun4v(), Trap::Fast, &mut registers);
+    // SAFETY: the hypervisor changes no memory of this guest, and no register but %o0 to %o5.
+    unsafe {
+        asm!(
+            "ta {TRAP}",
+            TRAP = const TRAP,
+            inout("o0") registers.o0,
+            inout("o1") registers.o1,
+            inout("o2") registers.o2,
+            inout("o3") registers.o3,
+            inout("o4") registers.o4,
+            inout("o5") registers.o5,
+            options(nostack),
+        );
+    }
     registers
 }
 
@@ -58,10 +73,21 @@ impl System for Real {
     fn state(&mut self) -> u64 {
         control(Control::State)
     }
+
+    fn counts(&mut self) -> u64 {
+        control(Control::Counts)
+    }
 }
 
 pub fn run(report: &mut Report, detail: Detail) {
     tell(detail, &mut Here, &mut |line| report.line(line));
+}
+
+/// Makes the calls of the sweep where register 0 is a word of memory.
+pub fn plain(report: &mut Report, detail: Detail) {
+    tell(detail, &mut WithPlain(Here), &mut |line| report.line(line));
+    let slow = control(Control::SlowCalls);
+    report.line(format_args!("calls on the slow path: {slow}"));
 }
 
 /// Asks for a machine whose guests have the same strands: the machine that runs goes on.
@@ -94,7 +120,7 @@ pub fn exhaust(report: &mut Report) {
     for depth in 0..=NESTED {
         let registers = Control::Recurse(depth).registers();
         // SAFETY: all free windows are the probe's to change.
-        let found = unsafe { probes::left_fast(registers.o0, registers.o1, registers.o5) };
+        let found = unsafe { probes::left_0xfe(registers.o0, registers.o1, registers.o5) };
         let nothing = Left {
             windows: 0,
             globals: 0,

@@ -2,7 +2,7 @@
 
 use platform::Machine;
 
-#[cfg(not(any(feature = "models", feature = "faults")))]
+#[cfg(not(any(feature = "models", feature = "faults", feature = "memory")))]
 mod real {
     use platform::sparc64::{Mmio, StrandRegs};
 
@@ -18,17 +18,24 @@ mod real {
 #[cfg(feature = "models")]
 mod models {
     use platform::models::Devices;
-    use spin::Mutex;
+
+    use crate::room::Room;
 
     pub type Board = &'static Devices;
     pub type Registers = &'static Devices;
 
-    static DEVICES: Mutex<Option<Devices>> = Mutex::new(None);
+    static DEVICES: Room<Devices> = Room::new();
 
     pub fn new(machine: super::Machine) -> (Board, Registers) {
-        let devices = crate::keep(&DEVICES, Devices::new(machine));
+        // SAFETY: the image makes another machine only when it does not use this one any more.
+        let devices = unsafe { DEVICES.put(Devices::new(machine)) };
+        devices.start_caches();
         (devices, devices)
     }
+
+    /// The models know all strands.
+    #[cfg(feature = "control")]
+    pub fn become_strand(_: guest_abi::StrandId) {}
 }
 
 #[cfg(all(feature = "faults", not(feature = "models")))]
@@ -120,15 +127,17 @@ mod faults {
     }
 }
 
+#[cfg(feature = "memory")]
+pub use crate::memory::*;
 #[cfg(all(feature = "faults", not(feature = "models")))]
 pub use faults::*;
 #[cfg(feature = "models")]
 pub use models::*;
-#[cfg(not(any(feature = "models", feature = "faults")))]
+#[cfg(not(any(feature = "models", feature = "faults", feature = "memory")))]
 pub use real::*;
 
 const _: fn(Machine) -> (Board, Registers) = new;
 
 /// Only what the operator does sends cross-calls, and this image has no operator.
-#[cfg(not(feature = "models"))]
+#[cfg(not(any(feature = "models", feature = "memory")))]
 fn cross_call(_: guest_abi::StrandId) {}

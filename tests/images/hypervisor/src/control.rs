@@ -1,109 +1,95 @@
 //! The guest's control of its machine and of who it is, for the sweep, and of its counters, for sampling; in no image
-//! that is shipped.
+//! that is shipped. The guest calls it by software trap 0xfe.
 
+#[cfg(feature = "models")]
 use core::arch::asm;
-use core::cell::{Cell, UnsafeCell};
 use core::hint::black_box;
-use core::mem::MaybeUninit;
 use core::ops::ControlFlow::{self, Break, Continue};
 
 use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
-use hv_core::{After, Caller, Hypervisor};
+use hv_core::{After, Hypervisor, Strand};
 use perfctr_service::{PerfCounterService, policy};
-use platform::models::Devices;
-use platform::sparc64::{End, TrapHandler};
+use platform::sparc64::{End, TrapHandler, start_entry};
 use spin::Mutex;
-use sweep::control::{Control, FUNCTION};
+use sweep::control::{Control, FUNCTION, TRAP};
 use sweep::counters::Counters;
-use sweep::modelled::{Modelled, Service, caller};
+use sweep::modelled::{Modelled, caller};
 use sweep::{Configuration, System};
 
-use crate::Handler;
 use crate::console::Escaped;
+use crate::kept::Kept;
+use crate::recorder::{self, Recorder};
+use crate::room::Room;
+use crate::{Environment, Handler, Service, board};
 
-/// A place for a value that is replaced while the image runs.
-struct Room<T>(UnsafeCell<MaybeUninit<T>>);
-
-// SAFETY: the image runs on one strand.
-unsafe impl<T> Sync for Room<T> {}
-
-impl<T> Room<T> {
-    const fn new() -> Self {
-        Self(UnsafeCell::new(MaybeUninit::uninit()))
-    }
-
-    /// Replaces the value. The one before is not dropped.
-    ///
-    /// # Safety
-    /// Nobody uses what an earlier call returned any more.
-    unsafe fn put(&'static self, value: T) -> &'static T {
-        // SAFETY: the caller promises that this is the only reference.
-        unsafe { (*self.0.get()).write(value) }
-    }
-}
+type Machine = Hypervisor<(Service,), Escaped, Recorder>;
 
 /// The machine that the guest has switched on.
 #[derive(Clone, Copy)]
 struct Running {
-    hypervisor: &'static Hypervisor<(Service<'static>,), Escaped>,
+    hypervisor: &'static Machine,
     configuration: Configuration,
     busy: [bool; Hub::ALL.len()],
 }
 
-/// A value that is kept from trap to trap.
-struct Kept<T>(Cell<Option<T>>);
+static HYPERVISOR: Room<Machine> = Room::new();
+static RUNNING: Kept<Running> = Kept::new();
+static STRAND: Room<Strand<'static, (Service,), Escaped, Recorder>> = Room::new();
+/// The strand that the guest has said it is.
+static CALLER: Kept<&Strand<'static, (Service,), Escaped, Recorder>> = Kept::new();
 
-// SAFETY: the image runs on one strand.
-unsafe impl<T> Sync for Kept<T> {}
-
-static DEVICES: Room<Devices> = Room::new();
-static HYPERVISOR: Room<Hypervisor<(Service<'static>,), Escaped>> = Room::new();
-static RUNNING: Kept<Running> = Kept(Cell::new(None));
-static CALLER: Kept<(&Hypervisor<(Service<'static>,), Escaped>, Caller)> = Kept(Cell::new(None));
-
-/// The strand of an image whose guest may switch other machines on. It has no fast path, because leaf functions would serve the
-/// strand that the image began with.
+/// The strand of an image whose guest may switch other machines on.
 struct Controlled(&'static Handler);
 
 static CONTROLLED: Mutex<Option<Controlled>> = Mutex::new(None);
+static STARTED: Kept<&Controlled> = Kept::new();
 
-platform::sun4v_image!(Controlled);
+// On models every call takes the slow path.
+#[cfg(feature = "models")]
+platform::sun4v_image!(Controlled, claims: [0x84, 0xfe]);
+#[cfg(not(feature = "models"))]
+perfctr_service::sun4v_image!(Controlled, claims: [0x84, 0xfe]);
 
 impl TrapHandler for Controlled {
+    #[cfg(feature = "models")]
     type Context = ();
+    #[cfg(not(feature = "models"))]
+    type Context = <Handler as TrapHandler>::Context;
 
     fn start() -> (&'static Self, u64) {
+        if let Some(controlled) = STARTED.get() {
+            return (controlled, 0);
+        }
         let (handler, entry) = Handler::start();
-        (crate::keep(&CONTROLLED, Self(handler)), entry)
+        let controlled = crate::keep(&CONTROLLED, Self(handler));
+        STARTED.set(Some(controlled));
+        (controlled, entry)
     }
 
+    #[cfg(feature = "models")]
     fn context(&self) -> &() {
         &()
     }
 
-    /// Serves changes of the machine, and all traps once the guest has switched a machine on and said which strand it is. The
-    /// strand that the image began with serves all other traps.
-    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
-        if trap == Trap::Fast && registers.o5 == FUNCTION {
-            let applied = match Control::from_registers(registers) {
-                Some(control) => apply(control),
-                None => Err(HvError::Invalid),
-            };
-            registers.o0 = match applied {
-                Ok(value) => {
-                    registers.o1 = value.unwrap_or(registers.o1);
-                    0
-                }
-                Err(error) => error.number(),
-            };
-            return Continue(());
+    #[cfg(not(feature = "models"))]
+    fn context(&self) -> &Self::Context {
+        match CALLER.get() {
+            Some(strand) => &strand.contexts().0,
+            None => self.0.context(),
         }
-        let Some((hypervisor, caller)) = CALLER.0.get() else {
+    }
+
+    /// Serves all traps once the guest has switched a machine on and said which strand it is. The strand that the image began with
+    /// serves all others.
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        let Some(strand) = CALLER.get() else {
             return self.0.trap(trap, registers);
         };
-        let strand = hypervisor.strand(caller);
         match trap {
-            Trap::Fast => strand.fast_trap(registers),
+            Trap::Fast => {
+                SLOW.set(Some(slow_calls() + 1));
+                strand.fast_trap(registers);
+            }
             Trap::Core => {
                 if let After::Exit(code) = strand.core_trap(registers) {
                     return Break(code);
@@ -113,9 +99,33 @@ impl TrapHandler for Controlled {
         Continue(())
     }
 
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        if number != TRAP || registers.o5 != FUNCTION {
+            return self.0.software_trap(number, registers);
+        }
+        let applied = match Control::from_registers(registers) {
+            Some(control) => apply(control),
+            None => Err(HvError::Invalid),
+        };
+        registers.o0 = match applied {
+            Ok(value) => {
+                registers.o1 = value.unwrap_or(registers.o1);
+                0
+            }
+            Err(error) => error.number(),
+        };
+    }
+
     fn ended(end: End) -> ! {
         Handler::ended(end)
     }
+}
+
+/// How many traps 0x80 of the machines that the guest has switched on have come to Rust.
+static SLOW: Kept<u64> = Kept::new();
+
+fn slow_calls() -> u64 {
+    SLOW.get().unwrap_or(0)
 }
 
 /// Serves a control call. Returns its value in %o1, if it has one. A call that fails changes nothing.
@@ -125,20 +135,22 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
         Control::Caller(strand) => be(strand),
         Control::Recurse(depth) => return Ok(Some(recurse(depth))),
         Control::Counters(counters) => return Ok(apply_to_counters(counters)),
-        Control::State => return Ok(RUNNING.0.get().map(|running| modelled(running).state())),
+        Control::State => return Ok(RUNNING.get().map(|running| modelled(running).state())),
+        Control::Counts => return Ok(RUNNING.get().map(|running| modelled(running).counts())),
+        Control::SlowCalls => return Ok(Some(slow_calls())),
         Control::Change(change) => {
-            if let Some(running) = RUNNING.0.get() {
+            if let Some(running) = RUNNING.get() {
                 let mut machine = modelled(running);
                 machine.change(change);
                 let busy = machine.busy;
-                RUNNING.0.set(Some(Running { busy, ..running }));
+                RUNNING.set(Some(Running { busy, ..running }));
             }
         }
     }
     Ok(None)
 }
 
-fn modelled(running: Running) -> Modelled<'static, Escaped> {
+fn modelled(running: Running) -> Modelled<'static, Escaped, Environment, Recorder> {
     Modelled {
         hypervisor: running.hypervisor,
         configuration: running.configuration,
@@ -149,15 +161,16 @@ fn modelled(running: Running) -> Modelled<'static, Escaped> {
 fn power_on(configuration: Configuration) -> Result<(), HvError> {
     let Configuration { machine, guests } = configuration;
     policy::check(machine, &guests).map_err(|_| HvError::Invalid)?;
-    CALLER.0.set(None);
-    RUNNING.0.set(None);
-    // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
-    let devices = unsafe { DEVICES.put(Devices::new(machine)) };
-    devices.start_caches();
-    if let Ok(service) = PerfCounterService::new(machine, (devices, devices), &guests) {
-        // SAFETY: as above.
-        let hypervisor = unsafe { HYPERVISOR.put(Hypervisor::new((service,), Escaped)) };
-        RUNNING.0.set(Some(Running {
+    CALLER.set(None);
+    RUNNING.set(None);
+    renew_context();
+    let recorder = recorder::recorder();
+    let (bus, registers) = board::new(machine);
+    if let Ok(service) = PerfCounterService::new(machine, (bus, registers, recorder), &guests) {
+        let hypervisor = Hypervisor::with_trace((service,), Escaped, recorder);
+        // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
+        let hypervisor = unsafe { HYPERVISOR.put(hypervisor) };
+        RUNNING.set(Some(Running {
             hypervisor,
             configuration,
             busy: [false; Hub::ALL.len()],
@@ -167,20 +180,32 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
 }
 
 fn be(strand: StrandId) {
-    let running = RUNNING.0.get();
-    CALLER.0.set(
-        running.and_then(|running| {
-            Some((running.hypervisor, caller(&running.configuration, strand)?))
-        }),
-    );
+    CALLER.set(None);
+    if let Some(running) = RUNNING.get()
+        && let Some(caller) = caller(&running.configuration, strand)
+    {
+        // SAFETY: what was there was used by the one that has just been emptied, and by the fast path, whose context is renewed.
+        CALLER.set(Some(unsafe {
+            STRAND.put(running.hypervisor.strand(caller))
+        }));
+        board::become_strand(strand);
+    }
+    renew_context();
+}
+
+/// Gives the fast path the context of the strand that the guest is.
+fn renew_context() {
+    // SAFETY: this is the block of this strand.
+    unsafe { start_entry::<Controlled>(&SUN4V_BLOCK) };
 }
 
 /// Changes the counters of the strand that calls. Events that leave an overflow trap pending raise it: the processor takes
 /// it as soon as it is the guest's again, and the guest's PSTATE.IE and PIL let it.
+#[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
-    let (hypervisor, caller) = CALLER.0.get()?;
-    let devices = hypervisor.services().0.bus();
-    let mut unit = devices.strand_unit(caller.strand);
+    let running = RUNNING.get()?;
+    let devices = running.hypervisor.services().0.bus();
+    let mut unit = devices.strand_unit(CALLER.get()?.caller().strand);
     let value = counters.apply(&mut unit);
     if matches!(counters, Counters::Happens(..)) && unit.trap_requested() {
         raise_overflow_trap();
@@ -188,8 +213,15 @@ fn apply_to_counters(counters: Counters) -> Option<u64> {
     value
 }
 
+/// There are no models of them.
+#[cfg(not(feature = "models"))]
+fn apply_to_counters(_: Counters) -> Option<u64> {
+    None
+}
+
 /// Bit 15 of %softint: interrupt_level_15, trap type 0x4f, by which the processor says that a counter has overflowed. The
 /// guest clears it.
+#[cfg(feature = "models")]
 fn raise_overflow_trap() {
     // SAFETY: sets this bit and does nothing else. The hypervisor itself takes no such interrupts.
     unsafe {

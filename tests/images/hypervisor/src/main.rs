@@ -9,12 +9,17 @@ mod board;
 mod console;
 #[cfg(feature = "control")]
 mod control;
+mod kept;
 #[cfg(feature = "faults")]
 mod late;
 #[cfg(feature = "leaks")]
 mod leaks;
+#[cfg(feature = "memory")]
+mod memory;
 mod parameters;
 mod recorder;
+#[cfg(any(feature = "models", feature = "control"))]
+mod room;
 
 use core::fmt::Write;
 use core::hint::spin_loop;
@@ -63,7 +68,7 @@ impl TrapHandler for Handler {
             compatible: false,
         }];
         let (bus, registers) = board::new(parameters.machine);
-        let recorder = recorder::new();
+        let recorder = recorder::recorder();
         let service =
             PerfCounterService::new(parameters.machine, (bus, registers, recorder), &guests);
         let service = match service {
@@ -111,7 +116,9 @@ impl TrapHandler for Handler {
         if number == 0x84 {
             for unit in Unit::all() {
                 // Those that the machine does not have stay out.
-                let _ = self.service.return_to_service(self.strand.caller().strand, unit);
+                let _ = self
+                    .service
+                    .return_to_service(self.strand.caller().strand, unit);
             }
             late::prepare(registers);
         }

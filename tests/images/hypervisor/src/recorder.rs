@@ -6,6 +6,8 @@ use platform::TickRegisters;
 use platform::sparc64::StrandRegs;
 use spin::Mutex;
 
+use crate::kept::Kept;
+
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 
@@ -24,10 +26,16 @@ pub type Recorder = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
+static RECORDER: Kept<Recorder> = Kept::new();
 
-/// Returns the tracer, which is off.
-pub fn new() -> Recorder {
+/// Returns the tracer, which is off until somebody turns it on.
+pub fn recorder() -> Recorder {
+    if let Some(recorder) = RECORDER.get() {
+        return recorder;
+    }
     // SAFETY: this is a hypervisor with one strand.
     let registers = unsafe { StrandRegs::new(|_| {}) };
-    crate::keep(&TRACER, Tracer::new(Stick(registers), &RINGS))
+    let recorder = &*crate::keep(&TRACER, Tracer::new(Stick(registers), &RINGS));
+    RECORDER.set(Some(recorder));
+    recorder
 }

@@ -1,0 +1,23 @@
+//! Values that are kept from trap to trap.
+
+use core::cell::Cell;
+
+/// A value that is kept from trap to trap.
+pub struct Kept<T>(Cell<Option<T>>);
+
+// SAFETY: the image runs on one strand.
+unsafe impl<T> Sync for Kept<T> {}
+
+impl<T: Copy> Kept<T> {
+    pub const fn new() -> Self {
+        Self(Cell::new(None))
+    }
+
+    pub fn get(&self) -> Option<T> {
+        self.0.get()
+    }
+
+    pub fn set(&self, value: Option<T>) {
+        self.0.set(value);
+    }
+}
