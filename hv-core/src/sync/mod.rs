@@ -34,6 +34,26 @@ pub const BEFORE_DEVICE: Ordering = if cfg!(target_arch = "sparc64") {
     Ordering::Acquire
 };
 
+/// The ordering of two accesses of a strand, of which the first exchanges a word and decides, with the second, whether the strand
+/// accesses a device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Between the two, call [`exchanged`].
+pub const EXCHANGE_AND_LOOK: Ordering = if cfg!(target_arch = "sparc64") {
+    Ordering::Relaxed
+} else {
+    Ordering::SeqCst
+};
+
+/// Keeps a strand's sequentially consistent exchange of a word before its later load of another. This is no instruction: the
+/// accesses are ordered by themselves, or, if [they are not](EXCHANGE_AND_LOOK), by the processor, and then this binds the
+/// compiler. Loom, which takes sequentially consistent accesses for acquire and release, is given a fence.
+#[inline(always)]
+pub fn exchanged() {
+    if cfg!(loom) {
+        fence(Ordering::SeqCst);
+    } else {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+}
+
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 

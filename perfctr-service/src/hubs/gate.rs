@@ -4,13 +4,31 @@
 //! that every guest that keeps asking makes progress, is decided by [`Turns`], a function. Here its state is kept in
 //! words that strands change at the same time.
 //!
-//! An uncontended hub costs one compare-and-swap each way. Otherwise a strand enters the gate by a lock that is
-//! never held across a device access. It guards some hundred instructions without a loop but over words of strand
-//! bits, and is tried at most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any
-//! other, but no turn was decided: in r and b, "asks" are those that got the lock.
+//! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
+//! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
+//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of that token changes it.
+//! So a strand that is refused meanwhile leaves its mark in the other word, and the next to take the hub looks for it there:
+//!
+//! | a strand is refused | the next strand takes the hub |
+//! |---|---|
+//! | exchange `closed` for 1 | compare `state` with 0, and exchange it for the token |
+//! | compare `state` with 0: it is taken | load `closed` |
+//!
+//! These four are sequentially consistent. The first strand finds the hub taken only if its comparison comes before the exchange of
+//! the next, and so its mark before that strand's load. (A processor with total store order needs no barrier for this: no load
+//! overtakes an earlier exchange. Nor does the release need one, which is not followed by a load. A device access comes before the
+//! release, as a release store orders all that is before it; a store to a hub, which is slower than that, is completed first.)
+//!
+//! **The slow path** sets `closed`, enters the gate by a lock that is never held across a device access, and exchanges the
+//! `state` of a free hub for [`CLOSED`]: no fast path goes on until the hub is given to a strand in turn and nobody is
+//! remembered any more. The lock guards some hundred instructions without a loop but over words of strand bits, and is tried at
+//! most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any other, but no turn was decided: in
+//! r and b, "asks" are those that got the lock.
 
 use guest_abi::{Node, StrandId};
-use hv_core::sync::{AtomicId, AtomicU32, AtomicU64, BEFORE_DEVICE, Ordering, OwnedLock};
+use hv_core::sync::{
+    AtomicId, AtomicU32, AtomicU64, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged,
+};
 
 use super::turns::{Answer, Event, Turns};
 use crate::rights::policy::StrandSet;
@@ -19,18 +37,20 @@ use crate::rights::policy::StrandSet;
 /// fail.
 const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
 
-/// Set in the state while strands are remembered: the fast path is closed.
-const REMEMBERED: u32 = 1;
+/// The fast path is closed, because strands are remembered.
+const CLOSED: u32 = 1;
 
 /// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The strand that has an access in flight ([`Token`]), and [`REMEMBERED`].
+    /// The strand that has an access in flight ([`Token`]). Of a free hub 0, or [`CLOSED`], and then only the lock's owner changes it.
     state: AtomicU32,
+    /// [`CLOSED`] or 0. Every strand may set it; only the strand that is given its turn clears it.
+    closed: AtomicU32,
     /// [`Turns::remembered`]. Every strand may change its own bit.
     remembered: [AtomicU64; Node::ALL.len()],
-    /// Serialises entry to a free hub while [`REMEMBERED`] is set.
+    /// Serialises entry to a free hub while the fast path is closed.
     lock: OwnedLock,
     /// How often a strand has entered. Only the lock's owner changes this.
     entered: AtomicU32,
@@ -54,8 +74,8 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that bit 0 is free and 0 stands for
-/// no strand.
+/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and 1 is
+/// [`CLOSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -71,6 +91,7 @@ impl Gate {
     pub(super) fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
+            closed: AtomicU32::new(0),
             remembered: Default::default(),
             lock: OwnedLock::default(),
             entered: AtomicU32::new(0),
@@ -87,29 +108,44 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state
-                .compare_exchange(0, taken, BEFORE_DEVICE, Ordering::Relaxed);
-        // Relaxed on failure, here and below: the strand does not access the device then. (`release` goes on with an exchange that
-        // has an order.) The state is never negative, so this says `state == 0`. Written so, LLVM would test the success flag of the
-        // exchange instead, which takes three more instructions on SPARC.
-        state as i32 <= 0
+                .compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
+        // Relaxed on failure: the strand does not access the device then. This compares the state, because of a success flag LLVM
+        // would make three more instructions on SPARC.
+        if state != 0 {
+            return false;
+        }
+        exchanged();
+        let open = self.closed.load(EXCHANGE_AND_LOOK) == 0;
+        if !open {
+            self.release_free();
+        }
+        open
     }
 
-    /// Asks for the hub. On success the caller has the only access in flight, until it calls
-    /// [`release`](Self::release) or [`give_back`](Self::give_back).
-    pub(super) fn ask(&self, strand: StrandId) -> Result<(), Refused> {
-        if self.take_free(strand) {
-            return Ok(());
-        }
+    /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls
+    /// [`release`](Self::release) or [`give_back`](Self::give_back). `ended` is called if an access on the fast path may have ended since the fast path was
+    /// closed, before another strand can be served.
+    pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
             self.remember(strand);
-            self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
+            self.close();
             return Err(Refused::Locked);
         };
         // Relaxed: the lock orders those who write it, and who misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
-        let taken = self.state.fetch_or(REMEMBERED, Ordering::SeqCst) & !REMEMBERED != 0;
-        if taken {
+        self.close();
+        exchanged();
+        let mut state = self.state.load(Ordering::SeqCst);
+        if state == 0 {
+            // Before the exchange, in case the strand dies between the two.
+            ended();
+            let (Ok(found) | Err(found)) =
+                self.state
+                    .compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
+            state = found;
+        }
+        if state > CLOSED {
             self.remember(strand);
             return Err(Refused::Taken);
         }
@@ -122,32 +158,31 @@ impl Gate {
         }
     }
 
-    /// The access is done. `ended` is called before the hub is free if another strand may have been refused meanwhile.
+    /// Releases what [`take_free`](Self::take_free) took: the access is done.
     #[inline(always)]
-    pub(super) fn release(&self, strand: impl Into<Token>, ended: impl FnOnce()) {
-        let Token(taken) = strand.into();
-        let (Ok(state) | Err(state)) =
-            self.state
-                .compare_exchange(taken, 0, Ordering::Release, Ordering::Relaxed);
-        // As in `take_free`. The state is `taken`, alone or with REMEMBERED, and others set no other bit meanwhile.
-        if state > taken {
-            ended();
-            self.state.swap(REMEMBERED, Ordering::Release);
-        }
+    pub(super) fn release_free(&self) {
+        self.state.store(0, Ordering::Release);
+    }
+
+    /// The access is done. The fast path stays closed if it is. (A strand that closes it now is found as on the fast path.)
+    pub(super) fn release(&self) {
+        let closed = self.closed.load(Ordering::Relaxed);
+        self.state.store(closed, Ordering::Release);
     }
 
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
     #[inline(always)]
     pub(super) fn give_back(&self, strand: StrandId) {
         self.step(Event::ChipBusy(strand));
-        self.state.swap(REMEMBERED, Ordering::Release);
+        self.close();
+        self.state.store(CLOSED, Ordering::Release);
     }
 
     /// Returns whether the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
         // Relaxed: a strand sees what it wrote itself, and no other strand writes this number.
-        self.state.load(Ordering::Relaxed) & !REMEMBERED == taken
+        self.state.load(Ordering::Relaxed) == taken
     }
 
     /// Returns how often a strand has entered. While this does not change, nobody enters.
@@ -155,21 +190,15 @@ impl Gate {
         self.entered.load(Ordering::SeqCst)
     }
 
-    /// Releases all that a strand held, which has died, and forgets it. `ended` is called before the hub is free if the strand
-    /// held it.
+    /// Releases all that a strand held, which has died, and forgets it.
     ///
-    /// What it left half-done is put right by those that ask next: REMEMBERED may be set though no strand is remembered.
-    pub(super) fn abandon(&self, strand: StrandId, ended: impl FnOnce()) {
+    /// What it left half-done is put right by those that ask next: the fast path may be closed though no strand is remembered.
+    pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        if self.state.load(Ordering::SeqCst) & !REMEMBERED == dead {
-            ended();
-        }
-        // Exchanged, because another strand may report the same death at the same time. The flag may be set in between.
-        for flag in [0, REMEMBERED] {
-            let _ =
-                self.state
-                    .compare_exchange(dead | flag, flag, Ordering::SeqCst, Ordering::Relaxed);
-        }
+        // Exchanged, because another strand may report the same death at the same time.
+        let _ = self
+            .state
+            .compare_exchange(dead, 0, Ordering::SeqCst, Ordering::Relaxed);
         self.step(Event::Died(strand));
         self.lock.abandon(strand);
     }
@@ -183,6 +212,7 @@ impl Gate {
         // Relaxed: before the state, by which the next strand enters.
         self.refusals.store(0, Ordering::Relaxed);
         self.lock.reset();
+        self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
     }
 
@@ -228,14 +258,19 @@ impl Gate {
 
     fn take_in_turn(&self, strand: StrandId) {
         let Token(taken) = strand.into();
-        self.state.swap(taken | REMEMBERED, Ordering::SeqCst);
+        self.state.store(taken, Ordering::SeqCst);
         if self.remembered().is_empty() {
-            self.state.fetch_and(!REMEMBERED, Ordering::SeqCst);
+            self.closed.swap(0, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
             if !self.remembered().is_empty() {
-                self.state.fetch_or(REMEMBERED, Ordering::SeqCst);
+                self.close();
             }
         }
+    }
+
+    /// Closes the fast path. Exchanged, so that two strands that change the word know of each other's changes.
+    fn close(&self) {
+        self.closed.swap(CLOSED, Ordering::SeqCst);
     }
 
     /// [`Event::AsksTaken`]. It adds the strand's bit, whatever the words are, and these may be another strand's.

@@ -63,8 +63,8 @@ impl HubArbiter {
 
     /// Gives back what [`take_free`](Self::take_free) took: the access is done.
     #[inline(always)]
-    pub(crate) fn give_back_free(&self, strand: impl Into<Token>) {
-        self.gate.release(strand, || self.progress.ended());
+    pub(crate) fn give_back_free(&self) {
+        self.gate.release_free();
     }
 
     /// Goes on with what [`take_free`](Self::take_free) took.
@@ -87,7 +87,7 @@ impl HubArbiter {
         watch: &Stopwatch,
         now: impl FnOnce() -> u64,
     ) -> Result<HubGuard<'_>, Blocked> {
-        let (found, blocked) = match self.gate.ask(strand) {
+        let (found, blocked) = match self.gate.ask(strand, || self.progress.ended()) {
             Ok(()) => return Ok(self.guard(strand)),
             Err(Refused::Taken) => (Found::Busy, Blocked::Taken),
             Err(Refused::Turn) => (Found::Turn, Blocked::Turn),
@@ -112,7 +112,7 @@ impl HubArbiter {
 
     /// Gives back all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
-        self.gate.abandon(dead, || self.progress.ended());
+        self.gate.abandon(dead);
     }
 
     /// Forgets every strand, as in a new hub. Call it only while no strand can ask.
@@ -143,6 +143,6 @@ impl HubGuard<'_> {
 
 impl Drop for HubGuard<'_> {
     fn drop(&mut self) {
-        self.arbiter.gate.release(self.strand, || ());
+        self.arbiter.gate.release();
     }
 }

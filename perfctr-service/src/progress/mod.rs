@@ -8,10 +8,11 @@
 //!
 //! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path counts the end of its access only if a strand has been refused meanwhile.
-//! That suffices: no other access ends between two looks of a strand. From its first look on it is remembered, and while a strand
-//! is remembered nobody gets the hub on the fast path. When it is forgotten, another strand is served on the slow path, which
-//! counts. An access is counted before the unit is given back, so that whoever takes it next finds it counted.
+//! **What ends an access.** A call on the fast path does not count the end of its access. The strand that enters the gate next
+//! does, if the fast path has been closed meanwhile, and before anyone is served. That suffices: no other access ends between two
+//! looks of a strand. From its first look on it is remembered, and while a strand is remembered nobody gets the hub on the
+//! fast path. When it is forgotten, another strand is served on the slow path, which counts its access before it gives the unit
+//! back.
 
 mod judgement;
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// The end of [`hub_fast`](Self::hub_fast), when the access is complete: gives the hub back, and counts the call.
     #[inline(always)]
     pub(super) fn give_back_hub_fast(&self, arbiter: &HubArbiter, operation: Operation) {
-        arbiter.give_back_free(self.token);
+        arbiter.give_back_free();
         self.counts.add(operation, Class::Hub, Outcome::Ok);
     }
 

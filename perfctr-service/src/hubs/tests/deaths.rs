@@ -4,35 +4,18 @@ extern crate std;
 
 use std::rc::Rc;
 
-use guest_abi::StrandId;
 use hv_core::sync::steps;
 
 use super::super::gate::{Gate, Refused};
+use super::{ask, call, strand};
 
 const DIES: usize = 70;
 const OTHER: usize = 7;
 const GONE: usize = 200;
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
-
-fn release(gate: &Gate, number: usize) {
-    gate.release(strand(number), || ());
-}
-
-/// A whole call. Returns `true` if it was served.
-fn call(gate: &Gate, number: usize) -> bool {
-    let served = gate.ask(strand(number)).is_ok();
-    if served {
-        release(gate, number);
-    }
-    served
-}
-
 /// The same, but the chip is busy.
 fn call_of_busy_chip(gate: &Gate, number: usize) {
-    if gate.ask(strand(number)).is_ok() {
+    if ask(gate, number).is_ok() {
         gate.give_back(strand(number));
     }
 }
@@ -44,24 +27,24 @@ type Act = fn(&Gate);
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| {
-        assert!(gate.ask(strand(OTHER)).is_ok());
+        let release = ask(gate, OTHER).unwrap();
         assert!(!call(gate, DIES));
-        release(gate, OTHER);
+        release(gate);
     },
     |gate| {
-        assert!(gate.ask(strand(DIES)).is_ok());
+        let release = ask(gate, DIES).unwrap();
         assert!(!call(gate, OTHER));
-        release(gate, DIES);
+        release(gate);
     },
     |gate| {
-        assert!(gate.ask(strand(GONE)).is_ok());
+        let release = ask(gate, GONE).unwrap();
         assert!(!call(gate, OTHER) && !call(gate, DIES));
-        release(gate, GONE);
+        release(gate);
     },
     |gate| {
-        assert!(gate.ask(strand(OTHER)).is_ok());
+        let release = ask(gate, OTHER).unwrap();
         assert!(!call(gate, GONE));
-        release(gate, OTHER);
+        release(gate);
     },
     |gate| call_of_busy_chip(gate, DIES),
 ];
@@ -82,7 +65,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(refused <= most, "{refused} refusals: {told:?}");
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
-    release(gate, OTHER);
+    gate.release_free();
     // In r = 4 asks of the other, at most b = 1 access is its own; then it is the turn of the strand that is back.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");
@@ -107,7 +90,7 @@ fn at_each_step_of_a_gate() {
                     };
                     let lived = steps::die_at(step, || steps::before(meets, acts, || dies(&gate)));
                     died |= lived.is_none();
-                    gate.abandon(strand(DIES), || ());
+                    gate.abandon(strand(DIES));
                     goes_on(&gate, number == 4, &(number, dying, step, meets));
                     deaths += usize::from(lived.is_none());
                 }
@@ -130,19 +113,19 @@ fn a_death_that_is_reported_twice() {
         for step in 0.. {
             let gate = Rc::new(Gate::new());
             BEFORE[1](&gate);
-            died = steps::die_at(dies, || gate.ask(strand(DIES))).is_none();
+            died = steps::die_at(dies, || ask(&gate, DIES)).is_none();
             let other = Rc::clone(&gate);
             let reports_and_asks = move || {
-                other.abandon(strand(DIES), || ());
-                assert!(other.ask(strand(OTHER)).is_ok());
+                other.abandon(strand(DIES));
+                assert!(ask(&other, OTHER).is_ok());
             };
-            let second = || gate.abandon(strand(DIES), || ());
+            let second = || gate.abandon(strand(DIES));
             if !died || !steps::before(step, reports_and_asks, second).1 {
                 break;
             }
             reports += 1;
-            let taken = Err(Refused::Taken);
-            assert_eq!(gate.ask(strand(GONE)), taken, "dies {dies}, step {step}");
+            let third = ask(&gate, GONE).err();
+            assert_eq!(third, Some(Refused::Taken), "dies {dies}, step {step}");
         }
         if !died {
             break;
@@ -164,16 +147,20 @@ fn a_strand_that_dies_in_the_lock() {
         (10_002, Refused::Locked),
     ] {
         let gate = Rc::new(Gate::new());
-        assert!(gate.ask(strand(GONE)).is_ok());
-        assert_eq!(steps::die_at(2, || gate.ask(strand(DIES))), None);
+        let end = ask(&gate, GONE).unwrap();
+        assert!(steps::die_at(2, || ask(&gate, DIES)).is_none());
         let reports = {
             let gate = Rc::clone(&gate);
-            move || gate.abandon(strand(DIES), || ())
+            move || gate.abandon(strand(DIES))
         };
-        let (asked, reported) = steps::before(reported_before, reports, || gate.ask(strand(OTHER)));
+        let (asked, reported) = steps::before(reported_before, reports, || ask(&gate, OTHER));
         assert!(reported);
-        assert_eq!(asked, Err(refused), "reported before {reported_before}");
-        release(&gate, GONE);
+        assert_eq!(
+            asked.err(),
+            Some(refused),
+            "reported before {reported_before}"
+        );
+        end(&gate);
         assert!(!gate.take_free(strand(GONE)), "the other is remembered");
         goes_on(&gate, false, &reported_before);
     }

@@ -64,10 +64,10 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
             .iter_mut()
             .for_each(|clock| *clock = clock.wrapping_add(ask.after));
         clocks[ask.strand] = clocks[ask.strand].wrapping_add(ask.step);
-        if let Some((_, guard, strand_in)) = in_flight.take_if(|flight| flight.0 <= now) {
+        if let Some((_, guard, _)) = in_flight.take_if(|flight| flight.0 <= now) {
             match guard {
                 Some(guard) => guard.complete(),
-                None => hub.give_back_free(strand(strand_in)),
+                None => hub.give_back_free(),
             }
             busy_since = None;
         }
@@ -122,7 +122,7 @@ fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     if let Dead::Stopped(step) = dead {
         assert!(hub.take_free(strand(1)));
         assert!(hub.ask(strand(9), &watches[0], || 0).is_err());
-        hub.give_back_free(strand(1));
+        hub.give_back_free();
         let call = || {
             (0..9).any(|_| {
                 hub.ask(strand(9), &watches[0], || 0)

@@ -11,14 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
 use std::vec::Vec;
 
-use guest_abi::StrandId;
 use proptest::prelude::*;
 
 use super::super::gate::Gate;
-
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
+use super::{Release, ask, call, strand};
 
 /// What a strand's ask came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +164,8 @@ impl Model {
 struct Both {
     gate: Gate,
     model: Model,
+    /// How the last access ends.
+    release: Option<Release>,
 }
 
 impl Both {
@@ -175,6 +173,7 @@ impl Both {
         Self {
             gate: Gate::new(),
             model: Model::default(),
+            release: None,
         }
     }
 
@@ -182,7 +181,9 @@ impl Both {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);
         let expected = self.model.ask(number);
-        let granted = self.gate.ask(strand(number)).is_ok();
+        let asked = ask(&self.gate, number).ok();
+        let granted = asked.is_some();
+        self.release = asked.or(self.release);
         assert_eq!(granted, expected == Answer::Granted, "{told:?}");
         assert!(free || !granted, "a second access in flight: {told:?}");
         // Whoever is refused at a free hub is refused on behalf of a strand that waits.
@@ -191,7 +192,8 @@ impl Both {
     }
 
     fn release(&mut self) {
-        self.gate.release(strand(self.model.release()), || ());
+        self.model.release();
+        self.release.unwrap()(&self.gate);
     }
 
     fn give_back(&mut self) {
@@ -226,7 +228,7 @@ impl Both {
                 self.gate.take_free(strand(number)),
                 "not forgotten: {told:?}"
             );
-            self.gate.release(strand(number), || ());
+            self.gate.release_free();
         }
     }
 }
@@ -285,19 +287,18 @@ fn every_small_schedule() {
 /// `!` ends it because the chip was busy.
 fn written_out(lines: &str) {
     let gate = Gate::new();
-    let mut holder = None;
+    let mut holder: Option<(usize, Release)> = None;
     for (number, step) in lines.split_whitespace().enumerate() {
         match step {
-            "." => gate.release(holder.take().unwrap(), || ()),
-            "!" => gate.give_back(holder.take().unwrap()),
+            "." => holder.take().unwrap().1(&gate),
+            "!" => gate.give_back(strand(holder.take().unwrap().0)),
             _ => {
                 let (asks, answer) = step.split_at(step.len() - 1);
-                let asks = strand(asks.parse().unwrap());
-                let granted = gate.ask(asks).is_ok();
+                let asks = asks.parse().unwrap();
+                let asked = ask(&gate, asks).ok();
+                let granted = asked.is_some();
                 assert_eq!(granted, answer == "+", "step {number}: {step} of {lines}");
-                if granted {
-                    holder = Some(asks);
-                }
+                holder = asked.map(|release| (asks, release)).or(holder);
             }
         }
     }
@@ -349,16 +350,15 @@ fn a_busy_chip_keeps_the_turn() {
 #[test]
 fn a_full_machine_is_served_round_robin() {
     let gate = Gate::new();
-    assert!(gate.ask(strand(0)).is_ok());
+    let release = ask(&gate, 0).unwrap();
     for number in 1..256 {
-        assert!(gate.ask(strand(number)).is_err());
+        assert!(ask(&gate, number).is_err());
     }
-    gate.release(strand(0), || ());
+    release(&gate);
     let mut served = Vec::new();
     while served.len() < 3 * 256 {
         for number in 0..256 {
-            if gate.ask(strand(number)).is_ok() {
-                gate.release(strand(number), || ());
+            if call(&gate, number) {
                 served.push(number);
             }
         }
