@@ -36,6 +36,7 @@
 //! A comment begins with `#`. Addresses are 1 to 16 hexadecimal digits, `0x` before them or not, sizes 1 to
 //! 4096 bytes: 8 by default, 4 of instructions. All is kept in memory, at most 16,777,216 references.
 
+mod ahead;
 mod bundled;
 mod chunk;
 mod code;

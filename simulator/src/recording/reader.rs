@@ -48,11 +48,6 @@ impl LackeyReader {
         }
     }
 
-    /// The name that stands for this recording in errors.
-    pub(super) fn name(&self) -> &str {
-        &self.source.name
-    }
-
     /// Returns the progress.
     pub(super) fn progress(&self) -> Progress {
         self.source.progress()
@@ -88,7 +83,7 @@ impl LackeyReader {
         }
         let expected = "at least one, such as \"I  04001090,3\"";
         Err(RecordingError::of_file(
-            self.name(),
+            &self.source.name,
             "no memory reference",
             expected,
         ))
@@ -182,7 +177,7 @@ impl LackeyReader {
     fn error(&self, found: String, expected: &'static str) -> RecordingError {
         RecordingError {
             line: Some(self.lines + 1),
-            ..RecordingError::of_file(self.name(), found, expected)
+            ..RecordingError::of_file(&self.source.name, found, expected)
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use std::thread;
 
+use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::native::NativeReader;
@@ -29,13 +31,30 @@ pub struct Mapping {
 
 /// A recording of a program, whose threads are read each by itself.
 pub struct Recording {
-    format: Format,
+    about: About,
+    reader: Reader,
 }
 
-enum Format {
+/// What is known of a recording before its threads are read.
+#[derive(Default)]
+struct About {
+    name: String,
+    threads: usize,
+    /// The strands of the threads, if the recording says them.
+    strands: Vec<usize>,
+    has_flow: bool,
+    target: Option<String>,
+    command: Option<String>,
+    mappings: Vec<Mapping>,
+    notes: Vec<String>,
+}
+
+/// What reads the threads.
+pub(super) enum Reader {
     Native(Box<NativeReader>),
-    Lackey(LackeyReader),
+    Lackey(Box<LackeyReader>),
     Memory(Threads),
+    Ahead(Box<Ahead>),
 }
 
 impl fmt::Debug for Recording {
@@ -68,100 +87,135 @@ impl Recording {
     }
 
     fn new(source: Source) -> Result<Self, RecordingError> {
-        let format = match source.content() {
-            Content::Native => Format::Native(Box::new(NativeReader::new(source)?)),
-            Content::Text => Format::Memory(text::read(source)?),
-            Content::Lackey => Format::Lackey(LackeyReader::new(source)),
-        };
-        Ok(Self { format })
+        let name = source.name.clone();
+        Ok(match source.content() {
+            Content::Native => {
+                let mut reader = NativeReader::new(source)?;
+                Self {
+                    about: About {
+                        name,
+                        threads: reader.threads(),
+                        has_flow: true,
+                        target: reader.target.take(),
+                        command: reader.command.take(),
+                        mappings: std::mem::take(&mut reader.mappings),
+                        notes: std::mem::take(&mut reader.notes),
+                        ..About::default()
+                    },
+                    reader: Reader::Native(Box::new(reader)),
+                }
+            }
+            Content::Text => {
+                let mut threads = text::read(source)?;
+                Self {
+                    about: About {
+                        name,
+                        threads: threads.threads.len(),
+                        strands: std::mem::take(&mut threads.strands),
+                        ..About::default()
+                    },
+                    reader: Reader::Memory(threads),
+                }
+            }
+            Content::Lackey => Self {
+                about: About {
+                    name,
+                    threads: 1,
+                    ..About::default()
+                },
+                reader: Reader::Lackey(Box::new(LackeyReader::new(source))),
+            },
+        })
     }
 
     /// Returns a recording of these threads, each with what it did in pieces. It has flow. `name` stands for it in errors.
     #[must_use]
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        let format = Format::Memory(Threads::new(name, threads));
-        Self { format }
+        Self {
+            about: About {
+                name: name.to_owned(),
+                threads: threads.len(),
+                has_flow: true,
+                ..About::default()
+            },
+            reader: Reader::Memory(Threads::new(threads)),
+        }
+    }
+
+    /// Reads and decodes the recording in a thread of its own from now on, ahead of who uses it, if the host has a processor for
+    /// that. All results are the same. The thread ends when the recording is dropped, or once it has what it is waiting for then.
+    #[must_use]
+    pub fn read_ahead(self) -> Self {
+        let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        let reader = match self.reader {
+            reader @ (Reader::Native(_) | Reader::Lackey(_)) if has_room => {
+                let depth = match &reader {
+                    Reader::Lackey(_) => 2,
+                    _ => (16 / self.about.threads).max(1),
+                };
+                match Ahead::new(reader, self.about.threads, depth) {
+                    Ok(ahead) => Reader::Ahead(Box::new(ahead)),
+                    Err(reader) => reader,
+                }
+            }
+            reader => reader,
+        };
+        Self { reader, ..self }
     }
 
     /// Returns the name that stands for this recording in errors.
     #[must_use]
     pub fn name(&self) -> &str {
-        match &self.format {
-            Format::Native(reader) => reader.name(),
-            Format::Lackey(reader) => reader.name(),
-            Format::Memory(memory) => &memory.name,
-        }
+        &self.about.name
     }
 
     /// Returns the number of threads. They have the numbers from 0, in the order in which they begin.
     #[must_use]
     pub fn threads(&self) -> usize {
-        match &self.format {
-            Format::Native(reader) => reader.threads(),
-            Format::Lackey(_) => 1,
-            Format::Memory(memory) => memory.threads.len(),
-        }
+        self.about.threads
     }
 
     /// Returns the strand that the recording itself names for a thread, as text written by hand does.
     #[must_use]
     pub fn strand_of(&self, thread: usize) -> Option<usize> {
-        match &self.format {
-            Format::Memory(memory) => memory.strands.get(thread).copied(),
-            _ => None,
-        }
+        self.about.strands.get(thread).copied()
     }
 
     /// Returns `true` if the recording says how instructions pass control on: [`Reference::flow`](super::Reference::flow).
     #[must_use]
     pub fn has_flow(&self) -> bool {
-        match &self.format {
-            Format::Native(_) => true,
-            Format::Lackey(_) => false,
-            Format::Memory(memory) => memory.strands.is_empty(),
-        }
+        self.about.has_flow
     }
 
     /// Returns the machine that the program is for, in the words of QEMU (`x86_64`, `sparc64`), if the recording has it.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
-        self.native().and_then(|reader| reader.target.as_deref())
+        self.about.target.as_deref()
     }
 
     /// Returns the command line of the program, as for a shell, if the recording has it.
     #[must_use]
     pub fn command(&self) -> Option<&str> {
-        self.native().and_then(|reader| reader.command.as_deref())
+        self.about.command.as_deref()
     }
 
     /// Returns the files that the program had in memory, if the recording has them.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
-        self.native().map_or(&[], |reader| &reader.mappings)
+        &self.about.mappings
     }
 
     /// Returns what somebody who reads results should know of the recording, such as that it is cut off: whole sentences
     /// without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        self.native().map_or(&[], |reader| &reader.notes)
-    }
-
-    fn native(&self) -> Option<&NativeReader> {
-        match &self.format {
-            Format::Native(reader) => Some(reader),
-            _ => None,
-        }
+        &self.about.notes
     }
 
     /// Returns the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        match &self.format {
-            Format::Native(reader) => reader.progress(),
-            Format::Lackey(reader) => reader.progress(),
-            Format::Memory(memory) => memory.progress,
-        }
+        self.reader.progress()
     }
 
     /// Replaces the content of `chunk` by what a thread did next. Returns `false`, with an empty chunk, at the thread's end.
@@ -170,17 +224,37 @@ impl Recording {
     /// The recording is damaged, cannot be read or decompressed, or has no reference at all. The thread is at its end
     /// thereafter.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        match &mut self.format {
-            Format::Native(reader) => reader.next_chunk(thread, chunk),
-            Format::Lackey(reader) if thread == 0 => {
+        self.reader.next_chunk(thread, chunk)
+    }
+}
+
+impl Reader {
+    pub(super) fn progress(&self) -> Progress {
+        match self {
+            Self::Native(reader) => reader.progress(),
+            Self::Lackey(reader) => reader.progress(),
+            Self::Memory(memory) => memory.progress,
+            Self::Ahead(ahead) => ahead.progress(),
+        }
+    }
+
+    pub(super) fn next_chunk(
+        &mut self,
+        thread: usize,
+        chunk: &mut Chunk,
+    ) -> Result<bool, RecordingError> {
+        match self {
+            Self::Native(reader) => reader.next_chunk(thread, chunk),
+            Self::Lackey(reader) if thread == 0 => {
                 chunk.order.clear();
                 chunk.refill(|block| reader.next_block(block))
             }
-            Format::Lackey(_) => {
+            Self::Lackey(_) => {
                 chunk.clear();
                 Ok(false)
             }
-            Format::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
+            Self::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
+            Self::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     Ok(Threads {
         strands,
         progress: source.progress(),
-        ..Threads::new(&source.name, threads)
+        ..Threads::new(threads)
     })
 }
 

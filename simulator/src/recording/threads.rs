@@ -7,7 +7,6 @@ use super::source::Progress;
 
 /// What threads do, in pieces.
 pub(super) struct Threads {
-    pub(super) name: String,
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads, if the recording says them.
     pub(super) strands: Vec<usize>,
@@ -15,9 +14,8 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn new(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
+    pub(super) fn new(threads: Vec<Vec<Chunk>>) -> Self {
         Self {
-            name: name.to_owned(),
             threads: threads.into_iter().map(VecDeque::from).collect(),
             strands: Vec::new(),
             progress: Progress {

@@ -1,5 +1,6 @@
 //! Recordings: the format, blocks, files, the bundled recording.
 
+mod ahead;
 mod blocks;
 mod bundled;
 mod files;

@@ -1,5 +1,6 @@
 //! Simulations by the library's own face.
 
+mod ahead;
 mod clock;
 mod setup;
 mod theory;

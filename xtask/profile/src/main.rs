@@ -162,7 +162,8 @@ fn run(args: Args) -> anyhow::Result<()> {
     let program = match &args.recording {
         Some(path) => Recording::open(path)?,
         None => bundled(),
-    };
+    }
+    .read_ahead();
     let mapped = (args.recording.as_ref()).and_then(|_| Symbols::mapped(program.mappings()));
     let symbols = match (&args.symbols, &args.recording, mapped) {
         (Some(path), _, Some(mapped)) => Some(mapped.with(path)?),

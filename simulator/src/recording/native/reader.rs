@@ -354,10 +354,6 @@ impl NativeReader {
         }
     }
 
-    pub(in super::super) fn name(&self) -> &str {
-        &self.name
-    }
-
     pub(in super::super) fn threads(&self) -> usize {
         self.threads.len()
     }

@@ -51,7 +51,7 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
     };
     let setup = Setup {
         machine,
-        programs,
+        programs: programs.into_iter().map(Recording::read_ahead).collect(),
         guests,
         placement: args.place.clone(),
         selection,
