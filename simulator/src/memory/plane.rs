@@ -6,7 +6,7 @@ use super::geometry::Line;
 use super::queue::Queue;
 use super::timing;
 
-/// A request on its way.
+/// A request on its way, or several for the same line, each of which waited for the one before it.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: Line,
@@ -58,11 +58,46 @@ impl Plane {
     pub(super) fn complete(&mut self, line: Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);
-        flights.push(Flight { line, begins, ends });
+        let waited = |flight: &&mut Flight| flight.line == line && flight.ends == begins;
+        match flights.iter_mut().find(waited) {
+            Some(flight) => flight.ends = ends,
+            None => flights.push(Flight { line, begins, ends }),
+        }
     }
 }
 
 /// Returns the number of the list that has the requests for a line.
 fn list(line: Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Against a list of all requests that there have ever been. Those for lines 0, 8 and 16 wait for those for the same
+        /// line alone.
+        #[test]
+        fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
+            let mut plane = Plane::default();
+            let mut all: Vec<(u64, std::ops::Range<u64>)> = Vec::new();
+            let mut time = 0;
+            for (number, passed, later, takes) in requests {
+                time += passed;
+                let line = Line(8 * number);
+                let under_way = |at: &u64| {
+                    all.iter().any(|(other, when)| *other == number && when.contains(at))
+                };
+                let begins = (time + later..).find(|at| !under_way(at)).unwrap();
+                prop_assert_eq!(plane.serialize(line, time + later).0, begins);
+                plane.complete(line, begins, begins + takes, time);
+                all.push((number, begins..begins + takes));
+            }
+        }
+    }
 }

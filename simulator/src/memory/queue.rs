@@ -1,7 +1,5 @@
 //! What is busy with one request at a time.
 
-use std::collections::VecDeque;
-
 /// How many spans a queue remembers. Requests come almost in the order of time, and spans without a gap are one.
 const SPANS: usize = 16;
 
@@ -17,11 +15,54 @@ struct Span {
 /// does not wait for what happens later.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// When it was and will be busy: the last span, and those before it in the order of time.
+    /// When it was and will be busy: the last span, and those before it.
     last: Span,
-    before: VecDeque<Span>,
+    before: Before,
     /// It serves nothing more before this time.
     forgotten: u64,
+}
+
+/// Spans in the order of time, with gaps between them, in a ring that is always full: spans of no length at the begin of what
+/// is remembered take the places that are not needed.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    spans: [Span; SPANS],
+    latest: usize,
+}
+
+impl Before {
+    /// The span that so many others follow.
+    #[inline]
+    fn at(&mut self, later: usize) -> &mut Span {
+        &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
+    }
+
+    /// Takes in a span that so many others follow. Returns the earliest of all, which goes.
+    #[inline]
+    fn insert(&mut self, later: usize, span: Span) -> Span {
+        if later == SPANS {
+            return span;
+        }
+        self.latest = (self.latest + 1) % SPANS;
+        let earliest = *self.at(0);
+        for others in 0..later {
+            *self.at(others) = *self.at(others + 1);
+        }
+        *self.at(later) = span;
+        earliest
+    }
+
+    /// Takes out the span that so many others follow. One of no length, at this time, becomes the earliest.
+    fn remove(&mut self, later: usize, time: u64) {
+        for others in (0..later).rev() {
+            *self.at(others + 1) = *self.at(others);
+        }
+        *self.at(0) = Span {
+            begins: time,
+            ends: time,
+        };
+        self.latest = self.latest.wrapping_sub(1) % SPANS;
+    }
 }
 
 impl Queue {
@@ -32,13 +73,11 @@ impl Queue {
             return self.enter_before(now, cycles);
         }
         if now > self.last.ends {
-            let begins = Span {
+            self.forgotten = self.before.insert(0, self.last).ends;
+            self.last = Span {
                 begins: now,
                 ends: now,
             };
-            self.before
-                .push_back(std::mem::replace(&mut self.last, begins));
-            self.forget();
         }
         self.last.ends += cycles;
         self.last.ends
@@ -49,44 +88,38 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The first span that ends later, and then the first that begins too late to be in the way.
-        let mut at = spans.len();
-        while at > 0 && spans[at - 1].ends > begins {
-            at -= 1;
+        // How many spans end later, and then how many of them begin too late to be in the way.
+        let mut later = 0;
+        while later < SPANS && spans.at(later).ends > begins {
+            later += 1;
         }
-        while let Some(span) = spans.get(at).filter(|span| span.begins < begins + cycles) {
-            begins = begins.max(span.ends);
-            at += 1;
+        while later > 0 && spans.at(later - 1).begins < begins + cycles {
+            later -= 1;
+            begins = spans.at(later).ends;
         }
         let ends = begins + cycles;
-        if at == spans.len() && ends > self.last.begins {
+        if later == 0 && ends > self.last.begins {
             self.last.ends += cycles;
             return self.last.ends;
         }
-        let follows = at > 0 && spans[at - 1].ends == begins;
-        if follows {
-            begins = spans[at - 1].begins;
-        }
-        let next = spans.get_mut(at).unwrap_or(&mut self.last);
-        match (follows, next.begins == ends) {
-            (true, true) => {
-                next.begins = begins;
-                spans.remove(at - 1);
+        let previous = match later < SPANS {
+            true => Some(*spans.at(later)).filter(|previous| previous.ends == begins),
+            false => None,
+        };
+        let next = match later.checked_sub(1) {
+            Some(later) => spans.at(later),
+            None => &mut self.last,
+        };
+        match (previous, next.begins == ends) {
+            (Some(previous), true) => {
+                next.begins = previous.begins;
+                spans.remove(later, self.forgotten);
             }
-            (true, false) => spans[at - 1].ends = ends,
-            (false, true) => next.begins = begins,
-            (false, false) => {
-                spans.insert(at, Span { begins, ends });
-                self.forget();
-            }
+            (Some(_), false) => spans.at(later).ends = ends,
+            (None, true) => next.begins = begins,
+            (None, false) => self.forgotten = spans.insert(later, Span { begins, ends }).ends,
         }
         ends
-    }
-
-    fn forget(&mut self) {
-        if self.before.len() > SPANS {
-            self.forgotten = self.before.pop_front().map_or(0, |oldest| oldest.ends);
-        }
     }
 }
 
@@ -118,7 +151,11 @@ mod tests {
         assert_eq!(queue.enter(105, 10), 200, "between them");
         assert_eq!(queue.enter(105, 10), 220, "after all");
         assert_eq!(queue.enter(0, 100), 100);
-        assert!(queue.before.is_empty(), "there is no gap");
+        let before = queue.before.spans;
+        assert!(
+            before.iter().all(|span| span.begins == span.ends),
+            "there is no gap"
+        );
     }
 
     proptest! {
@@ -134,6 +171,35 @@ mod tests {
                 let free = |begins: &u64| (*begins..begins + cycles).all(|cycle| !busy.contains(&cycle));
                 let begins = (now..).find(free).unwrap();
                 busy.extend(begins..begins + cycles);
+                prop_assert_eq!(queue.enter(now, cycles), begins + cycles);
+            }
+        }
+
+        /// Against a list of spans, of which the last 17 are remembered. The requests are far apart.
+        #[test]
+        fn as_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
+            let mut queue = Queue::default();
+            let mut spans: Vec<(u64, u64)> = vec![(0, 0)];
+            let (mut time, mut forgotten) = (0, 0);
+            for (passed, late, cycles) in requests {
+                time += passed;
+                let now = time + 400 - late;
+                let mut begins = now.max(forgotten);
+                for (other, ends) in &spans {
+                    if begins + cycles > *other {
+                        begins = begins.max(*ends);
+                    }
+                }
+                spans.push((begins, begins + cycles));
+                spans.sort_unstable();
+                spans.dedup_by(|next, previous| {
+                    let follows = previous.1 == next.0;
+                    previous.1 = if follows { next.1 } else { previous.1 };
+                    follows
+                });
+                if spans.len() > 17 {
+                    forgotten = spans.remove(0).1;
+                }
                 prop_assert_eq!(queue.enter(now, cycles), begins + cycles);
             }
         }
