@@ -4,7 +4,8 @@ use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
 
 use crate::embedder::{ConsoleOutput, Embedder};
-use crate::negotiation::{Negotiated, negotiate};
+use crate::negotiation::{Asked, Negotiated};
+use crate::sync::plain::Ordering;
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{Caller, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
 
@@ -24,6 +25,30 @@ struct GuestVersions {
     sun4v: Negotiated,
     core: Negotiated,
     services: NegotiatedGroups,
+}
+
+impl GuestVersions {
+    /// Returns the version of a group that is negotiated.
+    #[inline(always)]
+    fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
+        match group {
+            ApiGroup::SUN4V => Ok(self.sun4v.get().version(BASE)),
+            ApiGroup::CORE => Ok(self.core.get().version(BASE)),
+            other => S::version(&self.services, other).ok_or(HvError::Invalid),
+        }
+    }
+
+    /// Returns what the guest gets when it asks for a version of a group, or the reason why it gets none.
+    #[inline(always)]
+    fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
+        match group {
+            // The architecture itself cannot be given up, and has no minor versions.
+            ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
+            ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
+            ApiGroup::CORE => Asked::new(&self.core, BASE, wanted),
+            other => S::ask(&self.services, other, wanted),
+        }
+    }
 }
 
 const BASE: &[Version] = &[Version::V1_0];
@@ -80,12 +105,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 
     /// A strand that runs a guest, ready to serve its traps.
     pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
+        let versions = &self.versions[caller.guest.index()];
         Strand {
             hypervisor: self,
             caller,
-            contexts: self
-                .services
-                .contexts(caller, self.negotiated(caller.guest)),
+            versions,
+            contexts: self.services.contexts(caller, &versions.services),
         }
     }
 
@@ -104,52 +129,13 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
         self.services.guest_reset(guest, &versions.services, on);
     }
-
-    fn set_version(
-        &self,
-        guest: GuestId,
-        group: ApiGroup,
-        wanted: Version,
-    ) -> Result<u64, HvError> {
-        // The architecture itself cannot be given up, and has no minor versions.
-        if group == ApiGroup::SUN4V && wanted.major != 1 {
-            return Err(HvError::NotSupported);
-        }
-        let (version, versions) = self.group(guest, group)?;
-        let granted = negotiate(versions, wanted)?;
-        version.set(granted);
-        self.services.version_changed(guest, group, version);
-        Ok(granted.version(versions).minor)
-    }
-
-    fn version(&self, guest: GuestId, group: ApiGroup) -> Result<Version, HvError> {
-        let (version, versions) = self.group(guest, group)?;
-        Ok(version.get().version(versions))
-    }
-
-    /// Returns what a guest has negotiated of a group, and the group's versions.
-    fn group(
-        &self,
-        guest: GuestId,
-        group: ApiGroup,
-    ) -> Result<(&Negotiated, &'static [Version]), HvError> {
-        let versions = &self.versions[guest.index()];
-        match group {
-            ApiGroup::SUN4V => Ok((&versions.sun4v, BASE)),
-            ApiGroup::CORE => Ok((&versions.core, BASE)),
-            other => S::group(&versions.services, other).ok_or(HvError::Invalid),
-        }
-    }
-
-    fn negotiated(&self, guest: GuestId) -> &NegotiatedGroups {
-        &self.versions[guest.index()].services
-    }
 }
 
 /// One strand and the guest that it runs, with what the services have looked up for them: what a trap veneer hands over.
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
+    versions: &'a GuestVersions,
     contexts: S::Contexts<'a>,
 }
 
@@ -186,8 +172,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     #[inline(never)]
     fn slow_trap(&self, registers: &mut Registers) {
         let function = registers.o5;
-        let negotiated = self.hypervisor.negotiated(self.caller.guest);
-        let served = S::slow_path(&self.contexts, negotiated, function, registers);
+        let served = S::slow_path(&self.contexts, &self.versions.services, function, registers);
         let result = match served {
             Some(result) => result,
             None => self.unclaimed(function, registers),
@@ -220,30 +205,79 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
 
     /// `api_set_version`
     fn set_version(&self, group: u64, wanted: Version) -> Result<u64, HvError> {
-        let Hypervisor { trace, .. } = self.hypervisor;
-        let started = trace.time(self.caller.strand);
-        let result = self
-            .hypervisor
-            .set_version(self.caller.guest, ApiGroup(group), wanted);
-        if let (Some(started), Some(ended)) = (started, trace.time(self.caller.strand)) {
+        let Hypervisor {
+            services, trace, ..
+        } = self.hypervisor;
+        let Caller { guest, strand } = self.caller;
+        let started = trace.time(strand);
+        let group = ApiGroup(group);
+        let result = self.versions.ask::<S>(group, wanted).map(|asked| {
+            asked.version.set(asked.granted);
+            services.version_changed(guest, group, asked.version);
+            asked.minor
+        });
+        if let (Some(started), Some(ended)) = (started, trace.time(strand)) {
             let event = SetVersion {
                 status: status(&result),
-                guest: self.caller.guest.number(),
-                strand: self.caller.strand.number(),
+                guest: guest.number(),
+                strand: strand.number(),
                 duration: duration(started, ended),
-                group,
+                group: group.0,
                 major: wanted.major,
                 minor: wanted.minor,
                 granted: result.unwrap_or(0),
             };
-            trace.record(self.caller.strand, ended, event);
+            trace.record(strand, ended, event);
         }
         result
     }
 
+    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for what is
+    /// negotiated already. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`: nothing was done, and
+    /// [`core_trap`](Self::core_trap) serves the call.
+    ///
+    /// It needs few registers and no stack, so that trap entries can call it as a leaf function.
+    #[inline(always)]
+    pub fn core_fast(&self, function: u64, [o0, o1, o2]: [u64; 3]) -> Option<[u64; 3]> {
+        let group = ApiGroup(o0);
+        let result = match function {
+            API_GET_VERSION => self
+                .versions
+                .version::<S>(group)
+                .map(|Version { major, minor }| Reply::Values(major, minor)),
+            // Such a call is recorded.
+            API_SET_VERSION if !self.hypervisor.trace.switch().load(Ordering::Relaxed) => {
+                match self.versions.ask::<S>(group, Version::new(o1, o2)) {
+                    Ok(asked) if asked.version.get() != asked.granted => return None,
+                    Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
+                        Ok(Reply::Value(asked.minor))
+                    }
+                    Ok(_) => return None,
+                    Err(error) => Err(error),
+                }
+            }
+            _ => return None,
+        };
+        let mut registers = Registers::call(function, [o0, o1, o2, 0, 0]);
+        answer(result, &mut registers);
+        Some([registers.o0, registers.o1, registers.o2])
+    }
+
     /// Serves trap 0xff.
     pub fn core_trap(&self, registers: &mut Registers) -> After {
-        let Caller { guest, .. } = self.caller;
+        let Registers { o0, o1, o2, o5, .. } = *registers;
+        match self.core_fast(o5, [o0, o1, o2]) {
+            Some([o0, o1, o2]) => {
+                (registers.o0, registers.o1, registers.o2) = (o0, o1, o2);
+                After::Resume
+            }
+            None => self.core_slow(registers),
+        }
+    }
+
+    /// Serves any call of trap 0xff: [`core_trap`](Self::core_trap) for trap entries that have asked
+    /// [`core_fast`](Self::core_fast) before.
+    pub fn core_slow(&self, registers: &mut Registers) -> After {
         let hypervisor = self.hypervisor;
         let result = match registers.o5 {
             API_SET_VERSION => {
@@ -255,8 +289,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .and_then(|output| hypervisor.embedder.console(self.caller, output))
                 .map(|()| Reply::Done),
             EXIT => return After::Exit(registers.o0),
-            API_GET_VERSION => hypervisor
-                .version(guest, ApiGroup(registers.o0))
+            API_GET_VERSION => self
+                .versions
+                .version::<S>(ApiGroup(registers.o0))
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
             function if has(E::CORE, function) => {
                 hypervisor.embedder.core(self.caller, function, registers)

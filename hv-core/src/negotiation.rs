@@ -37,6 +37,7 @@ impl NegotiatedVersion {
 /// it is lower. Major 0 gives the group up. A major number that is not in the list is ENOTSUPPORTED.
 ///
 /// `versions` is the group's list, at most 255, lowest first, with no minor number left out.
+#[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
     wanted: Version,
@@ -51,6 +52,34 @@ pub(crate) fn negotiate(
         .and_then(|index| u8::try_from(index + 1).ok())
         .map(NegotiatedVersion)
         .ok_or(HvError::NotSupported)
+}
+
+/// What a guest gets that asks for a version of a group.
+pub struct Asked<'a> {
+    /// What it has negotiated of the group.
+    pub(crate) version: &'a Negotiated,
+    /// What it gets.
+    pub(crate) granted: NegotiatedVersion,
+    /// The minor number of that.
+    pub(crate) minor: u64,
+}
+
+impl<'a> Asked<'a> {
+    /// `versions` is the list of the group.
+    #[inline(always)]
+    pub(crate) fn new(
+        version: &'a Negotiated,
+        versions: &[Version],
+        wanted: Version,
+    ) -> Result<Self, HvError> {
+        let granted = negotiate(versions, wanted)?;
+        let Version { minor, .. } = granted.version(versions);
+        Ok(Self {
+            version,
+            granted,
+            minor,
+        })
+    }
 }
 
 /// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
@@ -70,7 +99,11 @@ impl Negotiated {
     pub fn get(&self) -> NegotiatedVersion {
         // A fast path does not come here, but looks at a word that its service has derived from the version. A strand that
         // has seen the word of a version sees that version or a later one.
-        fence(Ordering::Acquire);
+        // SPARC V9 needs no fence: no load overtakes an earlier one there (total store order), and the compiler sees no load of the
+        // word to exchange this one with, because that is in another call, or in a trap entry.
+        if !cfg!(target_arch = "sparc64") {
+            fence(Ordering::Acquire);
+        }
         // Relaxed: the fence orders it after the word, and nothing else hangs on it.
         NegotiatedVersion(self.0.load(Ordering::Relaxed))
     }

@@ -2,6 +2,7 @@
 
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
+use crate::negotiation::Asked;
 use crate::{Caller, GuestId, Negotiated, NegotiatedVersion};
 
 /// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
@@ -69,6 +70,14 @@ pub trait Context {
         registers: &Registers,
     ) -> Result<Reply, HvError>;
 
+    /// Returns `true` if [`version_changed`](Service::version_changed) has nothing to do for this version, which the guest has
+    /// negotiated already and negotiates again. For a service that wants short negotiations; this implementation returns `false`.
+    #[inline(always)]
+    fn is_current(&self, version: NegotiatedVersion) -> bool {
+        let _ = version;
+        false
+    }
+
     /// The hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated it. For a
     /// service that counts or records refusals.
     fn not_negotiated(&self, function: u64, registers: &Registers) {
@@ -97,11 +106,15 @@ pub trait Services {
         negotiated: &'a NegotiatedGroups,
     ) -> Self::Contexts<'a>;
 
-    /// Returns what is negotiated of a group, and its versions; `None` if no service has the group.
-    fn group(
+    /// Returns the version that is negotiated of a group; `None` if no service has the group.
+    fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
+
+    /// Returns what a guest gets that asks for a version of a group, or the reason why it gets none.
+    fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,
-    ) -> Option<(&Negotiated, &'static [Version])>;
+        wanted: Version,
+    ) -> Result<Asked<'_>, HvError>;
 
     /// Serves a FAST call if it is on a service's fast path.
     fn fast_path(
@@ -117,6 +130,14 @@ pub trait Services {
         function: u64,
         registers: &Registers,
     ) -> Option<Result<Reply, HvError>>;
+
+    /// Asks the context of the service that has the group whether a version [is current](Context::is_current); `true` if no service
+    /// has the group.
+    fn is_current(
+        contexts: &Self::Contexts<'_>,
+        group: ApiGroup,
+        version: NegotiatedVersion,
+    ) -> bool;
 
     /// Tells the service that has the group, if any, that a guest's version has changed.
     fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated);
@@ -142,14 +163,24 @@ macro_rules! list_of_services {
                 ($($name.context(caller, &negotiated[$index]),)*)
             }
 
-            fn group(
-                negotiated: &NegotiatedGroups,
-                group: ApiGroup,
-            ) -> Option<(&Negotiated, &'static [Version])> {
+            #[inline(always)]
+            fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version> {
                 $(if group == $name::GROUP {
-                    return Some((&negotiated[$index], $name::VERSIONS));
+                    return Some(negotiated[$index].get().version($name::VERSIONS));
                 })*
                 None
+            }
+
+            #[inline(always)]
+            fn ask(
+                negotiated: &NegotiatedGroups,
+                group: ApiGroup,
+                wanted: Version,
+            ) -> Result<Asked<'_>, HvError> {
+                $(if group == $name::GROUP {
+                    return Asked::new(&negotiated[$index], $name::VERSIONS, wanted);
+                })*
+                Err(HvError::Invalid)
             }
 
             #[inline(always)]
@@ -185,6 +216,19 @@ macro_rules! list_of_services {
                     });
                 })*
                 None
+            }
+
+            #[inline(always)]
+            fn is_current(
+                contexts: &Self::Contexts<'_>,
+                group: ApiGroup,
+                version: NegotiatedVersion,
+            ) -> bool {
+                let ($($name,)*) = contexts;
+                $(if group == $name::GROUP {
+                    return $name.is_current(version);
+                })*
+                true
             }
 
             fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated) {

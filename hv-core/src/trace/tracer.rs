@@ -20,6 +20,7 @@ pub trait Trace {
 
     /// Returns a flag that is `true` while tracing may be on, for trap entries that do not call Rust for every hypercall.
     /// This implementation returns one that always is.
+    #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
         &ALWAYS
@@ -38,6 +39,7 @@ impl<T: Trace + ?Sized> Trace for &T {
         (**self).is_on()
     }
 
+    #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         (**self).switch()
     }
@@ -63,6 +65,7 @@ impl Trace for Off {
         false
     }
 
+    #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static NEVER: AtomicBool = AtomicBool::new(false);
         &NEVER
@@ -156,6 +159,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
         self.on.load(Ordering::SeqCst)
     }
 
+    #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         &self.on
     }

@@ -104,6 +104,11 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
             .map(|value| access.reply(value))
     }
 
+    #[inline(always)]
+    fn is_current(&self, version: NegotiatedVersion) -> bool {
+        self.guest.access().version() == version
+    }
+
     fn not_negotiated(&self, function: u64, registers: &Registers) {
         if let Some(access) = Access::of(function, registers) {
             let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));

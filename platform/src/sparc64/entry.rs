@@ -27,6 +27,17 @@ pub trait TrapHandler: Sized + 'static {
         Served::ALL
     }
 
+    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2.
+    /// `None`, as here: nothing was done, and [`trap`](Self::trap) serves the call. An image with `hv-core` returns what
+    /// `Strand::core_fast` returns.
+    ///
+    /// The veneer calls it as a [leaf function](super#leaf-functions).
+    #[inline(always)]
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        let _ = (function, arguments);
+        None
+    }
+
     /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5; the guest gets back
     /// what the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
     ///
@@ -97,6 +108,31 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock
     block.served.set(handler.served());
     block.context.set(ptr::from_ref(handler.context()).cast());
     guest
+}
+
+/// %o0 to %o2 as [`core_entry`] returns them.
+#[doc(hidden)]
+#[derive(Debug)]
+#[repr(C)]
+pub struct Outs([u64; 3]);
+
+/// Called for each hypercall of trap 0xff, without a stack, with the guest's %o0 to %o2 and %o5. Returns [`layout::CORE`] in %o0 if
+/// the call takes the slow path.
+///
+/// # Safety
+/// Called by the veneers of an image, after [`start_entry`] has returned, with the handler that it has stored.
+#[doc(hidden)]
+#[unsafe(link_section = ".text.leaf")]
+pub unsafe extern "C" fn core_entry<H: TrapHandler>(
+    o0: u64,
+    o1: u64,
+    o2: u64,
+    handler: &H,
+    _: u64,
+    function: u64,
+) -> Outs {
+    let served = handler.core_fast(function, [o0, o1, o2]);
+    Outs(served.unwrap_or([layout::CORE, o1, o2]))
 }
 
 /// Called for each hypercall on the slow path, with what the veneer left in %g5: see [`layout`].

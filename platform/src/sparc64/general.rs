@@ -23,17 +23,35 @@ macro_rules! sun4v_general {
     2:      ba,pt %xcc, 1b
              ldub [%g1 + {LIMIT}], %g1
 
-    sun4v_core:                                 ! trap 0xff
-            cmp %o5, {LIMIT}
+    sun4v_core:                                 ! trap 0xff; %o5 is compared, and %g1 is the set of functions
             bgeu,pn %xcc, 2f
-             ldx [%g6 + {SERVED_CORE}], %g1
+             stx %o5, [%g6 + {O0} + 40]
             ldub [%g1 + %o5], %g1
-    1:      brnz,pt %g1, sun4v_general
-             mov {CORE}, %g5
-            mov {EBADTRAP}, %o0
+    1:      brz,pn %g1, 3f
+             stx %o4, [%g6 + {O0} + 32]
+            stx %o3, [%g6 + {O0} + 24]
+            stx %o2, [%g6 + {O0} + 16]
+            stx %o1, [%g6 + {O0} + 8]
+            stx %o0, [%g6 + {O0} + 0]
+            mov %o7, %g7                        ! which compiled code does not use
+            .globl sun4v_core_wait
+    sun4v_core_wait:
+            membar 0x40                         ! #Sync, as below
+            call {core}
+             ldx [%g6 + {HANDLER}], %o3
+            cmp %o0, {CORE}
+            be,pn %xcc, 4f
+             mov %g7, %o7
+            ldx [%g6 + {O0} + 24], %o3
+            ldx [%g6 + {O0} + 32], %o4
+            ldx [%g6 + {O0} + 40], %o5
             done
     2:      ba,pt %xcc, 1b
              ldub [%g1 + {LIMIT}], %g1
+    3:      mov {EBADTRAP}, %o0
+            done
+    4:      ba,pt %xcc, 5f
+             mov {CORE}, %g5
 
     sun4v_general:
             stx %o0, [%g6 + {O0} + 0]
@@ -42,7 +60,7 @@ macro_rules! sun4v_general {
             stx %o3, [%g6 + {O0} + 24]
             stx %o4, [%g6 + {O0} + 32]
             stx %o5, [%g6 + {O0} + 40]
-            stx %o6, [%g6 + {O6}]
+    5:      stx %o6, [%g6 + {O6}]
             stx %o7, [%g6 + {O7}]
             rd %y, %g1
             stx %g1, [%g6 + {Y}]
@@ -186,12 +204,13 @@ macro_rules! sun4v_general {
             WINDOWS = const $crate::sparc64::layout::WINDOWS,
             LIMIT = const $crate::sparc64::layout::LIMIT,
             SERVED_FAST = const $crate::sparc64::layout::SERVED_FAST,
-            SERVED_CORE = const $crate::sparc64::layout::SERVED_CORE,
+            HANDLER = const $crate::sparc64::layout::HANDLER,
             TRACED = const $crate::sparc64::layout::TRACED,
             FAST = const $crate::sparc64::layout::FAST,
             CORE = const $crate::sparc64::layout::CORE,
             EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             STACK = const $crate::sparc64::layout::STACK,
+            core = sym $crate::sparc64::core_entry::<$handler>,
             trap = sym $crate::sparc64::trap_entry::<$handler>,
         );
     };

@@ -33,6 +33,7 @@ pub const ACCESS_FAULTED: u64 = 1;
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
 pub const CONTEXT: usize = offset_of!(StrandBlock, context);
+pub const HANDLER: usize = offset_of!(StrandBlock, handler);
 pub const STACK: usize = offset_of!(StrandBlock, stack);
 pub const PCR: usize = offset_of!(StrandBlock, pcr);
 pub const SERVED_FAST: usize = offset_of!(StrandBlock, served) + offset_of!(Served<'static>, fast);

@@ -17,6 +17,8 @@
 //! window. The function serves the call or knows why it is refused, and the veneer ends with `done`; or it does nothing, and
 //! the call takes the slow path as if it had just trapped.
 //!
+//! Calls of trap 0xff first come to [`TrapHandler::core_fast`], which is a leaf function too. It serves those that change nothing.
+//!
 //! *Slow path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
 //! the strand, and calls [`TrapHandler::trap`] on the strand's stack. Rust has two register windows then, and gets more, up to
 //! [`WINDOWS`], by a trap for each. The guest's windows come back as they were, but the first two are zero if it had them free.
@@ -31,6 +33,11 @@
 //!
 //! On all paths %o1 to %o5, %o7, %y and the window registers come back as they were, but for the values that the call
 //! returns.
+//!
+//! # Leaf functions
+//! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no
+//! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there is no `save` and no
+//! `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! # Globals
 //! The veneers work at GL = [`MAXGL`]. Privileged code cannot select that level (`wrpr %gl` stops at 2 there), so they
@@ -77,7 +84,9 @@ mod strand;
 mod table;
 
 pub use block::StrandBlock;
-pub use entry::{End, FastPath, TrapHandler, fatal_entry, panicked, start_entry, trap_entry};
+pub use entry::{
+    End, FastPath, TrapHandler, core_entry, fatal_entry, panicked, start_entry, trap_entry,
+};
 pub use fatal::FatalTrap;
 pub use fault::recover_entry;
 pub use late::store_error;

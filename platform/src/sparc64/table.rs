@@ -75,13 +75,17 @@ macro_rules! sun4v_table {
             wrpr %g0, {MAXGL}, %gl
             mov {SCRATCHPAD}, %g1
             ldxa [%g1] {ASI}, %g6
-            ba,a,pt %xcc, sun4v_core
+            cmp %o5, {LIMIT}
+            ba,pt %xcc, sun4v_core
+             ldx [%g6 + {SERVED_CORE}], %g1
             .align 32
             ",
             PSTATE = const $crate::sparc64::PSTATE,
             MAXGL = const $crate::sparc64::MAXGL,
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
+            LIMIT = const $crate::sparc64::layout::LIMIT,
+            SERVED_CORE = const $crate::sparc64::layout::SERVED_CORE,
             EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             $($operands)*
         );

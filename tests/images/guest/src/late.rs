@@ -6,7 +6,7 @@ use core::arch::asm;
 use guest_abi::Trap;
 
 use crate::calls::negotiate;
-use crate::contract::{EBADTRAP, ENOACCESS, EOK, GET, GROUP, Machine, SET};
+use crate::contract::{ENOACCESS, EOK, GET, GROUP, Machine, SET};
 use crate::preserved::{STACK_POINTERS, Way, around, registers};
 use crate::probes::{self, AtLevel, Left};
 use crate::report::{Check, Report};
@@ -27,6 +27,8 @@ const STORED: u64 = 5;
 const HANDLER: u64 = 6;
 /// Where the hypervisor waits for the next store to a hub on the fast path.
 const WAIT: u64 = 7;
+/// Where the next call of trap 0xff waits for earlier stores.
+const CORE: u64 = 8;
 
 /// NODE0_MCU0_PCR for strands of node 0: register 2.
 const CHANNEL: u64 = 0x84_0000_0400;
@@ -143,15 +145,21 @@ fn slow(check: &mut Check<'_>) {
     calls(check, &[set(1, ENOACCESS), get(1, ENOACCESS), get(2, EOK)]);
 
     ask(check, SLOW, CHANNEL);
-    let version = Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]);
-    calls(check, &[version, get(2, ENOACCESS), get(1, EOK)]);
+    let other = Way(Trap::Core, [GROUP, 1, 0, 3, 4, 0], [EOK, 0, 0, 3, 4, 0]);
+    calls(check, &[other, get(2, ENOACCESS), get(1, EOK)]);
+
+    // Where a call of trap 0xff waits before its leaf function is called.
+    ask(check, CORE, CHANNEL);
+    let same = Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 0, 3, 4, 3]);
+    calls(check, &[same, get(2, ENOACCESS), get(1, EOK)]);
+    negotiate(Some(1));
     for level in [1, 2] {
         ask(check, SLOW, CHANNEL);
         // SAFETY: nothing else is above TL 0 now.
-        let found = unsafe { probes::at_level(0, 0x5a, 5, level) };
+        let found = unsafe { probes::at_level(1, 0x5a, GET, level) };
         let expected = AtLevel {
-            status: EBADTRAP,
-            value: 0x5a,
+            status: EOK,
+            value: 0,
             tl: level,
             gl: 0x7700 | level,
         };
@@ -161,7 +169,7 @@ fn slow(check: &mut Check<'_>) {
     ask(check, SLOW, CHANNEL);
     for sp in STACK_POINTERS {
         // SAFETY: as in `guest`.
-        let changed = unsafe { probes::deep_fast(20, 5, 0, sp) };
+        let changed = unsafe { probes::deep_fast(20, GET, 1, sp) };
         check.same(("deep", sp), changed, 0);
     }
     calls(check, &[get(2, ENOACCESS)]);

@@ -30,6 +30,8 @@ const RUST: u64 = 4;
 const STORED: u64 = 5;
 /// In the last instruction of the handler of the next trap.
 const HANDLER: u64 = 6;
+/// Where the next call of trap 0xff waits for earlier stores.
+const CORE: u64 = 8;
 
 /// The address of a store whose late fault traps again.
 pub const TRAPS: PhysicalAddress = PhysicalAddress(8);
@@ -56,6 +58,7 @@ pub fn prepare(registers: &Registers) {
     unsafe extern "C" {
         static mut sun4v_store: [u32; 2];
         static mut sun4v_general_wait: u32;
+        static mut sun4v_core_wait: u32;
         static mut sun4v_set_hub_stored: u32;
         static mut sun4v_abandon: u32;
     }
@@ -69,6 +72,7 @@ pub fn prepare(registers: &Registers) {
             HYPERVISOR_TRAPS,
         ),
         SLOW => (&raw mut sun4v_general_wait, HYPERVISOR_TRAPS),
+        CORE => (&raw mut sun4v_core_wait, HYPERVISOR_TRAPS),
         LEAF => (
             <<Handler as TrapHandler>::Context as Leaf>::get as *mut u32,
             HYPERVISOR_TRAPS,

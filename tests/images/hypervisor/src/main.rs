@@ -97,13 +97,17 @@ impl TrapHandler for Handler {
         self.strand.served()
     }
 
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        self.strand.core_fast(function, arguments)
+    }
+
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         #[cfg(feature = "leaks")]
         leaks::leave_a_mark();
         match trap {
             Trap::Fast => self.strand.fast_trap(registers),
             Trap::Core => {
-                if let After::Exit(code) = self.strand.core_trap(registers) {
+                if let After::Exit(code) = self.strand.core_slow(registers) {
                     return Break(code);
                 }
             }
