@@ -62,6 +62,9 @@ struct Thread {
     /// The next reference of the chunk, and the next item of its order.
     next: Position,
     order: usize,
+    /// How many references of the chunk come before that item, or all: they can be executed without a look at the order.
+    ends: usize,
+    data_alone: bool,
     waits_for: Option<u64>,
     /// When the signal was made that it waited for last.
     woken: u64,
@@ -77,9 +80,9 @@ struct Strand {
 
 /// References of all threads in the order in which the machine executes them.
 ///
-/// A caller asks for a [quantum](Self::next), executes all or some of it, tells [how far it came](Self::executed), and asks
-/// again. To step through the program instruction by instruction, it executes the quantum up to the second
-/// [begin of an instruction](Quantum::begins_at).
+/// A caller asks for a [quantum](Self::next), executes all of it or what comes before the begin of one of its instructions,
+/// tells [how far it came](Self::executed), and asks again. To step through the program instruction by instruction, it executes
+/// the quantum up to the second [begin of an instruction](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<Program>,
     threads: Vec<Thread>,
@@ -87,6 +90,8 @@ pub struct Scheduler {
     turns: Turns,
     /// The thread that executes the present quantum.
     executing: usize,
+    /// How many references of its chunk come before the end of that quantum.
+    quantum_ends: usize,
     /// Whether that thread paused within an instruction.
     within: bool,
     /// The time of the latest turn, or the end of the last strand that came to its end.
@@ -125,6 +130,8 @@ impl Scheduler {
                 chunk: Chunk::default(),
                 next: Position::default(),
                 order: 0,
+                ends: 0,
+                data_alone: false,
                 waits_for: None,
                 woken: 0,
             });
@@ -146,6 +153,7 @@ impl Scheduler {
             strands,
             turns,
             executing: 0,
+            quantum_ends: 0,
             within: false,
             time: 0,
         }
@@ -170,20 +178,23 @@ impl Scheduler {
                     return Ok(None);
                 };
                 self.time = turn.at;
-                if self.prepare(turn.strand, turn.at)? {
+                self.executing = self.strands[turn.strand.index()].threads[0];
+                let thread = &self.threads[self.executing];
+                if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
                     break (turn.at, turn.until);
                 }
             }
         };
         let thread = &self.threads[self.executing];
-        let ends = (thread.chunk.order.get(thread.order)).map_or(usize::MAX, |(at, _)| *at);
+        let length = most.min(thread.ends - thread.next.passed());
+        self.quantum_ends = thread.next.passed() + length;
         let quantum = Quantum {
             strand: thread.strand,
             offset: thread.program as u64 * APART,
             begins,
             until,
-            data_alone: data_alone(&thread.chunk),
-            references: (thread.chunk).from(&thread.next, most.min(ends - thread.next.passed())),
+            data_alone: thread.data_alone,
+            references: thread.chunk.from(&thread.next, length),
         };
         Ok(Some((self.executing, quantum)))
     }
@@ -193,12 +204,12 @@ impl Scheduler {
     pub fn executed(&mut self, executed: &Executed) -> u64 {
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        let order = thread.chunk.order.get(thread.order);
-        let ordered = order.is_some_and(|(at, _)| *at <= thread.next.passed());
-        let next = thread.chunk.from(&thread.next, 1).first();
-        self.within = next.is_some_and(|next| !next.kind.is_fetch())
-            && !ordered
-            && !data_alone(&thread.chunk);
+        // Only where the caller wanted no more references can the quantum have ended within an instruction.
+        self.within = thread.next.passed() == self.quantum_ends
+            && self.quantum_ends < thread.ends
+            && !thread.data_alone
+            && (thread.chunk.from(&thread.next, 1).first())
+                .is_some_and(|next| !next.kind.is_fetch());
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;
@@ -246,10 +257,10 @@ impl Scheduler {
         }
     }
 
-    /// Makes the first thread of a strand execute, whose turn it is at the time `now`. Returns `false` if that changed whose
-    /// turn it is.
+    /// Does what comes before the next references of the thread that executes, whose strand's turn it is at the time `now`.
+    /// Returns `false` if that changed whose turn it is.
+    #[cold]
     fn prepare(&mut self, strand: StrandId, now: u64) -> Result<bool, RecordingError> {
-        self.executing = self.strands[strand.index()].threads[0];
         loop {
             let thread = &mut self.threads[self.executing];
             let program = &mut self.programs[thread.program];
@@ -273,9 +284,13 @@ impl Scheduler {
                         }
                     }
                 }
-                _ if thread.next.passed() < thread.chunk.len() => return Ok(true),
+                next if thread.next.passed() < thread.chunk.len() => {
+                    let all = thread.chunk.len();
+                    thread.ends = next.map_or(all, |(before, _)| all.min(*before));
+                    return Ok(true);
+                }
                 _ => {
-                    (thread.next, thread.order) = (Position::default(), 0);
+                    (thread.next, thread.order, thread.ends) = (Position::default(), 0, 0);
                     if !program
                         .source
                         .next_chunk(thread.number, &mut thread.chunk)?
@@ -286,6 +301,9 @@ impl Scheduler {
                         self.change_thread(strand);
                         return Ok(false);
                     }
+                    // It begins with data.
+                    let first = thread.chunk.references().first();
+                    thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
                 }
             }
         }
@@ -348,9 +366,4 @@ impl Source {
             Self::Dealt(deal) => deal.next_chunk(thread, chunk),
         }
     }
-}
-
-/// Whether the data of a chunk belong to no instructions: it begins with data.
-fn data_alone(chunk: &Chunk) -> bool {
-    (chunk.references().first()).is_some_and(|first| !first.kind.is_fetch())
 }
