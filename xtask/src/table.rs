@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The width of a screen.
+pub const WIDTH: usize = 100;
+
 /// Returns a text of at most `most` characters, or so many of its first ones and "...".
 #[must_use]
 pub fn cut(text: &str, most: usize) -> String {
@@ -9,6 +12,22 @@ pub fn cut(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// Returns the words of a text in lines of at most `most` characters, but for words that are longer.
+#[must_use]
+pub fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Rows of cells under a header, each column as wide as its widest cell.
@@ -74,6 +93,16 @@ mod tests {
         assert_eq!(cut("", 0), "");
         assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 3), "\u{e4}\u{f6}\u{fc}");
         assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 2), "\u{e4}\u{f6}...");
+    }
+
+    #[test]
+    fn a_text_is_wrapped_between_words() {
+        assert_eq!(wrap("", 5), [""; 0]);
+        assert_eq!(wrap("a bc  def", 4), ["a bc", "def"]);
+        assert_eq!(
+            wrap("\u{e4} \u{f6} longer x", 3),
+            ["\u{e4} \u{f6}", "longer", "x"]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ const LEADS: [([u8; 3], Kind); 4] = [
     (*b" M ", Kind::Modify),
 ];
 
-const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
+pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 

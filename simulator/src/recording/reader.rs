@@ -4,7 +4,7 @@ use std::io;
 use std::slice::IterMut;
 
 use super::error::{RecordingError, quoted};
-use super::line::{self, Fast, LONGEST, WINDOW};
+use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
 use super::source::{Progress, Source};
 use super::{Kind, Reference};
 
@@ -16,6 +16,10 @@ pub const BLOCK: usize = 1 << 16;
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
+
+/// What a text should be whose first line is of no known format.
+const A_FORMAT: &str = "a recording of \"cargo xtask record\", lines of lackey such as \"I  04001090,3\" or \
+                        \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
 
 /// Reads what lackey wrote, block by block, in constant memory.
 pub(super) struct LackeyReader {
@@ -104,8 +108,10 @@ impl LackeyReader {
                 break;
             };
             let text = &self.buffer[self.start..self.start + length];
-            let reference =
-                line::parse(text).map_err(|expected| self.error(quoted(text), expected))?;
+            let reference = line::parse(text).map_err(|expected| {
+                let is_known = self.any || room.filled() > 0 || expected != A_LINE;
+                self.error(quoted(text), if is_known { expected } else { A_FORMAT })
+            })?;
             if let Some(reference) = reference
                 && !room.push(reference)
                 && !room.push_behind(reference)

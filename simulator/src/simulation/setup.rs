@@ -66,8 +66,8 @@ pub enum SetupError {
     /// A strand of the program belongs to no guest.
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// The strands of the program belong to two guests.
-    #[error("the program's strands belong to two guests, {0} and {1}; expected strands of one")]
+    /// The strands of the programs belong to two guests: which strand to which.
+    #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
     /// The threads of the programs cannot be placed.
     #[error(transparent)]
@@ -140,7 +140,7 @@ impl Setup {
             seen.insert(*strand);
             first
         });
-        let measuring = holder(&self.guests, &strands)?;
+        let measuring = self.holder(&strands)?;
         if self.hub_cycles > Self::MOST_HUB_CYCLES {
             return Err(SetupError::SlowHubs(self.hub_cycles));
         }
@@ -158,21 +158,36 @@ impl Setup {
     }
 }
 
-/// Returns the guest that has all of these strands.
-fn holder(guests: &[Guest], strands: &[StrandId]) -> Result<GuestId, SetupError> {
-    let mut holder = None;
-    for strand in strands {
-        let of = (guests.iter())
-            .position(|guest| guest.config.strands.has(*strand))
-            .ok_or(SetupError::Nobodys(*strand))?;
-        if let Some(other) = holder.replace(of).filter(|other| *other != of) {
-            let [other, of] = [other, of].map(|guest| guests[guest].name.clone());
-            return Err(SetupError::TwoGuests(other, of));
+impl Setup {
+    /// Returns the guest that has all of these strands.
+    fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
+        let mut holder = None;
+        for strand in strands {
+            let of = (self.guests.iter())
+                .position(|guest| guest.config.strands.has(*strand))
+                .ok_or(SetupError::Nobodys(*strand))?;
+            let (first, other) = *holder.get_or_insert((*strand, of));
+            if other != of {
+                let [first, second] = [(first, other), (*strand, of)].map(|(strand, guest)| {
+                    let named = self.who_names(strand);
+                    let named = named.map(|name| format!(" (named by {name})"));
+                    let guest = &self.guests[guest].name;
+                    format!("{strand}{} to {guest}", named.unwrap_or_default())
+                });
+                return Err(SetupError::TwoGuests(first, second));
+            }
         }
+        let (_, holder) = holder.ok_or(PlacementError::NoStrand)?;
+        GuestId::new(holder).ok_or(SetupError::Placement(PlacementError::NoStrand))
     }
-    holder
-        .and_then(GuestId::new)
-        .ok_or(SetupError::Placement(PlacementError::NoStrand))
+
+    /// Returns the name of a program that says itself which strands execute it, this one among them.
+    fn who_names(&self, strand: StrandId) -> Option<&str> {
+        let names = |program: &&Recording| {
+            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
+        };
+        self.programs.iter().find(names).map(Recording::name)
+    }
 }
 
 /// A setup that has been checked.

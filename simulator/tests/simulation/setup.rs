@@ -1,8 +1,11 @@
 //! Setups that cannot be simulated.
 
+use std::io::Cursor;
+
 use guest_abi::StrandId;
 use perfctr_service::{ConfigError, Grant};
 use simulator::placement::{Placement, PlacementError};
+use simulator::recording::Recording;
 use simulator::simulation::{Setup, SetupError};
 
 use crate::{machine, program};
@@ -43,7 +46,16 @@ fn each_says_what_is_wrong() {
     });
     assert_eq!(
         two.to_string(),
-        "the program's strands belong to two guests, measuring and other; expected strands of one"
+        "the programs' strands belong to two guests: 0 to measuring, 255 to other; expected strands of one"
+    );
+    let named = error(|setup| {
+        let text = Cursor::new("255 w 0x1000\n");
+        (setup.programs).push(Recording::from_reader("by-hand.txt", text, None).unwrap());
+    });
+    assert_eq!(
+        named.to_string(),
+        "the programs' strands belong to two guests: 0 to measuring, 255 (named by by-hand.txt) to other; \
+         expected strands of one"
     );
     assert!(matches!(
         error(|setup| setup.programs.clear()),

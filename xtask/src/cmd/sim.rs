@@ -28,7 +28,7 @@ use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
 use crate::report::summary;
 use crate::say::say;
-use crate::table::cut;
+use crate::table::{WIDTH, cut, wrap};
 
 /// Run a program's threads on a simulated machine, and show what a guest measures beside what really happened
 ///
@@ -130,9 +130,6 @@ pub struct Args {
     events_out: EventArgs,
 }
 
-/// The width of a screen.
-const WIDTH: usize = 100;
-
 const CONFIGS: [(&str, PerfConfig); 4] = [
     ("all", PerfConfig::All),
     ("local", PerfConfig::Local),
@@ -222,11 +219,9 @@ fn list(args: &Args) -> anyhow::Result<()> {
     let events = Selection::all_of(args.machine.machine()?);
     let mut output = io::stdout().lock();
     write!(output, "{}", report::events(&events))?;
-    writeln!(
-        output,
-        "\ndram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; \
-         two of each at once."
-    )?;
+    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
+                 each at once.";
+    writeln!(output, "\n{}", wrap(units, WIDTH).join("\n"))?;
     output.flush()?;
     json.map_or(Ok(()), |file| file.complete_json(&events))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::table::Table;
+use crate::table::{Table, WIDTH, wrap};
 use simulator::simulation::{GuestResults, Hypercalls, Listed, Pair, Place};
 
 /// Prints samples as they are taken: a line for each unit and strand, under a header that is printed once.
@@ -66,14 +66,21 @@ impl Samples {
 
 /// Returns a row for each event.
 pub fn events(listed: &[Listed]) -> Table {
-    let mut table = Table::new("event|modelled|what it counts");
+    const MODELLED: &str = "modelled";
+    let name = |event: &Listed| format!("{}:{}", event.class, event.event);
+    let names = listed.iter().map(|event| name(event).len()).max();
+    let left = WIDTH - names.unwrap_or(0) - MODELLED.len() - 4;
+    let mut table = Table::new(&format!("event|{MODELLED}|what it counts"));
     for event in listed {
-        let name = format!("{}:{}", event.class, event.event);
         let (modelled, why) = match event.absence {
             None => ("yes", String::new()),
             Some(reason) => ("no", format!(" Reads 0: {reason}.")),
         };
-        table.row([&*name, modelled, &format!("{}{why}", event.description)]);
+        let mut cells = [name(event), modelled.to_owned()];
+        for line in wrap(&format!("{}{why}", event.description), left) {
+            let [name, modelled] = std::mem::take(&mut cells);
+            table.row([name, modelled, line]);
+        }
     }
     table
 }

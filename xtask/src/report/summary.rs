@@ -127,17 +127,21 @@ fn truth(output: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let wrong: Vec<&CounterResult> = (outcome.counters.iter())
         .filter(|counter| counter.measured != counter.truth)
         .collect();
+    let references = match outcome.references {
+        1 => "1 reference".to_owned(),
+        many => format!("{many} references"),
+    };
     let after = format!(
-        "{} references in {} cycles, {}",
-        outcome.references,
+        "{references} in {} cycles, {}",
         outcome.cycles,
         time(outcome.cycles as f64 / HZ as f64)
     );
     if wrong.is_empty() {
-        return writeln!(
-            output,
-            "Truth: all {counters} counters show exactly what happened ({after})."
-        );
+        let counters = match counters {
+            1 => "the counter shows".to_owned(),
+            _ => format!("all {counters} counters show"),
+        };
+        return writeln!(output, "Truth: {counters} exactly what happened ({after}).");
     }
     writeln!(
         output,

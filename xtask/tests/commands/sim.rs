@@ -135,6 +135,9 @@ fn what_it_prints() {
         output,
         "the same input gives the same output"
     );
+    let one = place.file("one.txt", "0 w 1000\n");
+    let output = xtask(&["sim", &one]).well();
+    assert!(output.contains("happened (1 reference in "), "{output}");
 }
 
 #[test]
@@ -151,6 +154,7 @@ fn lists_all_events() {
     ] {
         assert!(list.lines().any(|listed| listed == line), "{line}");
     }
+    assert!(list.lines().all(|line| line.len() <= 100), "{list}");
     // 8, 42, 2, 6 and 39 events; each is one that -e takes.
     let events: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(events.as_array().unwrap().len(), 97);

@@ -49,7 +49,7 @@ fn one_line_each() {
         ),
         (
             "refs.txt refs.txt --place 0,255",
-            "belong to two guests, measuring and other",
+            "belong to two guests: 0 to measuring, 255 to other; expected strands of one",
         ),
         ("/nowhere/refs", "/nowhere/refs"),
         ("broken.txt", "broken.txt:2: found"),
