@@ -66,12 +66,18 @@ impl FatalTrap {
         self.window(NWINDOWS - 1)[8]
     }
 
+    /// Lets the program that trapped go on at this address.
+    pub(super) const fn go_on_at(&mut self, address: u64) {
+        self.tpc = address;
+        self.tnpc = address.wrapping_add(4);
+    }
+
     /// Lets the function that trapped, which has no window of its own, return this to its caller.
     pub(super) const fn return_at_once(&mut self, value: u64) {
         let callee = &mut self.windows[(self.tstate as usize).wrapping_add(1) % NWINDOWS];
         callee[8] = value;
-        self.tpc = callee[15].wrapping_add(8);
-        self.tnpc = self.tpc.wrapping_add(4);
+        let caller = callee[15];
+        self.go_on_at(caller.wrapping_add(8));
     }
 }
 

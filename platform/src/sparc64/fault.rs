@@ -1,28 +1,33 @@
 //! Traps that are no hypercalls: those that the strand recovers from, and those that end it.
 #![allow(unsafe_code)]
 
-use super::{FatalTrap, StrandBlock, TrapHandler, layout, mmio};
+use super::{FatalTrap, StrandBlock, TrapHandler, layout};
 
 /// Where a trap interrupted the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In the guest or in the veneers: no Rust function is interrupted.
     Between,
+    /// At an instruction of the veneers that may fault: they go on at this address.
+    Veneer(u64),
     /// In a leaf function, or where a veneer waits for the store of one.
     Leaf,
-    /// In the device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio).
-    Access,
+    /// In the device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
+    /// this address.
+    Access(u64),
     /// Elsewhere in Rust, or in the handler of another such trap, whose registers are overwritten then.
     Elsewhere,
 }
 
 impl Place {
-    /// `waits` says whether a veneer waited for the store of a leaf function.
-    fn of(trap: &FatalTrap, waits: bool) -> Self {
+    /// `goes_on` is where the hypervisor goes on if the instruction is one that may fault, else 0. `waits` says whether a veneer
+    /// waited for the store of a leaf function.
+    fn of(trap: &FatalTrap, goes_on: u64, waits: bool) -> Self {
         unsafe extern "C" {
             static sun4v_trap_table: u8;
             static sun4v_trapped: u8;
             static sun4v_abandon: u8;
+            static sun4v_access_failed: u8;
             static __leaf_start: u8;
             static __leaf_end: u8;
         }
@@ -31,13 +36,12 @@ impl Place {
         let handler_end = &raw const sun4v_abandon as u64;
         let leaf = &raw const __leaf_start as u64;
         let end = &raw const __leaf_end as u64;
-        let load = mmio::sun4v_load as *const () as u64;
-        let store = mmio::sun4v_store as *const () as u64;
         if !trap.is_in_hypervisor() {
             Self::Between
-        } else if [load, store, store + 4].contains(&trap.tpc) {
-            // The last of them is the instruction that waits for the store.
-            Self::Access
+        } else if goes_on == &raw const sun4v_access_failed as u64 {
+            Self::Access(goes_on)
+        } else if goes_on != 0 {
+            Self::Veneer(goes_on)
         } else if waits || (leaf..end).contains(&trap.tpc) {
             Self::Leaf
         } else if (veneers..handler).contains(&trap.tpc) || (handler_end..leaf).contains(&trap.tpc)
@@ -56,48 +60,55 @@ const fn is_failed_access(trap_type: u64) -> bool {
 }
 
 /// Called for a trap that is no hypercall, with all registers in the block. Returns 1 if the strand goes on with the registers that
-/// are in the block then, else 0. `waits` is 1 where a veneer waited for the store of a leaf function, else 0.
+/// are in the block then, else 0. `goes_on` is where the hypervisor goes on behind the instruction that trapped, if that is one
+/// of those that may fault, else 0. `waits` is 1 where a veneer waited for the store of a leaf function, else 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
 /// `start_entry` has returned.
 #[doc(hidden)]
-pub unsafe extern "C" fn recover_entry<H: TrapHandler>(block: &StrandBlock<H>, waits: u64) -> u64 {
+pub unsafe extern "C" fn recover_entry<H: TrapHandler>(
+    block: &StrandBlock<H>,
+    goes_on: u64,
+    waits: u64,
+) -> u64 {
     if block.recovering.replace(true) {
         // `faulted_store` or `faulted_late` was interrupted.
         return 0;
     }
-    let goes_on = recover(block, waits != 0);
+    let recovered = recover(block, goes_on, waits != 0);
     block.recovering.set(false);
-    goes_on.into()
+    recovered.into()
 }
 
-fn recover<H: TrapHandler>(block: &StrandBlock<H>, waits: bool) -> bool {
+fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64, waits: bool) -> bool {
     // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
     let trap = unsafe { &mut *block.fatal.get() };
-    let place = Place::of(trap, waits);
+    let place = Place::of(trap, goes_on, waits);
     // SAFETY: `start_entry` has stored a reference that is valid for ever, or it is null.
     let handler = unsafe { block.handler.get().as_ref() };
     let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
-    let answer = match (place, reported) {
+    match (place, reported) {
         // The access itself has failed, and its caller knows better what to do.
-        (Place::Access, Some((_, address))) if address.0 == trap.o0() => layout::ACCESS_FAULTED,
+        (Place::Access(on), Some((_, address))) if address.0 == trap.o0() => trap.go_on_at(on),
         (Place::Elsewhere, Some(_)) => return false,
         (place, Some((handler, address))) => {
             if !handler.faulted_late(address) {
                 return false;
             }
-            if place != Place::Leaf {
-                return true;
+            match place {
+                // It may have been the store of this call.
+                Place::Veneer(on) => trap.go_on_at(on),
+                Place::Leaf => trap.return_at_once(layout::FAULTED),
+                _ => {}
             }
-            // It may have been the store of this leaf function.
-            layout::FAULTED
         }
-        (Place::Access, None) if is_failed_access(trap.tt) => layout::ACCESS_FAULTED,
-        (Place::Leaf, None) if is_failed_access(trap.tt) => layout::FAULTED,
+        (Place::Access(on) | Place::Veneer(on), None) if is_failed_access(trap.tt) => {
+            trap.go_on_at(on);
+        }
+        (Place::Leaf, None) if is_failed_access(trap.tt) => trap.return_at_once(layout::FAULTED),
         (_, None) => return false,
-    };
-    trap.return_at_once(answer);
+    }
     true
 }
 
@@ -116,9 +127,18 @@ macro_rules! sun4v_fault {
             .globl sun4v_store
     sun4v_store:
             stx %o1, [%o0]
-            membar 0x40                         ! #Sync: a store that faults does so now
+    1:      membar 0x40                         ! #Sync: a store that faults does so now
             retl
              clr %o0
+            .globl sun4v_access_failed
+    sun4v_access_failed:
+            retl
+             mov {ACCESS_FAULTED}, %o0
+            .pushsection .sun4v.faults, \"a\"
+            .xword sun4v_load, sun4v_access_failed
+            .xword sun4v_store, sun4v_access_failed
+            .xword 1b, sun4v_access_failed
+            .popsection
 
             .globl sun4v_trapped
     sun4v_trapped:                              ! keeps all registers, and restores them if the strand goes on
@@ -170,22 +190,30 @@ macro_rules! sun4v_fault {
             stx %g\\n, [%o0 + {FATAL_GLOBALS} + 8 * \\n]
             .endr
             wrpr %g0, {MAXGL}, %gl
-    2:      ldx [%g6 + {STACK}], %sp
-            set sun4v_load, %g1
-            cmp %g5, %g1
-            blu,pt %xcc, 3f
-             nop
-            set sun4v_trapped, %g1              ! the end of both accesses
-            cmp %g5, %g1
-            bgeu,pt %xcc, 3f
-             nop
+            ba,pt %xcc, 4f
+             clr %o1
+    2:      set __sun4v_faults, %g1             ! where to go on behind this instruction of the hypervisor
+            set __sun4v_faults_end, %g2
+    3:      cmp %g1, %g2
+            bgeu,pn %xcc, 4f
+             clr %o1
+            ldx [%g1], %g3
+            cmp %g3, %g5
+            bne,pt %xcc, 3b
+             add %g1, 16, %g1
+            ldx [%g1 - 8], %o1
+    4:      ldx [%g6 + {STACK}], %sp
+            set sun4v_access_failed, %g1
+            cmp %o1, %g1
+            bne,pt %xcc, 5f
+             clr %o2
             sub %g4, 192, %sp                   ! Rust that goes on uses the stack
-    3:      clr %o1
+    5:
             ",
             $(concat!(
                 "set ", $wait, ", %g1
             sub %g1, %g5, %g1
-            movrz %g1, 1, %o1
+            movrz %g1, 1, %o2
             "
             ),)*
             "
@@ -194,21 +222,21 @@ macro_rules! sun4v_fault {
             wrpr %g0, 0, %otherwin
             call {recover}
              wrpr %g0, {NWINDOWS} - 1, %cleanwin
-            brnz,pt %o0, 4f
+            brnz,pt %o0, 6f
              mov {NWINDOWS} - 1, %g2
             mov %g6, %o0
             wrpr %g0, 1, %tl
             set {fatal}, %g2
             ba,a,pt %xcc, sun4v_start_over
 
-    4:      add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
-    5:      wrpr %g2, 0, %cwp
+    6:      add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
+    7:      wrpr %g2, 0, %cwp
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             ldx [%g3 + 8 * \\n], %l\\n
             ldx [%g3 + 64 + 8 * \\n], %i\\n
             .endr
             sub %g3, 128, %g3
-            brnz,pt %g2, 5b
+            brnz,pt %g2, 7b
              sub %g2, 1, %g2
             ldx [%g6 + {TRAP_CANSAVE}], %g1
             wrpr %g1, 0, %cansave
@@ -264,6 +292,7 @@ macro_rules! sun4v_fault {
             FATAL_GLOBALS = const $crate::sparc64::layout::FATAL_GLOBALS,
             FATAL_WINDOWS = const $crate::sparc64::layout::FATAL_WINDOWS,
             GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
+            ACCESS_FAULTED = const $crate::sparc64::layout::ACCESS_FAULTED,
             recover = sym $crate::sparc64::recover_entry::<$handler>,
             fatal = sym $crate::sparc64::fatal_entry::<$handler>,
         );

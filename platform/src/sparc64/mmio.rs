@@ -22,14 +22,14 @@ use crate::{AccessError, Bus, PhysicalAddress};
 pub struct Mmio(());
 
 #[repr(C)]
-pub(super) struct Answer {
+struct Answer {
     fault: u64,
     value: u64,
 }
 
 unsafe extern "C" {
-    pub(super) fn sun4v_load(address: u64) -> Answer;
-    pub(super) fn sun4v_store(address: u64, value: u64) -> u64;
+    fn sun4v_load(address: u64) -> Answer;
+    fn sun4v_store(address: u64, value: u64) -> u64;
 }
 
 impl Mmio {
