@@ -84,7 +84,10 @@ impl<'a> Asked<'a> {
 
 /// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
 /// that negotiate at the same time get one version or the other.
+///
+/// It is one byte, the [number](NegotiatedVersion::number) of the version, for a service whose fast path is assembly.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub struct Negotiated(AtomicU8);
 
 assert_impl_all!(Negotiated: Send, Sync);

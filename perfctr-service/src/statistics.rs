@@ -131,6 +131,7 @@ const OUTCOMES: usize = Outcome::ALL.len();
 /// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write. Relaxed: a count says nothing about
 /// other memory, and who reads it at any time sees some value that it had.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Counts {
@@ -143,6 +144,13 @@ impl Counts {
             count.load(Ordering::Relaxed).wrapping_add(1),
             Ordering::Relaxed,
         );
+    }
+
+    /// The distance of a count from the beginning, in bytes.
+    #[cfg(any(target_arch = "sparc64", test))]
+    pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {
+        let index = (operation as usize * CLASSES + class as usize) * OUTCOMES + outcome.index();
+        index * size_of::<AtomicU64>()
     }
 
     pub(crate) fn add_to(&self, sum: &mut Statistics) {
@@ -180,5 +188,39 @@ impl Statistics {
     /// All calls.
     pub fn total(&self) -> u64 {
         self.0.iter().flatten().flatten().sum()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// Two functions, five classes, six outcomes, eight bytes each, in this order.
+    #[test]
+    fn each_count_is_at_its_offset() {
+        let mut offsets = Vec::new();
+        for operation in [Operation::Get, Operation::Set] {
+            for class in Class::ALL {
+                for outcome in Outcome::ALL {
+                    let counts = Counts::default();
+                    counts.add(operation, *class, *outcome);
+                    let all = counts.0.iter().flatten().flatten();
+                    let counted: Vec<_> = all.map(|count| count.load(Ordering::Relaxed)).collect();
+                    let offset = Counts::offset(operation, *class, *outcome);
+                    assert_eq!(counted.iter().sum::<u64>(), 1);
+                    assert_eq!(
+                        counted[offset / 8],
+                        1,
+                        "{operation:?} {class:?} {outcome:?}"
+                    );
+                    offsets.push(offset);
+                }
+            }
+        }
+        assert!(offsets.into_iter().eq((0..480).step_by(8)));
     }
 }

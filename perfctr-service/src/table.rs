@@ -5,13 +5,16 @@ use guest_abi::{Kind, Node, PerfReg};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{PhysicalAddress, address};
 
+use crate::rights::access::AccessWord;
 use crate::units::Unit;
 
-/// A register: its address, and the bits that a guest can write.
+/// A register: its address, the bits that a guest can write, and its place in [`AccessWord`].
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
 pub(crate) struct Row {
     pub(crate) address: PhysicalAddress,
     pub(crate) mask: u64,
+    pub(crate) place: u64,
 }
 
 /// All registers for the strands of one node: its own DRAM registers by local address, everything else by global address.
@@ -25,6 +28,7 @@ static ROWS: [Rows; NODES] = {
     let none = Row {
         address: PhysicalAddress(0),
         mask: 0,
+        place: 0,
     };
     let mut tables = [[none; PerfReg::COUNT]; NODES];
     let mut node = 0;
@@ -36,6 +40,7 @@ static ROWS: [Rows; NODES] = {
             }
             if let Some(register) = PerfReg::new(id as u64) {
                 tables[node][id].mask = register.info().write_mask;
+                tables[node][id].place = AccessWord::place(register);
             }
             id += 1;
         }

@@ -39,10 +39,11 @@ impl core::error::Error for AccessError {}
 /// machine:
 ///
 /// - An access is made after every load of memory that precedes it on the strand.
-/// - [`read`](Self::read), [`write`](Self::write) and [`read_or_trap`](Self::read_or_trap) return when the access is complete:
-///   the device has taken it and has answered, and no store or atomic that follows on the strand becomes visible before.
-/// - [`write_or_trap`](Self::write_or_trap) may return earlier. Then [`complete_writes`](Self::complete_writes) waits until these
-///   writes are complete, and the caller calls it before it lets another strand access the device.
+/// - [`read`](Self::read) and [`write`](Self::write) return when the access is complete: the device has taken it and has
+///   answered, and no store or atomic that follows on the strand becomes visible before.
+/// - A fast path in assembly ([`is_direct`](Self::is_direct)) may end before its write is complete. Then
+///   [`complete_writes`](Self::complete_writes) waits for it, and the service calls that before it lets another strand access the
+///   device.
 ///
 /// Where stores to devices are not ordered with accesses to memory, this takes a barrier: `membar #Sync` on SPARC V9.
 pub trait Bus {
@@ -57,8 +58,8 @@ pub trait Bus {
         value: u64,
     ) -> Result<(), AccessError>;
 
-    /// Returns whether [`read_or_trap`](Self::read_or_trap) and [`write_or_trap`](Self::write_or_trap) are a single access
-    /// instruction each, without a call, as functions without a stack need them, and `membar #Sync` does what
+    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the addresses that
+    /// [`read`](Self::read) and [`write`](Self::write) are given. Then `membar #Sync` does what
     /// [`complete_writes`](Self::complete_writes) does. Never for a reference to a bus.
     fn is_direct() -> bool
     where
@@ -67,29 +68,9 @@ pub trait Bus {
         false
     }
 
-    /// Reads a register as [`read`](Self::read) does, except that an implementation may leave a fault to the trap handler
-    /// and then never returns. Only for callers that such a handler recovers: see `platform::sparc64::Mmio`.
-    #[inline(always)]
-    fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.read(strand, address)
-    }
-
-    /// Writes a register as [`write`](Self::write) does, with the exception of [`read_or_trap`](Self::read_or_trap), and may
-    /// return before the write is complete. A write that faults after that traps at the latest in
-    /// [`complete_writes`](Self::complete_writes); the handler of that trap tells the service the address
-    /// (`PerfCounterService::faulted_late` for the performance counters). On SPARC V9, `platform::sparc64` has the handler.
-    #[inline(always)]
-    fn write_or_trap(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        self.write(strand, address, value)
-    }
-
-    /// Waits until every write that the strand has made by [`write_or_trap`](Self::write_or_trap) is complete. An implementation
-    /// with a `write_or_trap` of its own has a `complete_writes` of its own.
+    /// Waits until every write that the strand has made by a fast path of its own is complete, or has trapped. The handler of that
+    /// trap tells the service the address (`PerfCounterService::faulted_late` for the performance counters). On SPARC V9,
+    /// `platform::sparc64` has the handler.
     #[inline(always)]
     fn complete_writes(&self, _strand: StrandId) {}
 }
@@ -140,21 +121,6 @@ impl<T: Bus + ?Sized> Bus for &T {
         value: u64,
     ) -> Result<(), AccessError> {
         (**self).write(strand, address, value)
-    }
-
-    #[inline(always)]
-    fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        (**self).read_or_trap(strand, address)
-    }
-
-    #[inline(always)]
-    fn write_or_trap(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        (**self).write_or_trap(strand, address, value)
     }
 
     #[inline(always)]

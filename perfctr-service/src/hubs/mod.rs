@@ -47,6 +47,10 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
+    /// The distance of the gate's state from the beginning, in bytes.
+    #[cfg(target_arch = "sparc64")]
+    pub(crate) const STATE: usize = core::mem::offset_of!(Self, gate) + Gate::STATE;
+
     pub(crate) fn new() -> Self {
         Self {
             gate: Gate::new(),

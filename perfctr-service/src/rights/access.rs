@@ -146,14 +146,20 @@ impl AccessWord {
         Self(self.0 & !other.0)
     }
 
+    /// The place of a register. That of register 1 is never taken.
+    pub(crate) const fn place(register: PerfReg) -> u64 {
+        match register.kind() {
+            Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
+            _ => register.id(),
+        }
+    }
+
     #[must_use]
     pub(crate) const fn with(self, register: PerfReg) -> Self {
-        let place = match register.kind() {
-            Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
-            Kind::L2 => return self,
-            _ => register.id(),
-        };
-        Self(self.0 | bit(place))
+        match register.kind() {
+            Kind::L2 => self,
+            _ => Self(self.0 | bit(Self::place(register))),
+        }
     }
 
     /// The bits of a unit. L2 control has none.

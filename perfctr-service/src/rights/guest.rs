@@ -80,6 +80,18 @@ impl Guest {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
     }
 
+    /// Returns the word that [`access`](Self::access) loads.
+    #[cfg(target_arch = "sparc64")]
+    pub(crate) fn access_word(&self) -> &AtomicU64 {
+        &self.access
+    }
+
+    /// Returns whether calls of the guest are recorded as events.
+    #[cfg(target_arch = "sparc64")]
+    pub(crate) fn traced(&self) -> &AtomicBool {
+        &self.traced
+    }
+
     pub(crate) fn strands(&self) -> StrandSet {
         self.strands
     }
@@ -149,13 +161,6 @@ impl Guest {
         if traced {
             self.withdraw(AccessWord::FAST);
         }
-    }
-
-    /// Returns `true` if calls of the guest are recorded as events.
-    #[inline(always)]
-    pub(crate) fn is_traced(&self) -> bool {
-        // Relaxed: a call that crosses the change may be recorded or not.
-        self.traced.load(Ordering::Relaxed)
     }
 
     /// Takes these bits away. What they depend on has been changed already.

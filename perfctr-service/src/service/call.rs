@@ -217,6 +217,14 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         refusal
     }
 
+    /// Gives the hub of the register `id` back if the strand has it: the access of a fast path in assembly has faulted. It may have
+    /// done so before the strand had the hub, or after it gave the hub back. The call is served next as if it had not been tried.
+    pub fn undo_fast_path(&self, id: u64) {
+        if let Some((_, arbiter)) = self.hub(id) {
+            drop(arbiter.held(self.strand));
+        }
+    }
+
     /// Makes a call on the slow path, and counts and records how it ends.
     fn counted(
         &self,
@@ -375,7 +383,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Reads or writes a register that has an address, as [`pcr`](Self::pcr) does register 0.
     #[inline(always)]
     fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
-        let Row { address, mask } = *self.rows.get(index).ok_or(AccessError::Fault)?;
+        let Row { address, mask, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
         let bus = self.service.bus();
         match access {
             Access::Get => bus.read(self.strand, address),

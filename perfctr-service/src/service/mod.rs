@@ -4,11 +4,12 @@
 //! log, and records events.
 
 mod call;
-mod leaf;
 pub(crate) mod operator;
 mod record;
 mod scrub;
 pub mod transfer;
+#[cfg(target_arch = "sparc64")]
+mod words;
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};

@@ -108,7 +108,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// written out of service. Returns the unit; `None` if no performance register is at this address for the strand.
     ///
     /// For the image's trap handler, on the strand that made the write, between two of its calls, on the fast path, or while the
-    /// bus waits for an access of the strand: see [`Bus::write_or_trap`]. With the traps of `platform::sparc64`, an image calls it in
+    /// bus waits for an access of the strand: see [`Bus::complete_writes`]. With the traps of `platform::sparc64`, an image calls it in
     /// `TrapHandler::faulted_late`.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;

@@ -1,21 +1,20 @@
 //! The fast path of the service on SPARC V9, and how an image is made with it. SPARC V9 only.
 //!
 //! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in the
-//! veneers of this module. They call a leaf function, which has neither stack nor register window. It serves the call, or it
-//! knows why the call is refused, and the veneer ends with `done`. Or it does nothing, and the call takes the slow path of
-//! `platform::sparc64` as if it had just trapped. `cargo xtask qemu` prints what each instruction is for.
+//! veneers of this module, in assembly. They serve the call, or refuse it if its number or the version is enough for that, and end
+//! with `done`. Or they do nothing, and the call takes the slow path of `platform::sparc64` as if it had just trapped. The source
+//! says what each instruction is for, and `cargo xtask qemu` prints it.
 //!
 //! # What the author of an image does
 //! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the
 //!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
-//!    [direct](platform::Bus::is_direct), such as a model, calls that reach a device take the slow path.
+//!    [direct](platform::Bus::is_direct), such as a model, calls that succeed take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext). What `hv_core::Strand::served` returns are the functions that it serves.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.
 //! 4. Writes the `build.rs` that `platform::sun4v_image!` shows, and builds for a target without an operating system. The target
 //!    description of the project's own images is `tests/images/sparc64-unknown-none-sun4v.json`.
-//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: leaf functions must be inlined whole.
-//! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
+//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: calls nest in few register windows.
 //!
 //! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,
 //! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` can panic, and then the image has panic
@@ -26,12 +25,9 @@
 //! ```
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "sparc64")]
-mod functions;
-mod veneers;
-
+mod fast_path;
 #[cfg(target_arch = "sparc64")]
 #[doc(hidden)]
-pub use functions::{Leaf, layout};
+pub mod layout;
 #[doc(hidden)]
 pub use platform;

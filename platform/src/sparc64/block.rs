@@ -6,7 +6,7 @@ use core::ptr;
 
 use guest_abi::{Registers, Served};
 
-use super::{FatalTrap, WINDOWS};
+use super::{FAST_WORDS, FatalTrap, WINDOWS};
 
 /// A strand's part of the hypervisor, shared between the veneers and Rust. The strand's scratchpad holds its address.
 ///
@@ -15,8 +15,8 @@ use super::{FatalTrap, WINDOWS};
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct StrandBlock<H> {
-    /// What the leaf functions get, of the type that the image's handler names.
-    pub(super) context: Cell<*const ()>,
+    /// [`FastPath::words`](super::FastPath::words).
+    pub(super) fast: Cell<[u64; FAST_WORDS]>,
     pub(super) stack: Cell<u64>,
     pub(super) pcr: Cell<u64>,
     pub(super) pic: Cell<u64>,
@@ -51,7 +51,7 @@ impl<H> StrandBlock<H> {
     )]
     pub const fn new() -> Self {
         Self {
-            context: Cell::new(ptr::null()),
+            fast: Cell::new([0; FAST_WORDS]),
             stack: Cell::new(0),
             pcr: Cell::new(0),
             pic: Cell::new(0),

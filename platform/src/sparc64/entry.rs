@@ -3,7 +3,6 @@
 
 use core::ops::ControlFlow;
 use core::panic::PanicInfo;
-use core::ptr;
 
 use guest_abi::{HvError, Registers, Served, Trap};
 
@@ -12,13 +11,13 @@ use crate::PhysicalAddress;
 
 /// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
 pub trait TrapHandler: Sized + 'static {
-    /// What the leaf functions of the image's fast path get: `()` in an image without one.
+    /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
     /// Prepares the strand after reset. Returns the handler of its traps and the address at which the guest begins.
     fn start() -> (&'static Self, u64);
 
-    /// Returns what the leaf functions get. Called once, after [`start`](Self::start).
+    /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
     /// Returns the functions that [`trap`](Self::trap) is called for. All others answer EBADTRAP without a call of Rust. Called
@@ -74,15 +73,25 @@ pub trait TrapHandler: Sized + 'static {
     fn ended(end: End) -> !;
 }
 
-/// The calls that leaf functions serve: see [`sun4v_image!`](crate::sun4v_image).
+/// How many words of its own a fast path has in the strand's block.
+pub const FAST_WORDS: usize = 22;
+
+/// The fast path of a service: see [`sun4v_image!`](crate::sun4v_image).
 pub trait FastPath {
-    /// Undoes what a leaf function did before its device access faulted. `registers` are those of the call, which
-    /// [`TrapHandler::trap`] serves next as if no leaf function had been called.
+    /// Returns what the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
+    fn words(&self) -> [u64; FAST_WORDS];
+
+    /// Undoes what the fast path did before its device access faulted. `registers` are those of the call, which
+    /// [`TrapHandler::trap`] serves next as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 }
 
 /// No fast path.
 impl FastPath for () {
+    fn words(&self) -> [u64; FAST_WORDS] {
+        [0; FAST_WORDS]
+    }
+
     fn faulted(&self, _: &Registers) {}
 }
 
@@ -106,7 +115,7 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock
     let (handler, guest) = H::start();
     block.handler.set(handler);
     block.served.set(handler.served());
-    block.context.set(ptr::from_ref(handler.context()).cast());
+    block.fast.set(handler.context().words());
     guest
 }
 

@@ -71,14 +71,6 @@ impl FatalTrap {
         self.tpc = address;
         self.tnpc = address.wrapping_add(4);
     }
-
-    /// Lets the function that trapped, which has no window of its own, return this to its caller.
-    pub(super) const fn return_at_once(&mut self, value: u64) {
-        let callee = &mut self.windows[(self.tstate as usize).wrapping_add(1) % NWINDOWS];
-        callee[8] = value;
-        let caller = callee[15];
-        self.go_on_at(caller.wrapping_add(8));
-    }
 }
 
 /// Where GL is in %tstate.

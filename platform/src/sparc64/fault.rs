@@ -1,7 +1,7 @@
 //! Traps that are no hypercalls: those that the strand recovers from, and those that end it.
 #![allow(unsafe_code)]
 
-use super::{FatalTrap, StrandBlock, TrapHandler, layout};
+use super::{FatalTrap, StrandBlock, TrapHandler};
 
 /// Where a trap interrupted the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,6 @@ enum Place {
     Between,
     /// At an instruction of the veneers that may fault: they go on at this address.
     Veneer(u64),
-    /// In a leaf function, or where a veneer waits for the store of one.
-    Leaf,
     /// In the device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
     /// this address.
     Access(u64),
@@ -20,32 +18,26 @@ enum Place {
 }
 
 impl Place {
-    /// `goes_on` is where the hypervisor goes on if the instruction is one that may fault, else 0. `waits` says whether a veneer
-    /// waited for the store of a leaf function.
-    fn of(trap: &FatalTrap, goes_on: u64, waits: bool) -> Self {
+    /// `goes_on` is where the hypervisor goes on if the instruction is one that may fault, else 0.
+    fn of(trap: &FatalTrap, goes_on: u64) -> Self {
         unsafe extern "C" {
             static sun4v_trap_table: u8;
             static sun4v_trapped: u8;
             static sun4v_abandon: u8;
             static sun4v_access_failed: u8;
-            static __leaf_start: u8;
-            static __leaf_end: u8;
+            static __sun4v_traps_end: u8;
         }
         let veneers = &raw const sun4v_trap_table as u64;
         let handler = &raw const sun4v_trapped as u64;
         let handler_end = &raw const sun4v_abandon as u64;
-        let leaf = &raw const __leaf_start as u64;
-        let end = &raw const __leaf_end as u64;
+        let end = &raw const __sun4v_traps_end as u64;
         if !trap.is_in_hypervisor() {
             Self::Between
         } else if goes_on == &raw const sun4v_access_failed as u64 {
             Self::Access(goes_on)
         } else if goes_on != 0 {
             Self::Veneer(goes_on)
-        } else if waits || (leaf..end).contains(&trap.tpc) {
-            Self::Leaf
-        } else if (veneers..handler).contains(&trap.tpc) || (handler_end..leaf).contains(&trap.tpc)
-        {
+        } else if (veneers..handler).contains(&trap.tpc) || (handler_end..end).contains(&trap.tpc) {
             Self::Between
         } else {
             Self::Elsewhere
@@ -61,7 +53,7 @@ const fn is_failed_access(trap_type: u64) -> bool {
 
 /// Called for a trap that is no hypercall, with all registers in the block. Returns 1 if the strand goes on with the registers that
 /// are in the block then, else 0. `goes_on` is where the hypervisor goes on behind the instruction that trapped, if that is one
-/// of those that may fault, else 0. `waits` is 1 where a veneer waited for the store of a leaf function, else 0.
+/// of those that may fault, else 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
@@ -70,21 +62,20 @@ const fn is_failed_access(trap_type: u64) -> bool {
 pub unsafe extern "C" fn recover_entry<H: TrapHandler>(
     block: &StrandBlock<H>,
     goes_on: u64,
-    waits: u64,
 ) -> u64 {
     if block.recovering.replace(true) {
         // `faulted_store` or `faulted_late` was interrupted.
         return 0;
     }
-    let recovered = recover(block, goes_on, waits != 0);
+    let recovered = recover(block, goes_on);
     block.recovering.set(false);
     recovered.into()
 }
 
-fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64, waits: bool) -> bool {
+fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64) -> bool {
     // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
     let trap = unsafe { &mut *block.fatal.get() };
-    let place = Place::of(trap, goes_on, waits);
+    let place = Place::of(trap, goes_on);
     // SAFETY: `start_entry` has stored a reference that is valid for ever, or it is null.
     let handler = unsafe { block.handler.get().as_ref() };
     let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
@@ -96,17 +87,14 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64, waits: bool) ->
             if !handler.faulted_late(address) {
                 return false;
             }
-            match place {
-                // It may have been the store of this call.
-                Place::Veneer(on) => trap.go_on_at(on),
-                Place::Leaf => trap.return_at_once(layout::FAULTED),
-                _ => {}
+            // It may have been the store of this call.
+            if let Place::Veneer(on) = place {
+                trap.go_on_at(on);
             }
         }
         (Place::Access(on) | Place::Veneer(on), None) if is_failed_access(trap.tt) => {
             trap.go_on_at(on);
         }
-        (Place::Leaf, None) if is_failed_access(trap.tt) => trap.return_at_once(layout::FAULTED),
         (_, None) => return false,
     }
     true
@@ -115,7 +103,7 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64, waits: bool) ->
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_fault {
-    ($handler:ty, [$($wait:literal),*]) => {
+    ($handler:ty) => {
         ::core::arch::global_asm!(
             "
             .section .text.traps, \"ax\"
@@ -206,17 +194,9 @@ macro_rules! sun4v_fault {
             set sun4v_access_failed, %g1
             cmp %o1, %g1
             bne,pt %xcc, 5f
-             clr %o2
+             nop
             sub %g4, 192, %sp                   ! Rust that goes on uses the stack
     5:
-            ",
-            $(concat!(
-                "set ", $wait, ", %g1
-            sub %g1, %g5, %g1
-            movrz %g1, 1, %o2
-            "
-            ),)*
-            "
             wrpr %g0, {NWINDOWS} - 2, %cansave
             wrpr %g0, 0, %canrestore
             wrpr %g0, 0, %otherwin

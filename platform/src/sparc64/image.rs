@@ -40,19 +40,18 @@
 /// # A service's fast path
 /// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
 /// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
-/// `entry`. `waits` lists the labels of those instructions of the veneers that come after a store of a leaf function, up to the
-/// `membar #Sync` that waits for it.
+/// `entry`.
 ///
-/// A veneer begins at the highest GL, with the strand's block in %g6 and all %o registers as the guest passed them. It ends
-/// in one of three ways: by `done`, with all registers but the results as they were; or, with the guest's %o registers as they were,
-/// by a jump to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the function is none of the service.
+/// A veneer is assembly in the section `.text.traps`. It begins at the highest GL, with the strand's block in %g6, which begins
+/// with [`FastPath::words`](crate::sparc64::FastPath::words), and with all %o registers as the guest passed them. It has neither
+/// stack nor register window, because both are the guest's. It ends in one of three ways: by `done`, with all registers but the
+/// results as they were; or, with the guest's %o registers as they were, by a jump to `sun4v_general` with the number of the trap
+/// in %g5, or to `sun4v_fast` if the function is none of the service.
 ///
-/// A veneer may call leaf functions: Rust functions in the section `.text.leaf` that use neither stack nor register
-/// window, because both are the guest's. Such a function calls nothing, has no inline assembly, no bounds check and no
-/// panic, and needs few registers. Rust cannot express this, so check the linked image: the section has no `save` and no `call`.
-/// Compiled code does not use %g6 and %g7. If a device access of a leaf function faults, the veneer finds `layout::FAULTED` in
-/// %o0, as if the function had returned it, and passes it on in %g5. If an instruction of `waits` traps because the store faults
-/// only then, the last leaf function returns once more, with `layout::FAULTED`: %o7 is still that of its call.
+/// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the
+/// instruction, and the address at which the strand goes on, with all registers as they were. That may be a jump to
+/// `sun4v_general` with `layout::FAULTED` in %g5: then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
+/// the call is served.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
@@ -61,21 +60,19 @@ macro_rules! sun4v_image {
             claims: [$($($claimed),*)?],
             entry: { "ba,a,pt %xcc, sun4v_fast" },
             operands: {},
-            waits: [],
         }
     };
     (
         $handler:ty,
         claims: [$($claimed:literal),* $(,)?],
         entry: { $($entry:literal),* $(,)? },
-        operands: { $($operands:tt)* },
-        waits: [$($wait:literal),* $(,)?] $(,)?
+        operands: { $($operands:tt)* } $(,)?
     ) => {
         static SUN4V_BLOCK: $crate::sparc64::StrandBlock<$handler> =
             $crate::sparc64::StrandBlock::new();
         $crate::sun4v_boot!($handler, SUN4V_BLOCK);
         $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);
-        $crate::sun4v_fault!($handler, [$($wait),*]);
+        $crate::sun4v_fault!($handler);
     };
 }

@@ -9,14 +9,13 @@ use super::FatalTrap;
 
 type StrandBlock = super::StrandBlock<()>;
 
-// A veneer leaves in %g5 how a call comes to the slow path: the number of its trap, or FAULTED. A leaf function returns FAST in
-// %o0 if it did nothing, and the fault handler returns FAULTED in its place. No status of a hypercall is as large.
+// A veneer leaves in %g5 how a call comes to the slow path: the number of its trap, or FAULTED.
 
 /// Trap 0xff.
 pub const CORE: u64 = Trap::Core.number() as u64;
 /// Trap 0x80.
 pub const FAST: u64 = Trap::Fast.number() as u64;
-/// Trap 0x80, for which a leaf function made a device access that faulted.
+/// Trap 0x80, for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 
 /// How many of the [`WINDOWS`](super::WINDOWS) the slow path keeps or clears for every call. Each of the others takes a trap when
@@ -32,7 +31,7 @@ pub const ACCESS_FAULTED: u64 = 1;
 /// The status of a software trap that nobody claims.
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
-pub const CONTEXT: usize = offset_of!(StrandBlock, context);
+pub const FAST_PATH: usize = offset_of!(StrandBlock, fast);
 pub const HANDLER: usize = offset_of!(StrandBlock, handler);
 pub const STACK: usize = offset_of!(StrandBlock, stack);
 pub const PCR: usize = offset_of!(StrandBlock, pcr);

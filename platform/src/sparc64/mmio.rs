@@ -10,10 +10,8 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (those with
 /// bit 39 set are not cached).
 ///
-/// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. `read_or_trap`,
-/// `write_or_trap` and `complete_writes` are a single instruction. If it traps in a leaf function, or if a store of a leaf function
-/// traps in the `membar #Sync` by which a veneer waits for it, the call takes the slow path as if no leaf function had been called.
-/// A store that nobody waits for may trap later: see [late faults](super#late-faults). Other traps are fatal.
+/// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. A fast path in assembly
+/// makes its accesses itself. A store that nobody waits for may trap later: see [late faults](super#late-faults).
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
 /// when it returns. It goes on before a store has reached a device: `write` and `complete_writes` contain the `membar #Sync`
@@ -66,24 +64,6 @@ impl Bus for Mmio {
 
     fn is_direct() -> bool {
         true
-    }
-
-    #[inline(always)]
-    fn read_or_trap(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        // SAFETY: `new` promises that a device register is there.
-        Ok(unsafe { (address.0 as *const u64).read_volatile() })
-    }
-
-    #[inline(always)]
-    fn write_or_trap(
-        &self,
-        _: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        // SAFETY: as above.
-        unsafe { (address.0 as *mut u64).write_volatile(value) };
-        Ok(())
     }
 
     #[inline(always)]

@@ -13,11 +13,10 @@
 //! # From trap to Rust and back
 //! A hypercall takes one of two paths.
 //!
-//! *Leaf path*: calls of a service with a fast path. Its veneer calls a Rust function that has no stack and no register
-//! window. The function serves the call or knows why it is refused, and the veneer ends with `done`; or it does nothing, and
-//! the call takes the slow path as if it had just trapped.
+//! *Fast path*: calls of a service with a fast path. Its veneer, which is assembly without stack and register window, serves the
+//! call and ends with `done`; or it does nothing, and the call takes the slow path as if it had just trapped.
 //!
-//! Calls of trap 0xff first come to [`TrapHandler::core_fast`], which is a leaf function too. It serves those that change nothing.
+//! Calls of trap 0xff first come to [`TrapHandler::core_fast`], which is a [leaf function](#leaf-functions). It serves those that change nothing.
 //!
 //! *Slow path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
 //! the strand, and calls [`TrapHandler::trap`] on the strand's stack. Rust has two register windows then, and gets more, up to
@@ -44,20 +43,21 @@
 //! need not clear what they leave in it. QEMU lets a guest select it all the same.
 //!
 //! # Faults
-//! If a device access of a leaf function faults, at once or while a veneer waits for the store, [`FastPath::faulted`] undoes
-//! what the function did, and the call takes the slow path. On that path, [`read`](crate::Bus::read) and
-//! [`write`](crate::Bus::write) of [`Mmio`] return [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no
-//! hypercall and no late fault ends the strand: [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
+//! The section `.sun4v.faults` has each instruction of the hypervisor that may fault, and where the strand goes on if it does. If a
+//! device access of the fast path faults, at once or while the veneer waits for the store, [`FastPath::faulted`] undoes what the
+//! veneer did, and the call takes the slow path. On that path, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of
+//! [`Mmio`] return [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is no hypercall and no late fault
+//! ends the strand: [`TrapHandler::ended`] gets it as a [`FatalTrap`], with all registers.
 //!
 //! # Late faults
-//! The strand does not wait for the stores of leaf functions to devices other than hubs. If such a store fails, the trap comes
+//! The strand does not wait for the stores of the fast path to devices other than hubs. If such a store fails, the trap comes
 //! later, and the instruction that it interrupts does not tell what has failed. So each trap that is no hypercall asks
 //! [`TrapHandler::faulted_store`] for the address of a failed store first. If the processor reports one,
 //! [`TrapHandler::faulted_late`] takes what is there out of service, and then the strand goes on with all registers as they were:
 //!
 //! - The guest, and the veneers, go on at the interrupted instruction.
-//! - A leaf function does not go on, nor does a veneer that waits for its store: the call takes the slow path. If the failed store
-//!   is that of this call, the slow path finds its device out of service; if not, it serves the call.
+//! - But at an instruction of a veneer that may fault itself, the call takes the slow path. If the failed store is that of this
+//!   call, the slow path finds its device out of service; if not, it serves the call.
 //! - The slow path waits for earlier stores before it calls Rust, so that it is interrupted by failed stores of [`Mmio`] only. If
 //!   the store at which it is interrupted is the one that has failed, `write` returns the fault, and `faulted_late` is not called;
 //!   else `write` goes on.
@@ -85,7 +85,8 @@ mod table;
 
 pub use block::StrandBlock;
 pub use entry::{
-    End, FastPath, TrapHandler, core_entry, fatal_entry, panicked, start_entry, trap_entry,
+    End, FAST_WORDS, FastPath, TrapHandler, core_entry, fatal_entry, panicked, start_entry,
+    trap_entry,
 };
 pub use fatal::FatalTrap;
 pub use fault::recover_entry;

@@ -39,10 +39,11 @@ macro_rules! sun4v_table {
             .align 32
             .endr
 
-            wrpr %g0, {PSTATE}, %pstate         ! 0x180 FAST_TRAP. QEMU leaves IE, AM and CLE as the guest had them
-            wrpr %g0, {MAXGL}, %gl
-            mov {SCRATCHPAD}, %g1
-            ldxa [%g1] {ASI}, %g6
+            ! 0x180 FAST_TRAP. QEMU leaves IE, AM and CLE as the guest had them
+            wrpr %g0, {PSTATE}, %pstate         ! state
+            wrpr %g0, {MAXGL}, %gl              ! state
+            mov {SCRATCHPAD}, %g1               ! block
+            ldxa [%g1] {ASI}, %g6               ! block
             ",
             $($entry,)*
             "
@@ -102,13 +103,13 @@ macro_rules! sun4v_read_pcr {
     };
 }
 
-/// Writes %o1 to %pcr.
+/// Writes %g3 to %pcr.
 #[cfg(not(feature = "pcr-in-memory"))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_write_pcr {
     () => {
-        "wr %o1, 0, %asr16"
+        "wr %g3, 0, %asr16 ! {PCR}"
     };
 }
 
@@ -122,12 +123,12 @@ macro_rules! sun4v_read_pcr {
     };
 }
 
-/// Writes %o1 to what stands for %pcr.
+/// Writes %g3 to what stands for %pcr.
 #[cfg(feature = "pcr-in-memory")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_write_pcr {
     () => {
-        "stx %o1, [%g6 + {PCR}]"
+        "stx %g3, [%g6 + {PCR}]"
     };
 }

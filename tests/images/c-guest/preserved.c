@@ -49,7 +49,7 @@ static bool there(struct machine machine, const struct way *way)
     return machine.hubs || !way->hub;
 }
 
-static void registers(struct machine machine, bool leaf)
+static void registers(struct machine machine, bool fast)
 {
     struct around found;
     uint64_t what;
@@ -66,7 +66,7 @@ static void registers(struct machine machine, bool leaf)
             around_core(way->before, &found);
         what = (uint64_t)w << 8;
         check_same(what, found.o[0], way->status);
-        check_same(what + 1, found.o[1], leaf && way->device ? 0 : way->value);
+        check_same(what + 1, found.o[1], fast && way->device ? 0 : way->value);
         for (i = 2; i < 6; i++)
             check_same(what + i, found.o[i], way->before[i]);
         /* The stack pointer as its distance to the frame pointer. */
@@ -155,12 +155,12 @@ static void pstates(void)
     }
 }
 
-void preserved(struct machine machine, bool leaf)
+void preserved(struct machine machine, bool fast)
 {
-    report_suffix(leaf ? ", leaf path" : "");
+    report_suffix(fast ? ", fast path" : "");
     check_begin("registers preserved");
     restart();
-    registers(machine, leaf);
+    registers(machine, fast);
     check_end();
     check_begin("nothing left in windows and globals");
     nothing_left(machine);

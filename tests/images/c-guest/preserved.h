@@ -6,8 +6,8 @@
 
 #include "contract.h"
 
-/* All checks. leaf: device registers read 0, and calls take the leaf path if they can. */
-void preserved(struct machine machine, bool leaf);
+/* All checks. fast: device registers read 0, and calls take the fast path if they can. */
+void preserved(struct machine machine, bool fast);
 
 /* What the probe finds where a hypervisor leaves 0x5e in a window and 0x6f in a global register. */
 void leaks(void);

@@ -92,7 +92,7 @@ impl Checks<'_> {
                 self.ends.push(end);
             }
         }
-        let purpose = purpose::lines(&self.report.instructions, &self.toolchain.llvm()?);
+        let purpose = purpose::lines(&self.report.instructions);
         self.say(&(self.report.budgets() + &purpose))
     }
 

@@ -1,5 +1,7 @@
 //! Checks of a linked hypervisor image.
 
+use std::ops::Range;
+
 use anyhow::Context;
 use object::{Object, ObjectSymbol};
 
@@ -28,22 +30,13 @@ const UNWANTED: [&str; 6] = [
     "__rust_alloc",
 ];
 
-/// Leaf functions, and the registers of %o2 and %o3 (10 and 11) that they must not write: nothing restores these after the call,
-/// even if a device access traps.
-const KEEPERS: [(&str, &[u32]); 7] = [
-    ("get", &[10, 11]),
-    ("set", &[10, 11]),
-    ("get_hub", &[10, 11]),
-    ("set_hub", &[11]),
-    ("release_hub", &[11]),
-    ("get_pcr", &[10, 11]),
-    ("set_pcr", &[10, 11]),
-];
+/// The registers that the fast path writes: %g1 to %g5, and %o0 and %o1 (8 and 9) with the results.
+const WRITTEN: [u32; 7] = [1, 2, 3, 4, 5, 8, 9];
 
 /// Checks an image. Returns all checks with their results.
 ///
 /// # Errors
-/// The file is broken, or has no leaf functions.
+/// The file is broken, or has no fast path.
 pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let symbols = symbols(elf)?;
     let instructions = instructions(elf)?;
@@ -53,32 +46,17 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
             .map(|symbol| symbol.address())
             .with_context(|| format!("the image has no symbol {name}"))
     };
-    let (start, end) = (address("__leaf_start")?, address("__leaf_end")?);
-    anyhow::ensure!(start < end, "the image has no leaf functions");
-    let leaf = || {
-        instructions
-            .iter()
-            .filter(|(address, _)| (start..end).contains(address))
+    let leaf = address("__leaf_start")?..address("__leaf_end")?;
+    anyhow::ensure!(!leaf.is_empty(), "the image has no leaf functions");
+    let fast_path = address("perfctr_get")?..address("perfctr_end")?;
+    anyhow::ensure!(!fast_path.is_empty(), "the image has no fast path");
+    let within = |range: &Range<u64>| {
+        let range = range.clone();
+        let instructions = instructions.iter();
+        instructions.filter(move |(address, _)| range.contains(address))
     };
     let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
-    let function = |name: &str| {
-        // In a mangled path: the trait, the length of the name, and the name.
-        let part = format!("4Leaf{}{name}", name.len());
-        let function = symbols.iter().find(|(name, _)| name.contains(&part));
-        let from = function
-            .map(|(_, address)| *address)
-            .with_context(|| format!("the image has no leaf function {name}"))?;
-        let next = symbols.iter().map(|(_, address)| *address);
-        let to = next.filter(|other| *other > from).min().unwrap_or(end);
-        anyhow::Ok(from..to)
-    };
-    let keepers = KEEPERS.map(|(name, registers)| anyhow::Ok((function(name)?, registers)));
-    let keepers = keepers.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    let lost = |address: &u64, code: u32| {
-        let of = keepers.iter().find(|(keeper, _)| keeper.contains(address));
-        of.is_some_and(|(_, kept)| target(code).is_some_and(|target| kept.contains(&target)))
-    };
-    let release = function("release_hub")?.start;
+    let store = address("perfctr_store_hub")?;
     let general = address("sun4v_general")?;
     let unwanted = symbols
         .iter()
@@ -97,20 +75,20 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
             at(instructions.iter().find(|(_, code)| is_float(*code))),
         ),
         (
-            "leaf path without save",
-            at(leaf().find(|(_, code)| is_save(*code))),
+            "leaf functions without windows and calls",
+            at(within(&leaf).find(|(_, code)| is_save(*code) || is_call(*code))),
         ),
         (
-            "leaf path without call",
-            at(leaf().find(|(_, code)| is_call(*code))),
+            "fast path without windows and calls",
+            at(within(&fast_path).find(|(_, code)| is_save(*code) || is_call(*code))),
         ),
         (
-            "leaf path keeps %o2 and %o3",
-            at(leaf().find(|(address, code)| lost(address, *code))),
+            "fast path keeps the guest's registers",
+            at(within(&fast_path).find(|(_, code)| target(*code).is_some_and(|to| !WRITTEN.contains(&to)))),
         ),
         (
-            "leaf path releases a hub after the store",
-            (!waits(&instructions, release)).then(|| "there is no membar #Sync".into()),
+            "fast path releases a hub after the store",
+            (!waits(&instructions, store)).then(|| "there is no membar #Sync".into()),
         ),
         (
             "slow path calls Rust after all stores",
@@ -171,21 +149,17 @@ fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
     before.any(|code| code == SYNC)
 }
 
-/// Returns whether a function is called, and every call comes after `brz,a %o0` to it with `membar #Sync` in the delay slot, which
-/// is executed if the branch is taken, and `ba,a`, which is executed if not.
-fn waits(instructions: &[(u64, u32)], function: u64) -> bool {
-    let calls = instructions.windows(4).filter(|codes| {
-        let (address, code) = codes[3];
-        let distance = (code << 2) as i32;
-        op(code) == 1 && address.wrapping_add_signed(distance.into()) == function
-    });
-    let mut before = calls
-        .map(|codes| [codes[0].1, codes[1].1, codes[2].1])
-        .peekable();
-    before.peek().is_some()
-        && before.all(|[branch, slot, other]| {
-            branch == 0x22ca_0003 && slot == SYNC && other >> 19 == 0x3068_0000 >> 19
-        })
+/// Returns whether the instruction at an address is `stx`, and what follows is `membar #Sync` and `stw %g0`.
+fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
+    let mut from = instructions.iter().skip_while(|(at, _)| *at != address);
+    let mut next = || from.next().map_or(0, |(_, code)| *code);
+    let (store, sync, release) = (next(), next(), next());
+    op(store) == 3
+        && op3(store) == 0x0e
+        && sync == SYNC
+        && op(release) == 3
+        && op3(release) == 0x04
+        && release >> 25 & 31 == 0
 }
 
 /// Returns whether this uses floating point registers or conditions: operations, loads, stores and branches.
@@ -203,8 +177,8 @@ const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // All but writes to state registers, traps, and instructions for windows.
-        2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b) => Some(rd),
+        // All but writes to state registers, traps, barriers, returns, and instructions for windows.
+        2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
         // All but stores; exchanges write a register.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),
         _ => None,
@@ -231,44 +205,19 @@ mod tests {
 
     #[test]
     fn a_store_is_waited_for() {
-        // brz,a,pt %o0, .+12; membar #Sync; membar #StoreStore; ba,a,pt %xcc, .-64
-        let (stored, sync, other, away) = (0x22ca_0003, 0x8143_e040, 0x8143_e008, 0x306f_fff0);
-        // call to 0x1000, from 0xffc and from 0x101c
-        let (before, behind) = (0x4000_0001, 0x7fff_fff9);
-        let waits = |codes: [u32; 8]| {
-            let addresses = [0xff0, 0xff4, 0xff8, 0xffc, 0x1010, 0x1014, 0x1018, 0x101c];
-            let instructions: Vec<_> = addresses.into_iter().zip(codes).collect();
-            super::waits(&instructions, 0x1000)
+        // stx %g4, [%g2]; membar #Sync; stw %g0, [%g3]; stw %g4, [%g3]; membar #StoreStore
+        let (store, sync, release) = (0xc870_8000, 0x8143_e040, 0xc020_c000);
+        let (other, weaker) = (0xc820_c000, 0x8143_e008);
+        let waits = |codes: [u32; 4]| {
+            let instructions: Vec<_> = [0x10, 0x14, 0x18, 0x1c].into_iter().zip(codes).collect();
+            super::waits(&instructions, 0x14)
         };
-        assert!(waits([
-            stored, sync, away, before, stored, sync, away, behind
-        ]));
-        assert!(waits([
-            stored, sync, away, other, stored, sync, away, behind
-        ]));
-        assert!(!waits([
-            stored, sync, away, before, stored, other, away, behind
-        ]));
-        assert!(!waits([
-            stored, sync, other, before, stored, sync, away, behind
-        ]));
-        assert!(!waits([
-            other, sync, away, before, stored, sync, away, behind
-        ]));
-        // brz,pt: executes the delay slot on both ways; brz,a,pt to .+16.
-        for branch in [0x02ca_0003, 0x22ca_0004] {
-            assert!(!waits([
-                branch, sync, away, before, stored, sync, away, behind
-            ]));
-        }
-        assert!(
-            !waits([stored, sync, away, behind, stored, sync, away, before]),
-            "other functions"
-        );
-        assert!(
-            !waits([stored, sync, away, sync, stored, sync, away, sync]),
-            "no call"
-        );
+        assert!(waits([sync, store, sync, release]));
+        assert!(!waits([store, sync, release, sync]), "at another address");
+        assert!(!waits([sync, store, weaker, release]));
+        assert!(!waits([sync, store, release, sync]));
+        assert!(!waits([sync, store, sync, other]));
+        assert!(!waits([sync, release, sync, release]));
     }
 
     #[test]
@@ -290,7 +239,7 @@ mod tests {
         let named = |name| (name, 4);
         // sethi %hi(0x5eedc0de), %g2; the same of another number
         let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
-        assert_eq!(control(&[named("_RNvNtC4Leaf3get")], &[other]), None);
+        assert_eq!(control(&[named("_RNvNtC4core3get")], &[other]), None);
         assert_eq!(
             control(&[named("_RNvNtC5sweep5apply")], &[]).unwrap(),
             "it has _RNvNtC5sweep5apply"
@@ -307,9 +256,23 @@ mod tests {
         for code in [0xd45b_2008, 0x9602_3ffe, 0x1500_0001, 0xd5e3_5000] {
             assert!(matches!(target(code), Some(10 | 11)), "{code:#x}");
         }
-        // stx %o2, [%o4]; cmp %o2, 4; ldx [%o2], %o1
-        for code in [0xd473_0000, 0x80a2_a004, 0xd25a_8000] {
-            assert!(!matches!(target(code), Some(10 | 11)), "{code:#x}");
+        // stx %o2, [%o4]; cmp %o2, 4; membar #Sync; done; brz,pn %o2, .+8
+        for code in [
+            0xd473_0000,
+            0x80a2_a004,
+            0x8143_e040,
+            0x81f0_0000,
+            0x02c2_8002,
+        ] {
+            assert_eq!(target(code), None, "{code:#x}");
+        }
+        // ldx [%o2], %o1; rd %asr16, %o1; wr %g3, 0, %asr16
+        for (code, to) in [
+            (0xd25a_8000, Some(9)),
+            (0x9344_0000, Some(9)),
+            (0xa180_e000, None),
+        ] {
+            assert_eq!(target(code), to, "{code:#x}");
         }
     }
 }

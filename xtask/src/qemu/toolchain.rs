@@ -92,22 +92,6 @@ impl Toolchain {
         command
     }
 
-    /// Returns the version of LLVM that it compiles with.
-    ///
-    /// # Errors
-    /// Its rustc cannot be run, or does not report the version.
-    pub fn llvm(&self) -> anyhow::Result<String> {
-        let output = Command::new(&self.rustc).arg("-vV").output();
-        let output = output.with_context(|| format!("{} cannot be run", self.rustc.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = text
-            .lines()
-            .find_map(|line| line.strip_prefix("LLVM version: "));
-        let version =
-            version.with_context(|| format!("{} does not name its LLVM", self.rustc.display()))?;
-        Ok(version.into())
-    }
-
     fn at(place: &Path) -> Self {
         Self {
             cargo: place.join("bin/cargo"),
@@ -203,19 +187,5 @@ mod tests {
         assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
         // The cargo that runs this test has set this variable.
         assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
-    }
-
-    #[test]
-    fn the_version_of_llvm_is_read() {
-        let home = rustup("llvm", &[("nightly", true, NEW)]);
-        let place = home.join("toolchains/nightly");
-        program(
-            &place.join("bin/rustc"),
-            "echo 'release: 1.96.0'; echo 'LLVM version: 22.1.8'",
-        );
-        assert_eq!(Toolchain::at(&place).llvm().unwrap(), "22.1.8");
-        program(&place.join("bin/rustc"), "echo 'release: 1.96.0'");
-        assert!(Toolchain::at(&place).llvm().is_err());
-        fs::remove_dir_all(home).unwrap();
     }
 }

@@ -17,12 +17,12 @@ const NEXT: u64 = 0;
 const STORE: u64 = 1;
 /// Where the next call on the slow path waits for earlier stores.
 const SLOW: u64 = 2;
-/// In the next get of a DRAM register, on the fast path.
-const LEAF: u64 = 3;
+/// In the next get of a DRAM register, at its access on the fast path.
+const LOAD: u64 = 3;
 /// In the hypervisor's function for software trap 0x84.
 const RUST: u64 = 4;
-/// Where the hypervisor has made the next store to a hub on the fast path.
-const STORED: u64 = 5;
+/// At the next store to a hub on the fast path.
+const STORE_TO_HUB: u64 = 5;
 /// At the end of the hypervisor's handler of a trap.
 const HANDLER: u64 = 6;
 /// Where the hypervisor waits for the next store to a hub on the fast path.
@@ -84,8 +84,8 @@ pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
     guest(&mut report.check("a late fault in the guest"), machine);
     slow(&mut report.check("a late fault on the slow path"));
-    leaf(
-        &mut report.check("a late fault in a leaf function"),
+    fast(
+        &mut report.check("a late fault on the fast path"),
         machine,
     );
     if machine.hubs {
@@ -175,13 +175,13 @@ fn slow(check: &mut Check<'_>) {
     calls(check, &[get(2, ENOACCESS)]);
 }
 
-fn leaf(check: &mut Check<'_>, machine: Machine) {
-    ask(check, LEAF, CHANNEL);
+fn fast(check: &mut Check<'_>, machine: Machine) {
+    ask(check, LOAD, CHANNEL);
     calls(check, &[get(2, ENOACCESS), get(1, EOK)]);
-    ask(check, LEAF, L2);
+    ask(check, LOAD, L2);
     calls(check, &[get(2, EOK), get(1, ENOACCESS)]);
     if machine.hubs {
-        ask(check, LEAF, HUB_2);
+        ask(check, LOAD, HUB_2);
         calls(check, &[get(2, EOK), get(54, ENOACCESS), set(18, EOK)]);
     }
 }
@@ -189,7 +189,7 @@ fn leaf(check: &mut Check<'_>, machine: Machine) {
 fn hub(check: &mut Check<'_>) {
     // The fault is an earlier one of the channel. Serving the hub once more shows that it was given back.
     // Waiting traps if the value is not a multiple of eight.
-    for (place, value) in [(STORED, 8), (WAIT, 1)] {
+    for (place, value) in [(STORE_TO_HUB, 8), (WAIT, 1)] {
         let set = |id, status| set_to(value, id, status);
         ask(check, place, CHANNEL);
         calls(check, &[set(54, EOK), get(54, EOK), set(55, EOK)]);

@@ -23,7 +23,7 @@ const FAR: u64 = 1 << 32 | OWN;
 /// A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
 
-/// Names of the checks: where all calls take the slow path, and where they take the leaf path if they can.
+/// Names of the checks: where all calls take the slow path, and where they take the fast path if they can.
 const NAMES: [[&str; 5]; 2] = [
     [
         "registers preserved",
@@ -33,11 +33,11 @@ const NAMES: [[&str; 5]; 2] = [
         "calls with an unusual PSTATE",
     ],
     [
-        "registers preserved, leaf path",
-        "nothing left in windows and globals, leaf path",
-        "20 calls deep, leaf path",
-        "calls at TL 1 and 2, leaf path",
-        "calls with an unusual PSTATE, leaf path",
+        "registers preserved, fast path",
+        "nothing left in windows and globals, fast path",
+        "20 calls deep, fast path",
+        "calls at TL 1 and 2, fast path",
+        "calls with an unusual PSTATE, fast path",
     ],
 ];
 

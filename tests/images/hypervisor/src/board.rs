@@ -41,11 +41,14 @@ mod models {
 #[cfg(all(feature = "faults", not(feature = "models")))]
 mod faults {
     use guest_abi::StrandId;
-    use platform::sparc64::{Mmio, StrandRegs};
+    use perfctr_service::PerfCounterContext;
+    use perfctr_service::sparc64::layout;
+    use platform::sparc64::{FastPath, Mmio, StrandRegs};
     use platform::{AccessError, Bus, PhysicalAddress};
 
-    /// Real devices, but the addresses of channel 1 of node 0 and of hub 3 are changed to ones that are not aligned, and trap. A
-    /// store to hub 1 traps only where the strand waits for it: see [`trap_in_wait`].
+    use crate::Environment;
+
+    /// Real devices, but a store to hub 1 traps: on the fast path where the strand waits for it, see [`trap_in_wait`].
     pub struct Board(Mmio);
 
     pub type Registers = StrandRegs;
@@ -66,23 +69,32 @@ mod faults {
     /// Called before the first hypercall.
     unsafe fn trap_in_wait() {
         unsafe extern "C" {
-            static mut sun4v_set_hub_wait: u32;
+            static mut perfctr_wait_hub: u32;
         }
         // SAFETY: the MMU is off, so that the instruction can be written, and it has not been executed.
-        unsafe { (&raw mut sun4v_set_hub_wait).write_volatile(0xc05a_6000) }
+        unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    #[inline(always)]
-    fn bent(PhysicalAddress(address): PhysicalAddress) -> PhysicalAddress {
-        // One register at a time, so that leaf functions stay leaf functions. Bits 39:34 are 0b111011 for hub 3, and a one
-        // more changes bit 36 then only. Bit 12 is the number of a channel; bit 38 tells hubs from memory controllers.
-        let address = address | (address + (1 << 34)) >> 34 & 4;
-        PhysicalAddress(address | (address & !(address >> 26)) >> 10 & 4)
+    /// Changes the service's table of registers: those of channel 1 of node 0 and of hub 3 get addresses that are not aligned, and
+    /// trap.
+    ///
+    /// # Safety
+    /// Called before the first hypercall, on a strand of node 0.
+    pub unsafe fn bend_table(context: &PerfCounterContext<'static, Environment>) {
+        let rows = context.words()[layout::word::ROWS] as *mut u64;
+        for register in [4, 5].into_iter().chain(72..90) {
+            // SAFETY: the table has a row for each register, which begins with the address. The MMU is off, so that constants can be
+            // written, and the service reads the table through pointers only.
+            unsafe {
+                let row = rows.byte_add(register << layout::ROW_SHIFT);
+                row.write_volatile(row.read_volatile() | 4);
+            }
+        }
     }
 
     impl Bus for Board {
         fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-            self.0.read(strand, bent(address))
+            self.0.read(strand, address)
         }
 
         fn write(
@@ -94,33 +106,13 @@ mod faults {
             // Bits 39:34 are 0b111001 for hub 1.
             let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
             self.0
-                .write(strand, PhysicalAddress(bent(address).0 | late), value)
+                .write(strand, PhysicalAddress(address.0 | late), value)
         }
 
         fn is_direct() -> bool {
             true
         }
 
-        #[inline(always)]
-        fn read_or_trap(
-            &self,
-            strand: StrandId,
-            address: PhysicalAddress,
-        ) -> Result<u64, AccessError> {
-            self.0.read_or_trap(strand, bent(address))
-        }
-
-        #[inline(always)]
-        fn write_or_trap(
-            &self,
-            strand: StrandId,
-            address: PhysicalAddress,
-            value: u64,
-        ) -> Result<(), AccessError> {
-            self.0.write_or_trap(strand, bent(address), value)
-        }
-
-        #[inline(always)]
         fn complete_writes(&self, strand: StrandId) {
             self.0.complete_writes(strand);
         }

@@ -8,11 +8,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use guest_abi::{Registers, StrandId};
-use perfctr_service::sparc64::Leaf;
-use platform::sparc64::{Mmio, TrapHandler};
+use platform::sparc64::Mmio;
 use platform::{Bus, PhysicalAddress};
-
-use crate::Handler;
 
 // What the guest has in %o0: where the fault comes. In %o5 it has the address of the store. Any other number: where the fast path
 // waits for the store to a hub, and the board traps.
@@ -22,12 +19,12 @@ const NEXT: u64 = 0;
 const STORE: u64 = 1;
 /// Where the next call on the slow path waits for earlier stores.
 const SLOW: u64 = 2;
-/// In the next get of a DRAM register, in its leaf function.
-const LEAF: u64 = 3;
+/// In the next get of a DRAM register, at its access on the fast path.
+const LOAD: u64 = 3;
 /// In this function, when it is called again.
 const RUST: u64 = 4;
-/// Where the leaf function of the next set of a hub register has returned.
-const STORED: u64 = 5;
+/// At the next store to a hub on the fast path.
+const STORE_TO_HUB: u64 = 5;
 /// In the last instruction of the handler of the next trap.
 const HANDLER: u64 = 6;
 /// Where the next call of trap 0xff waits for earlier stores.
@@ -59,7 +56,8 @@ pub fn prepare(registers: &Registers) {
         static mut sun4v_store: [u32; 2];
         static mut sun4v_general_wait: u32;
         static mut sun4v_core_wait: u32;
-        static mut sun4v_set_hub_stored: u32;
+        static mut perfctr_load_dram: u32;
+        static mut perfctr_store_hub: u32;
         static mut sun4v_abandon: u32;
     }
     let here: *mut u32;
@@ -73,12 +71,9 @@ pub fn prepare(registers: &Registers) {
         ),
         SLOW => (&raw mut sun4v_general_wait, HYPERVISOR_TRAPS),
         CORE => (&raw mut sun4v_core_wait, HYPERVISOR_TRAPS),
-        LEAF => (
-            <<Handler as TrapHandler>::Context as Leaf>::get as *mut u32,
-            HYPERVISOR_TRAPS,
-        ),
+        LOAD => (&raw mut perfctr_load_dram, HYPERVISOR_TRAPS),
         RUST => (here, HYPERVISOR_TRAPS),
-        STORED => (&raw mut sun4v_set_hub_stored, HYPERVISOR_TRAPS),
+        STORE_TO_HUB => (&raw mut perfctr_store_hub, HYPERVISOR_TRAPS),
         HANDLER => ((&raw mut sun4v_abandon).wrapping_sub(1), HYPERVISOR_TRAPS),
         _ => (ptr::null_mut(), 0),
     };

@@ -85,6 +85,11 @@ impl TrapHandler for Handler {
         );
         let (service,) = hypervisor.services();
         let strand = hypervisor.strand(Caller { guest, strand });
+        #[cfg(feature = "faults")]
+        // SAFETY: the guest has not begun, and its strand is 0.
+        unsafe {
+            board::bend_table(&strand.contexts().0);
+        }
         let handler = Handler { strand, service };
         (keep(&HANDLER, handler), parameters.entry)
     }

@@ -102,13 +102,13 @@ fn cross_call(strand: StrandId) {
 /// Strands of the same node have a DRAM register by its local address, which is the same for all nodes.
 fn find_table() -> Option<Table> {
     unsafe extern "C" {
-        static mut __leaf_end: u8;
+        static mut __sun4v_traps_end: u8;
         static mut __bss_start: u8;
     }
     let mut table = [[core::ptr::null_mut(); NODES]; ADDRESSED];
     let mut found = [0; ADDRESSED];
     let mut local = [0; 4];
-    let mut word = (&raw mut __leaf_end as usize).next_multiple_of(8);
+    let mut word = (&raw mut __sun4v_traps_end as usize).next_multiple_of(8);
     while word < &raw mut __bss_start as usize {
         let place = word as *mut u64;
         // SAFETY: memory of the image.
@@ -246,21 +246,6 @@ impl Bus for Board {
 
     fn is_direct() -> bool {
         true
-    }
-
-    #[inline(always)]
-    fn read_or_trap(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.0.read_or_trap(strand, address)
-    }
-
-    #[inline(always)]
-    fn write_or_trap(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        self.0.write_or_trap(strand, address, value)
     }
 
     #[inline(always)]

@@ -1,0 +1,49 @@
+//! What the fast path on SPARC V9 is given of a strand.
+
+use core::ptr;
+
+use guest_abi::Registers;
+use platform::Bus;
+use platform::sparc64::{FAST_WORDS, FastPath};
+
+use crate::environment::Environment;
+use crate::rights::access::AccessWord;
+use crate::service::PerfCounterContext;
+use crate::sparc64::layout::word;
+
+/// For a strand without a fast path: a guest that may nothing, and whose calls are recorded.
+static NO_ACCESS: u64 = AccessWord::NOTHING.bits();
+static TRACED: bool = true;
+
+impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
+    /// Where the bus is not direct, the devices may be models, and then the strand's registers may be, too: no call is served.
+    fn words(&self) -> [u64; FAST_WORDS] {
+        let (access, traced) = match E::Bus::is_direct() {
+            true => (
+                address(self.guest.access_word()),
+                address(self.guest.traced()),
+            ),
+            false => (address(&NO_ACCESS), address(&TRACED)),
+        };
+        let mut words = [0; FAST_WORDS];
+        words[word::ACCESS] = access;
+        words[word::TRACED] = traced;
+        words[word::VERSION] = address(self.version);
+        words[word::ROWS] = address(self.rows);
+        words[word::PCR_MASK] = self.rows[0].mask;
+        words[word::COUNTS] = address(self.counts);
+        words[word::TOKEN] = self.token.taken();
+        for (word, hub) in words[word::GATES..].iter_mut().zip(self.hubs) {
+            *word = address(hub);
+        }
+        words
+    }
+
+    fn faulted(&self, registers: &Registers) {
+        self.undo_fast_path(registers.o0);
+    }
+}
+
+fn address<T>(value: &T) -> u64 {
+    ptr::from_ref(value).expose_provenance() as u64
+}

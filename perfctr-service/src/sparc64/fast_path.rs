@@ -1,0 +1,266 @@
+//! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
+//!
+//! It works at the highest GL, in %g1 to %g5, and changes none of the guest's registers but %o0 and, in a get that succeeds, %o1.
+//! %g6 is the strand's block, which begins with [`words`](platform::sparc64::FastPath::words); %g2 is 0 in a get and 1 in a set. What
+//! it does not serve goes to the slow path as if it had just trapped: sets of HT, calls for a hub that is not free at once, all
+//! that is refused because of rights, of a unit out of service or of the machine, and all that is recorded.
+//!
+//! # Order
+//! The strand has total store order ([`PSTATE`](platform::sparc64::PSTATE) says so). Then no access overtakes an earlier load or
+//! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
+//! - between the load of the guest's word, or the exchange that takes a hub, and the access;
+//! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
+//! - behind that store. The strand loads nothing that depends on its order: whoever takes the hub looks for strands that are
+//!   remembered, in the same exchange.
+//!
+//! Stores to a device are not ordered with stores to memory: a set of a hub has `membar #Sync` before the store that releases the
+//! hub.
+//!
+//! # Faults
+//! Behind the code stands which of its instructions may fault: the device accesses, and the `membar` that waits for the store to
+//! a hub. There the call goes on on the slow path, which first gives back the hub.
+
+/// Puts the trap table and everything else that an image needs below Rust into it; once. The type is the image's
+/// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
+///
+/// `claims` lists the software traps (0x81 to 0xfe) that the image serves itself: see `platform::sun4v_image!`. All others answer
+/// EBADTRAP.
+///
+/// ```ignore
+/// perfctr_service::sun4v_image!(Handler);
+/// perfctr_service::sun4v_image!(Handler, claims: [0x83, 0x84]);
+/// ```
+///
+/// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for what the linker script defines and
+/// how the guest begins.
+#[macro_export]
+macro_rules! sun4v_image {
+    ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
+        $crate::sparc64::platform::sun4v_image! {
+            $handler,
+            claims: [$($($claimed),*)?],
+            entry: {
+                "xor %o5, {GET}, %g2            ! function",
+                "brz,pt %g2, perfctr_get        ! function",
+                " ldx [%g6 + {ACCESS}], %g5     ! rights",
+                "ba,a,pt %xcc, perfctr_not_get  ! function",
+            },
+            operands: {
+                GET = const $crate::sparc64::layout::GET,
+                ACCESS = const $crate::sparc64::layout::ACCESS,
+            },
+        }
+        $crate::perfctr_fast_path!();
+    };
+}
+
+/// The fast path. Behind each instruction of a call that succeeds stands what it is for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! perfctr_fast_path {
+    () => {
+        ::core::arch::global_asm!(
+            "
+            .section .text.traps, \"ax\"
+            .globl perfctr_get, perfctr_end
+    perfctr_get:
+            brz,pn %o0, perfctr_get_pcr         ! kind
+             ldx [%g5], %g4                     ! rights
+            cmp %o0, {FIRST_OF_HUB}             ! kind
+            bgeu,pn %xcc, perfctr_get_hub       ! kind
+             sllx %o0, {ROW_SHIFT}, %g3         ! address
+            sllx %g4, %o0, %g4                  ! rights
+            brgez,pn %g4, perfctr_missed        ! rights
+             ldx [%g6 + {ROWS}], %g1            ! address
+            ldx [%g1 + %g3], %g1                ! address
+            .globl perfctr_load_dram
+    perfctr_load_dram:
+            ldx [%g1], %o1                      ! access
+            ldx [%g6 + {COUNTS}], %g1           ! count
+            ldx [%g1 + {GET_DRAM}], %g4         ! count
+            inc %g4                             ! count
+            stx %g4, [%g1 + {GET_DRAM}]         ! count
+            clr %o0                             ! return
+            done                                ! return
+
+    perfctr_get_pcr:
+            brgez,pn %g4, perfctr_missed        ! rights
+             ldx [%g6 + {COUNTS}], %g1          ! count
+            ldx [%g1 + {GET_STRAND}], %g4       ! count
+            ",
+            $crate::sparc64::platform::sun4v_read_pcr!(), // access
+            "
+            inc %g4                             ! count
+            stx %g4, [%g1 + {GET_STRAND}]       ! count
+            done                                ! return (%o0 is 0, EOK)
+
+    perfctr_get_hub:
+            cmp %o0, {REGISTERS}                ! kind
+            bgeu,pn %xcc, perfctr_missed        ! kind
+             ldx [%g6 + {ROWS}], %g1            ! address
+            add %g1, %g3, %g1                   ! address
+            ldx [%g1 + {PLACE}], %g3            ! rights
+            sllx %g4, %g3, %g4                  ! rights
+            brgez,pn %g4, perfctr_missed        ! rights
+             sllx %g3, {PLACE_SHIFT}, %g3       ! hub
+            ldx [%g6 + %g3], %g3                ! hub
+            ldx [%g6 + {TOKEN}], %g5            ! hub
+            casx [%g3], %g0, %g5                ! hub
+            brnz,pn %g5, perfctr_slow           ! hub
+             ldx [%g1], %g1                     ! address
+    perfctr_load_hub:
+            ldx [%g1], %o1                      ! access
+            stw %g0, [%g3 + {GATE_STATE}]       ! hub
+            ldx [%g6 + {COUNTS}], %g1           ! count
+            ldx [%g1 + {GET_HUB}], %g4          ! count
+            inc %g4                             ! count
+            stx %g4, [%g1 + {GET_HUB}]          ! count
+            clr %o0                             ! return
+            done                                ! return
+
+    perfctr_not_get:
+            xor %g2, {GET_TO_SET}, %g3          ! function
+            brnz,pn %g3, sun4v_fast             ! function
+             ldx [%g5], %g4                     ! rights
+            brz,pn %o0, perfctr_set_pcr         ! kind
+             ldx [%g6 + {COUNTS}], %g1          ! count
+            cmp %o0, {FIRST_OF_HUB}             ! kind
+            bgeu,pn %xcc, perfctr_set_hub       ! kind
+             sllx %o0, {ROW_SHIFT}, %g3         ! address
+            sllx %g4, %o0, %g4                  ! rights
+            brgez,pn %g4, perfctr_missed        ! rights
+             ldx [%g6 + {ROWS}], %g5            ! address
+            add %g5, %g3, %g5                   ! address
+            ldx [%g5], %g3                      ! address
+            ldx [%g5 + {MASK}], %g4             ! mask
+            and %g4, %o1, %g4                   ! mask
+    perfctr_store_dram:
+            stx %g4, [%g3]                      ! access
+            ldx [%g1 + {SET_DRAM}], %g4         ! count
+            inc %g4                             ! count
+            stx %g4, [%g1 + {SET_DRAM}]         ! count
+            clr %o0                             ! return
+            done                                ! return
+
+    perfctr_set_pcr:                            ! sets of HT take the slow path
+            sllx %o1, {HT_TO_SIGN}, %g3         ! rights
+            andn %g4, %g3, %g3                  ! rights
+            brgez,pn %g3, perfctr_missed        ! rights
+             ldx [%g6 + {PCR_MASK}], %g3        ! mask
+            and %g3, %o1, %g3                   ! mask
+            ",
+            $crate::sparc64::platform::sun4v_write_pcr!(), // access
+            "
+            ldx [%g1 + {SET_STRAND}], %g4       ! count
+            inc %g4                             ! count
+            stx %g4, [%g1 + {SET_STRAND}]       ! count
+            done                                ! return (%o0 is 0, EOK)
+
+    perfctr_set_hub:
+            cmp %o0, {REGISTERS}                ! kind
+            bgeu,pn %xcc, perfctr_missed        ! kind
+             ldx [%g6 + {ROWS}], %g5            ! address
+            add %g5, %g3, %g5                   ! address
+            ldx [%g5 + {PLACE}], %g3            ! rights
+            sllx %g4, %g3, %g4                  ! rights
+            brgez,pn %g4, perfctr_missed        ! rights
+             sllx %g3, {PLACE_SHIFT}, %g3       ! hub
+            ldx [%g6 + %g3], %g3                ! hub
+            ldx [%g6 + {TOKEN}], %g4            ! hub
+            casx [%g3], %g0, %g4                ! hub
+            brnz,pn %g4, perfctr_slow           ! hub
+             ldx [%g5], %g2                     ! address
+            ldx [%g5 + {MASK}], %g4             ! mask
+            and %g4, %o1, %g4                   ! mask
+            .globl perfctr_store_hub, perfctr_wait_hub
+    perfctr_store_hub:
+            stx %g4, [%g2]                      ! access
+    perfctr_wait_hub:
+            membar 0x40                         ! wait
+            stw %g0, [%g3 + {GATE_STATE}]       ! hub
+            ldx [%g1 + {SET_HUB}], %g4          ! count
+            inc %g4                             ! count
+            stx %g4, [%g1 + {SET_HUB}]          ! count
+            clr %o0                             ! return
+            done                                ! return
+
+    perfctr_missed:                             ! EBADTRAP and EINVAL, which version and number decide
+            ldx [%g6 + {TRACED}], %g3
+            ldub [%g3], %g3
+            brnz,pn %g3, perfctr_slow           ! the slow path records the call
+             ldx [%g6 + {VERSION}], %g4         ! the guest's word lags behind it while the guest negotiates
+            ldub [%g4], %g4
+            brz,pn %g4, 1f
+             cmp %o0, {REGISTERS}
+            blu,pn %xcc, perfctr_slow
+             mov {OF_INVALID} + {INVALID}, %g3
+            ba,pt %xcc, 2f
+             mov {EINVAL}, %o0
+    1:      mov {OF_INVALID} + {BAD_TRAP}, %g3
+            movlu %xcc, {OF_HUB} + {BAD_TRAP}, %g3
+            cmp %o0, {FIRST_OF_HUB}
+            movlu %xcc, {OF_DRAM} + {BAD_TRAP}, %g3
+            cmp %o0, {FIRST_OF_DRAM}
+            movlu %xcc, {OF_L2} + {BAD_TRAP}, %g3
+            movrz %o0, {BAD_TRAP}, %g3
+            mov {EBADTRAP}, %o0
+    2:      movrnz %g2, {SETS}, %g2
+            add %g3, %g2, %g3
+            ldx [%g6 + {COUNTS}], %g1
+            ldx [%g1 + %g3], %g4
+            inc %g4
+            stx %g4, [%g1 + %g3]
+            done
+
+    perfctr_slow:
+            ba,pt %xcc, sun4v_general
+             mov {FAST}, %g5
+    perfctr_faulted:
+            ba,pt %xcc, sun4v_general
+             mov {FAULTED}, %g5
+    perfctr_end:
+            .pushsection .sun4v.faults, \"a\"
+            .xword perfctr_load_dram, perfctr_faulted
+            .xword perfctr_store_dram, perfctr_faulted
+            .xword perfctr_load_hub, perfctr_faulted
+            .xword perfctr_store_hub, perfctr_faulted
+            .xword perfctr_wait_hub, perfctr_faulted
+            .popsection
+            ",
+            GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET,
+            FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,
+            FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB,
+            REGISTERS = const $crate::sparc64::layout::REGISTERS,
+            HT_TO_SIGN = const $crate::sparc64::layout::HT_TO_SIGN,
+            ROW_SHIFT = const $crate::sparc64::layout::ROW_SHIFT,
+            MASK = const $crate::sparc64::layout::MASK,
+            PLACE = const $crate::sparc64::layout::PLACE,
+            PLACE_SHIFT = const $crate::sparc64::layout::PLACE_SHIFT,
+            COUNTS = const $crate::sparc64::layout::COUNTS,
+            ROWS = const $crate::sparc64::layout::ROWS,
+            PCR_MASK = const $crate::sparc64::layout::PCR_MASK,
+            TRACED = const $crate::sparc64::layout::TRACED,
+            VERSION = const $crate::sparc64::layout::VERSION,
+            TOKEN = const $crate::sparc64::layout::TOKEN,
+            GATE_STATE = const $crate::sparc64::layout::GATE_STATE,
+            GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
+            SET_STRAND = const $crate::sparc64::layout::SET_STRAND,
+            GET_DRAM = const $crate::sparc64::layout::GET_DRAM,
+            SET_DRAM = const $crate::sparc64::layout::SET_DRAM,
+            GET_HUB = const $crate::sparc64::layout::GET_HUB,
+            SET_HUB = const $crate::sparc64::layout::SET_HUB,
+            SETS = const $crate::sparc64::layout::SETS,
+            BAD_TRAP = const $crate::sparc64::layout::BAD_TRAP,
+            INVALID = const $crate::sparc64::layout::INVALID,
+            OF_L2 = const $crate::sparc64::layout::OF_L2,
+            OF_DRAM = const $crate::sparc64::layout::OF_DRAM,
+            OF_HUB = const $crate::sparc64::layout::OF_HUB,
+            OF_INVALID = const $crate::sparc64::layout::OF_INVALID,
+            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
+            EINVAL = const $crate::sparc64::layout::EINVAL,
+            FAST = const $crate::sparc64::layout::FAST,
+            FAULTED = const $crate::sparc64::layout::FAULTED,
+            PCR = const $crate::sparc64::layout::PCR,
+        );
+    };
+}

@@ -1,0 +1,99 @@
+//! Where things are, for the assembly: in the strand's block, in the types of the service, and numbers.
+#![doc(hidden)]
+
+use core::mem::offset_of;
+
+use guest_abi::layout::SparcPcr;
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{HvError, Mcu, McuRole, Node, PerfReg};
+use platform::sparc64::layout::FAST_PATH;
+pub use platform::sparc64::layout::{FAST, FAULTED, PCR};
+
+use crate::hubs::HubArbiter;
+use crate::rights::access::SINGLE_REGISTERS;
+use crate::statistics::Operation::{self, Get, Set};
+use crate::statistics::{Class, Counts, Outcome, Refusal};
+use crate::table::Row;
+
+/// The words of the strand's block, by number.
+pub mod word {
+    /// The address of the word that says what the guest may do.
+    pub const ACCESS: usize = 0;
+    /// The address of the strand's counts.
+    pub const COUNTS: usize = 1;
+    /// The address of the table of registers.
+    pub const ROWS: usize = 2;
+    /// What a guest can write of register 0.
+    pub const PCR_MASK: usize = 3;
+    /// The address of the byte that says whether the guest's calls are recorded.
+    pub const TRACED: usize = 4;
+    /// The address of the number of the version.
+    pub const VERSION: usize = 5;
+    /// What the words at [`GATE_STATE`](super::GATE_STATE) are while the strand has a hub.
+    pub const TOKEN: usize = 6;
+    /// The addresses of the gates of hubs. The number of a word is the [place](crate::rights::access::AccessWord::place) of the
+    /// hub, so that one number finds both.
+    pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
+}
+
+const fn word(number: usize) -> usize {
+    FAST_PATH + 8 * number
+}
+
+pub const ACCESS: usize = word(word::ACCESS);
+pub const COUNTS: usize = word(word::COUNTS);
+pub const ROWS: usize = word(word::ROWS);
+pub const PCR_MASK: usize = word(word::PCR_MASK);
+pub const TRACED: usize = word(word::TRACED);
+pub const VERSION: usize = word(word::VERSION);
+pub const TOKEN: usize = word(word::TOKEN);
+
+/// From the place of a hub to the word with its gate: a shift, if the words are the beginning of the block.
+pub const PLACE_SHIFT: u32 = 3;
+const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
+
+pub const GET: u64 = VFALLS_GET_PERFREG;
+pub const SET: u64 = VFALLS_SET_PERFREG;
+/// %o5 of a get differs from %o5 of a set in this bit.
+pub const GET_TO_SET: u64 = GET ^ SET;
+
+/// The first register of memory channels, the first of hubs, and the first number that is no register.
+pub const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
+pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
+pub const REGISTERS: u64 = PerfReg::COUNT as u64;
+
+/// What takes a hub and releases it: [`HubArbiter::STATE`].
+pub const GATE_STATE: usize = HubArbiter::STATE;
+
+/// How far a value is shifted so that HT is its sign.
+pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
+
+/// A row's size is two to this power.
+pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
+pub const MASK: usize = offset_of!(Row, mask);
+pub const PLACE: usize = offset_of!(Row, place);
+const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << ROW_SHIFT);
+
+pub const EBADTRAP: u64 = HvError::BadTrap.number();
+pub const EINVAL: u64 = HvError::Invalid.number();
+
+const fn ok(operation: Operation, class: Class) -> usize {
+    Counts::offset(operation, class, Outcome::Ok)
+}
+
+pub const GET_STRAND: usize = ok(Get, Class::Strand);
+pub const SET_STRAND: usize = ok(Set, Class::Strand);
+pub const GET_DRAM: usize = ok(Get, Class::Dram);
+pub const SET_DRAM: usize = ok(Set, Class::Dram);
+pub const GET_HUB: usize = ok(Get, Class::Hub);
+pub const SET_HUB: usize = ok(Set, Class::Hub);
+/// From the counts of gets to those of sets.
+pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
+/// From the counts of a class to those of its refusals.
+pub const BAD_TRAP: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::BadTrap));
+pub const INVALID: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::Invalid));
+/// From the counts of register 0 to those of a class.
+pub const OF_L2: usize = ok(Get, Class::L2);
+pub const OF_DRAM: usize = ok(Get, Class::Dram);
+pub const OF_HUB: usize = ok(Get, Class::Hub);
+pub const OF_INVALID: usize = ok(Get, Class::Invalid);
