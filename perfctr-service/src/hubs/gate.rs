@@ -19,11 +19,17 @@
 //! overtakes an earlier exchange. Nor does the release need one, which is not followed by a load. A device access comes before the
 //! release, as a release store orders all that is before it; a store to a hub, which is slower than that, is completed first.)
 //!
+//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. That
+//! is the exchange and the load at once, and takes no hub that has to be given back.
+//!
 //! **The slow path** sets `closed`, enters the gate by a lock that is never held across a device access, and exchanges the
 //! `state` of a free hub for [`CLOSED`]: no fast path goes on until the hub is given to a strand in turn and nobody is
 //! remembered any more. The lock guards some hundred instructions without a loop but over words of strand bits, and is tried at
 //! most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any other, but no turn was decided: in
 //! r and b, "asks" are those that got the lock.
+
+#[cfg(target_arch = "sparc64")]
+use core::mem::offset_of;
 
 use guest_abi::{Node, StrandId};
 use hv_core::sync::{
@@ -86,19 +92,22 @@ impl From<StrandId> for Token {
     }
 }
 
+/// What the assembly of SPARC V9 compares and exchanges: [`Gate::state`] and [`Gate::closed`] as one number of 64 bits.
 #[cfg(target_arch = "sparc64")]
-impl Token {
-    /// Returns what [`Gate::state`] and [`Gate::closed`] are, as one number of 64 bits, when the strand has taken the hub on the
-    /// fast path.
-    pub(crate) const fn taken(self) -> u64 {
-        (self.0 as u64) << 32
-    }
+impl Gate {
+    /// Where the number is, in bytes.
+    pub(super) const STATE: usize = offset_of!(Self, state);
 }
 
 #[cfg(target_arch = "sparc64")]
-impl Gate {
-    /// The distance of the state from the beginning, in bytes.
-    pub(super) const STATE: usize = core::mem::offset_of!(Self, state);
+const _: () = assert!(Gate::STATE % 8 == 0 && offset_of!(Gate, closed) == Gate::STATE + 4);
+
+#[cfg(target_arch = "sparc64")]
+impl Token {
+    /// Returns the number when the strand has taken the hub.
+    pub(crate) const fn taken(self) -> u64 {
+        (self.0 as u64) << 32
+    }
 }
 
 impl Gate {

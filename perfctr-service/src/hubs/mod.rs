@@ -47,7 +47,7 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
-    /// The distance of the gate's state from the beginning, in bytes.
+    /// Where the assembly of SPARC V9 takes the hub and releases it, in bytes from the beginning.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const STATE: usize = core::mem::offset_of!(Self, gate) + Gate::STATE;
 

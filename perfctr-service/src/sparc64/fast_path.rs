@@ -10,8 +10,8 @@
 //! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
-//! - behind that store. The strand loads nothing that depends on its order: whoever takes the hub looks for strands that are
-//!   remembered, in the same exchange.
+//! - behind that store. The strand loads nothing that depends on its order: whoever takes the hub next looks whether strands have been
+//!   refused meanwhile, in the same exchange.
 //!
 //! Stores to a device are not ordered with stores to memory: a set of a hub has `membar #Sync` before the store that releases the
 //! hub.
@@ -110,7 +110,7 @@ macro_rules! perfctr_fast_path {
              ldx [%g1], %g1                     ! address
     perfctr_load_hub:
             ldx [%g1], %o1                      ! access
-            stw %g0, [%g3 + {GATE_STATE}]       ! hub
+            stw %g0, [%g3]                      ! hub
             ldx [%g6 + {COUNTS}], %g1           ! count
             ldx [%g1 + {GET_HUB}], %g4          ! count
             inc %g4                             ! count
@@ -177,7 +177,7 @@ macro_rules! perfctr_fast_path {
             stx %g4, [%g2]                      ! access
     perfctr_wait_hub:
             membar 0x40                         ! wait
-            stw %g0, [%g3 + {GATE_STATE}]       ! hub
+            stw %g0, [%g3]                      ! hub
             ldx [%g1 + {SET_HUB}], %g4          ! count
             inc %g4                             ! count
             stx %g4, [%g1 + {SET_HUB}]          ! count
@@ -242,7 +242,6 @@ macro_rules! perfctr_fast_path {
             TRACED = const $crate::sparc64::layout::TRACED,
             VERSION = const $crate::sparc64::layout::VERSION,
             TOKEN = const $crate::sparc64::layout::TOKEN,
-            GATE_STATE = const $crate::sparc64::layout::GATE_STATE,
             GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
             SET_STRAND = const $crate::sparc64::layout::SET_STRAND,
             GET_DRAM = const $crate::sparc64::layout::GET_DRAM,

@@ -29,7 +29,7 @@ pub mod word {
     pub const TRACED: usize = 4;
     /// The address of the number of the version.
     pub const VERSION: usize = 5;
-    /// What the words at [`GATE_STATE`](super::GATE_STATE) are while the strand has a hub.
+    /// What is exchanged for 0 when the strand takes a hub.
     pub const TOKEN: usize = 6;
     /// The addresses of the gates of hubs. The number of a word is the [place](crate::rights::access::AccessWord::place) of the
     /// hub, so that one number finds both.
@@ -62,8 +62,10 @@ pub const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pc
 pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
 pub const REGISTERS: u64 = PerfReg::COUNT as u64;
 
-/// What takes a hub and releases it: [`HubArbiter::STATE`].
+/// Where a hub is taken and released.
 pub const GATE_STATE: usize = HubArbiter::STATE;
+// `casx` has no offset.
+const _: () = assert!(GATE_STATE == 0);
 
 /// How far a value is shifted so that HT is its sign.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
