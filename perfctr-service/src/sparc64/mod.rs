@@ -14,7 +14,9 @@
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.
 //! 4. Writes the `build.rs` that `platform::sun4v_image!` shows, and builds for a target without an operating system. The target
 //!    description of the project's own images is `tests/images/sparc64-unknown-none-sun4v.json`.
-//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: calls nest in few register windows.
+//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: leaf functions of `platform::sparc64` must
+//!    be inlined whole, and calls nest in few register windows.
+//! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,
 //! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` can panic, and then the image has panic
