@@ -84,7 +84,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         ),
         (
             "fast path keeps the guest's registers",
-            at(within(&fast_path).find(|(_, code)| target(*code).is_some_and(|to| !WRITTEN.contains(&to)))),
+            at(within(&fast_path)
+                .find(|(_, code)| target(*code).is_some_and(|to| !WRITTEN.contains(&to)))),
         ),
         (
             "fast path releases a hub after the store",
