@@ -9,6 +9,7 @@ use platform::models::Devices;
 use super::channel::Channel;
 use super::copies::{self, Copy};
 use super::geometry::{ADDRESS_MASK, Interleave, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
+use super::hub::HubEvents;
 use super::l2::{L2, Slot, State};
 use super::plane::Plane;
 use super::queue::Queue;
@@ -36,6 +37,7 @@ pub(super) struct Access<'w> {
     core_record: &'w mut CoreRecord,
     pub(super) channel_records: &'w mut [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_records: &'w mut [HubRecord; Hub::ALL.len()],
+    pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     /// The time, in cycles.
     pub(super) now: u64,
     /// When the last instruction was issued; 0 if none was.
@@ -62,6 +64,7 @@ impl<'w> Access<'w> {
             banks,
             planes,
             channels,
+            hub_events,
             truth,
         } = &mut *work.system;
         assert!(
@@ -83,6 +86,7 @@ impl<'w> Access<'w> {
             core_record: &mut truth.cores[strand.core()],
             channel_records: &mut truth.channels,
             hub_records: &mut truth.hubs,
+            hub_events,
             now: quantum.begins,
             issued: 0,
             instructions: 0,

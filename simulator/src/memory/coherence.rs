@@ -9,7 +9,6 @@ use super::plane::Plane;
 use super::timing;
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::truth::Service;
-use super::wires;
 
 impl Access<'_> {
     /// Gets a line that the node's L2 cache does not have, to write it if `state` is modified. Says where it is
@@ -182,7 +181,7 @@ impl Access<'_> {
                 met,
             };
             self.hub_records[transaction.hub.index()].record(&transaction);
-            wires::hub(self.devices, &transaction);
+            self.hub_events[transaction.hub.index()].passed(&transaction);
         }
     }
 

@@ -56,6 +56,7 @@ mod channel;
 mod coherence;
 mod copies;
 pub mod geometry;
+mod hub;
 mod l1;
 mod l2;
 pub mod modelled;

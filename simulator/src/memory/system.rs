@@ -7,6 +7,7 @@ use platform::models::Devices;
 
 use super::channel::Channel;
 use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, NoMemory};
+use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
 use super::plane::Plane;
@@ -44,6 +45,7 @@ pub struct MemorySystem {
     /// The ways of the lines of each hub, be there hubs or not.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
 }
 
@@ -68,6 +70,7 @@ impl MemorySystem {
             banks: Default::default(),
             planes: Default::default(),
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
             truth: Truth::new(machine.strands()),
         })
     }

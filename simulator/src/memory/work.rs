@@ -65,8 +65,8 @@ pub struct Executed {
 
 /// The memory system at work, while nobody looks at the devices.
 ///
-/// What happens on a strand is [told](Self::tell) to its counters at the end only, or when the caller wants it; PERF_CONFIG is read
-/// at the begin.
+/// What happens on a strand or in a hub is [told](Self::tell) to the counters at the end only, or when the caller wants it;
+/// PERF_CONFIG is read at the begin.
 pub struct Work<'a> {
     pub(super) system: &'a mut MemorySystem,
     pub(super) devices: &'a Devices,
@@ -106,8 +106,8 @@ impl<'a> Work<'a> {
         access.finish(references)
     }
 
-    /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands, and the clocks of the
-    /// devices, catch up with what happened.
+    /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands and hubs, and the clocks
+    /// of the devices, catch up with what happened.
     pub fn finish(mut self, now: u64) {
         self.pass(now);
         for strand in (0..self.system.machine.strands()).filter_map(StrandId::new) {
@@ -115,8 +115,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The counters of one strand, and the clocks of the devices, catch up with what happened until the time `now`: no instruction
-    /// is issued before it.
+    /// The counters of one strand and of all hubs, and the clocks of the devices, catch up with what happened until the time
+    /// `now`: no instruction is issued before it.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);
@@ -130,6 +130,11 @@ impl<'a> Work<'a> {
 
     fn pass(&mut self, now: u64) {
         let system = &mut *self.system;
+        for (hub, events) in Hub::ALL.iter().zip(&mut system.hub_events) {
+            if events.any() {
+                events.tell(&mut self.devices.hub(*hub));
+            }
+        }
         let passed = now - system.truth.cycles;
         if passed == 0 {
             return;

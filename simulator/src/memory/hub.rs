@@ -1,0 +1,140 @@
+//! From what passes a hub to its register model.
+
+use guest_abi::Node;
+use guest_abi::event::{AsuEvent, LpuEvent};
+use platform::models::HubChip;
+
+use super::traffic::{Answer, Answers, Request, Source, Transaction};
+
+const LPU_EVENTS: usize = LpuEvent::ALL.len();
+const ASU_EVENTS: usize = AsuEvent::ALL.len();
+const _: () = assert!(LpuEvent::ALL[LPU_EVENTS - 1] as usize == LPU_EVENTS - 1);
+const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
+
+/// The events of a hub that its counters have not seen yet.
+#[derive(Clone, Debug)]
+pub(super) struct HubEvents {
+    /// By port, then by code.
+    lpu: [[u64; LPU_EVENTS]; Node::ALL.len()],
+    /// By code.
+    asu: [u64; ASU_EVENTS],
+}
+
+impl HubEvents {
+    pub(super) const fn new() -> Self {
+        Self {
+            lpu: [[0; LPU_EVENTS]; Node::ALL.len()],
+            asu: [0; ASU_EVENTS],
+        }
+    }
+
+    /// Returns `true` if there are any.
+    pub(super) fn any(&self) -> bool {
+        // Each transaction is a packet that comes in.
+        self.asu[AsuEvent::PacketsIn as usize] > 0
+    }
+
+    /// Tells the counters what they have not seen.
+    pub(super) fn tell(&mut self, hub: &mut HubChip) {
+        for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
+            for (event, count) in LpuEvent::ALL.iter().zip(counts) {
+                hub.count_lpu(*port, *event, *count);
+            }
+        }
+        for (event, count) in AsuEvent::ALL.iter().zip(&self.asu) {
+            hub.count_asu(*event, *count);
+        }
+        *self = Self::new();
+    }
+
+    /// A transaction passed the hub.
+    pub(super) fn passed(&mut self, transaction: &Transaction) {
+        let port = transaction.requester;
+        self.asu(AsuEvent::PacketsIn);
+        if transaction.met {
+            self.asu(AsuEvent::CamHit);
+            self.asu(AsuEvent::Wakeup);
+        }
+        match transaction.request {
+            Request::Read {
+                to_own,
+                source,
+                answers,
+            } => {
+                let egress = match to_own {
+                    false => LpuEvent::ReadToShareEgress,
+                    true => LpuEvent::ReadToOwnEgress,
+                };
+                self.data(port, source);
+                self.snoop(port, &answers, egress);
+            }
+            Request::Invalidate { answers } => {
+                self.lpu(port, LpuEvent::NoDataReply);
+                self.snoop(port, &answers, LpuEvent::InvalidateEgress);
+            }
+            Request::WriteBack { home } => {
+                self.lpu(port, LpuEvent::WriteBack);
+                self.lpu(port, by_way_of(WRITE_BACK, port, home));
+                self.lpu(home, LpuEvent::WriteBackEgress);
+                self.asu(AsuEvent::PacketsOut);
+            }
+        }
+    }
+
+    /// The line's way to the requester.
+    fn data(&mut self, port: Node, source: Source) {
+        match source {
+            Source::Cache(owner) => {
+                self.lpu(port, LpuEvent::CacheHit);
+                self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner));
+            }
+            Source::Memory(home) => {
+                self.lpu(port, LpuEvent::CacheMiss);
+                if home == port {
+                    self.lpu(port, LpuEvent::NoDataReply);
+                } else {
+                    self.lpu(port, by_way_of(MEMORY, port, home));
+                }
+            }
+        }
+    }
+
+    /// The request's way to the other nodes, and their answers' way back.
+    fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
+        self.lpu(port, LpuEvent::ReadOrInvalidate);
+        for (other, answer) in Node::ALL.iter().zip(answers) {
+            let Some(answer) = answer else { continue };
+            self.asu(AsuEvent::PacketsOut);
+            self.lpu(*other, egress);
+            self.lpu(*other, LpuEvent::RepliesReceived);
+            let found = match answer {
+                Answer::Modified => LpuEvent::HitModified,
+                Answer::Owned => LpuEvent::HitOwned,
+                Answer::Shared => LpuEvent::HitShared,
+                Answer::Miss => LpuEvent::Miss,
+            };
+            self.lpu(*other, found);
+        }
+        self.lpu(port, LpuEvent::RepliesSent);
+    }
+
+    fn lpu(&mut self, port: Node, event: LpuEvent) {
+        self.lpu[port.index()][event as usize] += 1;
+    }
+
+    fn asu(&mut self, event: AsuEvent) {
+        self.asu[event as usize] += 1;
+    }
+}
+
+use LpuEvent as E;
+
+const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCacheZ];
+const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
+const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
+
+/// The event of the three for another port: X, Y and Z are the other ports in ascending order.
+fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
+    let (port, other) = (port.index(), other.index());
+    events[if other < port { other } else { other - 1 }]
+}
