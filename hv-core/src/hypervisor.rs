@@ -5,7 +5,7 @@ use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Ver
 
 use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated};
-use crate::sync::plain::Ordering;
+use crate::sync::plain::{AtomicBool, Ordering};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{Caller, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
 
@@ -110,6 +110,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             hypervisor: self,
             caller,
             versions,
+            traced: self.trace.switch(),
             contexts: self.services.contexts(caller, &versions.services),
         }
     }
@@ -136,6 +137,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
     versions: &'a GuestVersions,
+    traced: &'a AtomicBool,
     contexts: S::Contexts<'a>,
 }
 
@@ -155,7 +157,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
             core: Hypervisor::<S, E, T>::CORE,
-            traced: self.hypervisor.trace.switch(),
+            traced: self.traced,
         }
     }
 
@@ -190,7 +192,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             true => embedder.fast(self.caller, function, registers),
             false => Err(HvError::BadTrap),
         };
-        if let (Some(started), Some(ended)) = (started, trace.time(self.caller.strand)) {
+        if let Some(started) = started
+            && let Some(ended) = trace.time(self.caller.strand)
+        {
             let event = FastCall {
                 status: status(&result),
                 guest: self.caller.guest.number(),
@@ -203,20 +207,29 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// `api_set_version`
-    fn set_version(&self, group: u64, wanted: Version) -> Result<u64, HvError> {
-        let Hypervisor {
-            services, trace, ..
-        } = self.hypervisor;
+    /// Negotiates. Returns the minor number that is granted.
+    #[inline(always)]
+    fn negotiate(&self, group: ApiGroup, wanted: Version) -> Result<u64, HvError> {
+        let asked = self.versions.ask::<S>(group, wanted)?;
+        asked.version.set(asked.granted);
+        let services = &self.hypervisor.services;
+        services.version_changed(self.caller.guest, group, asked.version);
+        Ok(asked.minor)
+    }
+
+    /// [`negotiate`](Self::negotiate), recorded.
+    #[cold]
+    #[inline(never)]
+    fn negotiate_traced(
+        &self,
+        started: u64,
+        group: ApiGroup,
+        wanted: Version,
+    ) -> Result<u64, HvError> {
+        let Hypervisor { trace, .. } = self.hypervisor;
         let Caller { guest, strand } = self.caller;
-        let started = trace.time(strand);
-        let group = ApiGroup(group);
-        let result = self.versions.ask::<S>(group, wanted).map(|asked| {
-            asked.version.set(asked.granted);
-            services.version_changed(guest, group, asked.version);
-            asked.minor
-        });
-        if let (Some(started), Some(ended)) = (started, trace.time(strand)) {
+        let result = self.negotiate(group, wanted);
+        if let Some(ended) = trace.time(strand) {
             let event = SetVersion {
                 status: status(&result),
                 guest: guest.number(),
@@ -246,7 +259,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
             // Such a call is recorded.
-            API_SET_VERSION if !self.hypervisor.trace.switch().load(Ordering::Relaxed) => {
+            API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if asked.version.get() != asked.granted => return None,
                     Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
@@ -281,8 +294,13 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let hypervisor = self.hypervisor;
         let result = match registers.o5 {
             API_SET_VERSION => {
+                let group = ApiGroup(registers.o0);
                 let wanted = Version::new(registers.o1, registers.o2);
-                self.set_version(registers.o0, wanted).map(Reply::Value)
+                let granted = match hypervisor.trace.time(self.caller.strand) {
+                    None => self.negotiate(group, wanted),
+                    Some(started) => self.negotiate_traced(started, group, wanted),
+                };
+                granted.map(Reply::Value)
             }
             CONS_PUTCHAR => ConsoleOutput::of(registers.o0)
                 .ok_or(HvError::Invalid)

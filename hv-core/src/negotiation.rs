@@ -3,7 +3,7 @@
 use guest_abi::{HvError, Version};
 use static_assertions::assert_impl_all;
 
-use crate::sync::{AtomicU8, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, fence};
 
 /// A version of a group that a guest has negotiated: its position in the group's list of versions, counted from 1. 0 stands
 /// for "not negotiated".
@@ -33,24 +33,27 @@ impl NegotiatedVersion {
     }
 }
 
-/// Returns the version that a guest gets when it asks for one: that one, or the highest minor number of the major number if
-/// it is lower. Major 0 gives the group up. A major number that is not in the list is ENOTSUPPORTED.
+/// Returns the version that a guest gets when it asks for one, as its position and itself: that one, or the highest minor number of
+/// the major number if it is lower. Major 0 gives the group up. A major number that is not in the list is ENOTSUPPORTED.
 ///
 /// `versions` is the group's list, at most 255, lowest first, with no minor number left out.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
     wanted: Version,
-) -> Result<NegotiatedVersion, HvError> {
+) -> Result<(NegotiatedVersion, Version), HvError> {
     if wanted.major == 0 {
-        return Ok(NegotiatedVersion::NONE);
+        return Ok((NegotiatedVersion::NONE, Version::NONE));
     }
     let fits = |version: &Version| version.major == wanted.major && version.minor <= wanted.minor;
-    versions
+    let found = versions
         .iter()
-        .rposition(fits)
-        .and_then(|index| u8::try_from(index + 1).ok())
-        .map(NegotiatedVersion)
+        .enumerate()
+        .rfind(|(_, version)| fits(version));
+    found
+        .and_then(|(index, version)| {
+            Some((NegotiatedVersion(u8::try_from(index + 1).ok()?), *version))
+        })
         .ok_or(HvError::NotSupported)
 }
 
@@ -72,8 +75,7 @@ impl<'a> Asked<'a> {
         versions: &[Version],
         wanted: Version,
     ) -> Result<Self, HvError> {
-        let granted = negotiate(versions, wanted)?;
-        let Version { minor, .. } = granted.version(versions);
+        let (granted, Version { minor, .. }) = negotiate(versions, wanted)?;
         Ok(Self {
             version,
             granted,
@@ -85,17 +87,18 @@ impl<'a> Asked<'a> {
 /// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
 /// that negotiate at the same time get one version or the other.
 ///
-/// It is one byte, the [number](NegotiatedVersion::number) of the version, for a service whose fast path is assembly.
+/// It is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, for a service whose fast path is assembly.
+/// (SPARC V9 exchanges no bytes.)
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Negotiated(AtomicU8);
+pub struct Negotiated(AtomicU32);
 
 assert_impl_all!(Negotiated: Send, Sync);
 
 impl Negotiated {
     /// This version is negotiated.
     pub fn new(version: NegotiatedVersion) -> Self {
-        Self(AtomicU8::new(version.0))
+        Self(AtomicU32::new(version.0.into()))
     }
 
     /// Returns what is negotiated.
@@ -108,14 +111,14 @@ impl Negotiated {
             fence(Ordering::Acquire);
         }
         // Relaxed: the fence orders it after the word, and nothing else hangs on it.
-        NegotiatedVersion(self.0.load(Ordering::Relaxed))
+        NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
     }
 
     /// Negotiates, or forgets. The service is to be told afterwards.
     pub(crate) fn set(&self, version: NegotiatedVersion) {
         // Exchanged, because loom orders the stores of two strands only so. Relaxed: the service's word, which is exchanged
         // afterwards, publishes it.
-        self.0.swap(version.0, Ordering::Relaxed);
+        self.0.swap(version.0.into(), Ordering::Relaxed);
     }
 }
 
@@ -128,7 +131,10 @@ mod tests {
     #[test]
     fn the_table_of_the_specification() {
         let got = |major, minor| {
-            negotiate(VERSIONS, Version::new(major, minor)).map(|got| got.version(VERSIONS))
+            negotiate(VERSIONS, Version::new(major, minor)).map(|(number, version)| {
+                assert_eq!(number.version(VERSIONS), version);
+                version
+            })
         };
         assert_eq!(got(1, 0), Ok(Version::V1_0));
         assert_eq!(got(1, 1), Ok(Version::V1_1));

@@ -123,7 +123,8 @@ impl AccessWord {
     /// The word with another version.
     #[must_use]
     pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
-        Self(self.0 & !VERSION | (version.number() as u64) << VERSION_SHIFT & VERSION)
+        let number = version.number() as u64 & VERSION >> VERSION_SHIFT;
+        Self(self.0 & !VERSION | number << VERSION_SHIFT)
     }
 
     /// The rights that the guest holds.

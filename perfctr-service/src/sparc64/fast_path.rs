@@ -189,7 +189,7 @@ macro_rules! perfctr_fast_path {
             ldub [%g3], %g3
             brnz,pn %g3, perfctr_slow           ! the slow path records the call
              ldx [%g6 + {VERSION}], %g4         ! the guest's word lags behind it while the guest negotiates
-            ldub [%g4], %g4
+            lduw [%g4], %g4
             brz,pn %g4, 1f
              cmp %o0, {REGISTERS}
             blu,pn %xcc, perfctr_slow

@@ -39,9 +39,10 @@ macro_rules! sun4v_general {
             membar 0x40                         ! #Sync, as below
             call {core}
              ldx [%g6 + {HANDLER}], %o3
+            mov %g7, %o7
             cmp %o0, {CORE}
             be,pn %xcc, 4f
-             mov %g7, %o7
+             mov %o0, %g5
             ldx [%g6 + {O0} + 24], %o3
             ldx [%g6 + {O0} + 32], %o4
             ldx [%g6 + {O0} + 40], %o5
@@ -50,9 +51,6 @@ macro_rules! sun4v_general {
              ldub [%g1 + {LIMIT}], %g1
     3:      mov {EBADTRAP}, %o0
             done
-    4:      ba,pt %xcc, 5f
-             mov {CORE}, %g5
-
     sun4v_general:
             stx %o0, [%g6 + {O0} + 0]
             stx %o1, [%g6 + {O0} + 8]
@@ -60,7 +58,7 @@ macro_rules! sun4v_general {
             stx %o3, [%g6 + {O0} + 24]
             stx %o4, [%g6 + {O0} + 32]
             stx %o5, [%g6 + {O0} + 40]
-    5:      stx %o6, [%g6 + {O6}]
+    4:      stx %o6, [%g6 + {O6}]
             stx %o7, [%g6 + {O7}]
             rd %y, %g1
             stx %g1, [%g6 + {Y}]
