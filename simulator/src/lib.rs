@@ -12,5 +12,6 @@ pub mod placement;
 pub mod profile;
 pub mod recording;
 pub mod scheduler;
+pub mod sharing;
 pub mod simulation;
 pub mod strands;

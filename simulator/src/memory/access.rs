@@ -11,6 +11,7 @@ use super::copies::{self, Copy};
 use super::geometry::{ADDRESS_MASK, Interleave, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
 use super::hub::HubEvents;
 use super::l2::{L2, Slot, State};
+use super::moves::MovedLines;
 use super::plane::Plane;
 use super::queue::Queue;
 use super::system::{Core, MemorySystem, Strand};
@@ -38,6 +39,7 @@ pub(super) struct Access<'w> {
     pub(super) channel_records: &'w mut [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_records: &'w mut [HubRecord; Hub::ALL.len()],
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
+    pub(super) moves: &'w mut Option<MovedLines>,
     /// The time, in cycles.
     pub(super) now: u64,
     /// When the last instruction was issued; 0 if none was.
@@ -66,6 +68,7 @@ impl<'w> Access<'w> {
             channels,
             hub_events,
             truth,
+            moves,
         } = &mut *work.system;
         assert!(
             strand.index() < strands.len(),
@@ -87,6 +90,7 @@ impl<'w> Access<'w> {
             channel_records: &mut truth.channels,
             hub_records: &mut truth.hubs,
             hub_events,
+            moves,
             now: quantum.begins,
             issued: 0,
             instructions: 0,

@@ -95,6 +95,9 @@ impl Access<'_> {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
             plane.complete(line, snoop.begins, ends, issued);
+            if let Some(moves) = &mut self.moves {
+                moves.note(line, &request);
+            }
             self.tell_hub(line, request, snoop.met);
         }
     }

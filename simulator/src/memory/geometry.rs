@@ -35,6 +35,11 @@ pub const L2_SETS: usize = 4096;
 /// Ways of the L2 cache.
 pub const L2_WAYS: usize = 16;
 
+/// A line of the L2 cache has 2 to this power bytes.
+pub const LINE_SHIFT: u32 = 6;
+/// So many bytes, 2 to this power, follow each other in the memory of one node.
+pub const INTERLEAVE_SHIFT: u32 = 9;
+
 /// The number of a line of 64 bytes: bits 38:6 of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line(pub(super) u64);
@@ -82,8 +87,14 @@ impl Interleave {
         }
     }
 
+    /// Returns how many nodes have memory.
+    pub(super) fn nodes(&self) -> u64 {
+        self.homes.len() as u64
+    }
+
     pub(super) fn home(&self, line: Line) -> (Node, Mcu) {
-        let (node, channels) = self.homes[((line.0 >> 3) % self.homes.len() as u64) as usize];
+        let (node, channels) =
+            self.homes[((line.0 >> (INTERLEAVE_SHIFT - LINE_SHIFT)) % self.nodes()) as usize];
         (node, channels[(line.0 >> 2 & 1) as usize])
     }
 }

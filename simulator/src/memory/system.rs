@@ -1,15 +1,18 @@
 //! The machine's caches and channels, and the replay.
 
+use std::collections::HashMap;
+
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, NoMemory};
 use super::hub::HubEvents;
+use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, Line, NoMemory};
 use super::l1::L1;
 use super::l2::L2;
+use super::moves::{MovedLines, Moves};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
@@ -47,6 +50,8 @@ pub struct MemorySystem {
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
+    /// The lines that move, if somebody wants to know.
+    pub(super) moves: Option<MovedLines>,
 }
 
 impl MemorySystem {
@@ -72,6 +77,7 @@ impl MemorySystem {
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
             hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
             truth: Truth::new(machine.strands()),
+            moves: None,
         })
     }
 
@@ -94,6 +100,27 @@ impl MemorySystem {
         let idle = self.cores[strand.core()].idle.until(now);
         let mut unit = devices.strand_unit(strand);
         self.strands[strand.index()].events.tell(idle, &mut unit);
+    }
+
+    /// Notes from now on which lines move between nodes.
+    pub(crate) fn note_moves(&mut self) {
+        self.moves = Some(MovedLines::default());
+    }
+
+    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), by number: the physical address without
+    /// its last [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
+    pub(crate) fn moves(self) -> HashMap<u64, Moves> {
+        self.moves.unwrap_or_default().0
+    }
+
+    /// Returns the node in whose memory a line is.
+    pub(crate) fn home(&self, line: u64) -> Node {
+        self.interleave.home(Line(line)).0
+    }
+
+    /// Returns how many nodes have memory, between which lines are interleaved.
+    pub(crate) fn homes(&self) -> u64 {
+        self.interleave.nodes()
     }
 
     /// Returns what happened until now.

@@ -71,6 +71,13 @@ impl Chunk {
         self.order.clear();
     }
 
+    /// Has all data at other addresses: `moved` returns the new one.
+    pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64) {
+        for address in &mut self.executions.data {
+            *address = moved(*address);
+        }
+    }
+
     /// Replaces the references by those that `fill` puts into an empty list.
     pub(super) fn refill<T>(&mut self, fill: impl FnOnce(&mut Vec<Reference>) -> T) -> T {
         self.executions.clear();

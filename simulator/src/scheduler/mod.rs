@@ -96,6 +96,8 @@ pub struct Scheduler {
     within: bool,
     /// The time of the latest turn, or the end of the last strand that came to its end.
     time: u64,
+    /// Where the data of a strand are that the recording has at an address.
+    moved: Option<Box<dyn Fn(StrandId, u64) -> u64>>,
 }
 
 impl Scheduler {
@@ -156,7 +158,13 @@ impl Scheduler {
             quantum_ends: 0,
             within: false,
             time: 0,
+            moved: None,
         }
+    }
+
+    /// Has data at other addresses than the recordings: `moved` returns that of a strand's data at an address.
+    pub(crate) fn move_data(&mut self, moved: impl Fn(StrandId, u64) -> u64 + 'static) {
+        self.moved = Some(Box::new(moved));
     }
 
     /// Returns the quantum that comes next, at most `most` references of it, and the number of its thread; `None` when all
@@ -304,6 +312,9 @@ impl Scheduler {
                     // It begins with data.
                     let first = thread.chunk.references().first();
                     thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
+                    if let Some(moved) = &self.moved {
+                        thread.chunk.move_data(|address| moved(strand, address));
+                    }
                 }
             }
         }

@@ -1,0 +1,88 @@
+//! What was found.
+
+use guest_abi::Node;
+use platform::Machine;
+
+use super::users::User;
+use crate::memory::Moves;
+use crate::placement::Placement;
+
+/// The lines that nodes take from each other.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The name of the recording.
+    pub program: String,
+    /// The machine.
+    pub machine: Machine,
+    /// Where the threads were.
+    pub placement: Placement,
+    /// How many threads the program has.
+    pub threads: usize,
+    /// What the program costs as it is.
+    pub cost: Cost,
+    /// How many lines move between nodes.
+    pub lines_moved: usize,
+    /// Those that move most, the first most.
+    pub lines: Vec<Line>,
+    /// How many of these lines are falsely shared, and what the program costs with their bytes apart; `None` if none is.
+    pub apart: Option<(usize, Cost)>,
+    /// What somebody who reads this should know: whole sentences without a full stop.
+    pub notes: Vec<String>,
+}
+
+/// What a program costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The cycles until its last thread ends.
+    pub cycles: u64,
+    /// Lines that the cache of one node gave to another.
+    pub transfers: u64,
+    /// Copies of lines that a node lost because another wrote to the line.
+    pub invalidations: u64,
+}
+
+/// How nodes share a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// No node uses bytes that another writes: they share the line, but no data.
+    False,
+    /// Nodes use bytes that others write.
+    True,
+}
+
+/// A line that moves.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its address in the program.
+    pub address: u64,
+    /// The node whose memory it is in.
+    pub home: Node,
+    /// How often it moved.
+    pub moves: Moves,
+    /// How it is shared.
+    pub sharing: Sharing,
+    /// Who uses it: by thread, those that use it most first.
+    pub users: Vec<User>,
+}
+
+impl Line {
+    pub(super) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
+        let shares = |one: &User| {
+            let others = users
+                .iter()
+                .filter(|other| other.strand.node() != one.strand.node());
+            one.writes() && others.fold(0, |bytes, other| bytes | other.bytes) & one.bytes != 0
+        };
+        let sharing = match users.iter().any(shares) {
+            true => Sharing::True,
+            false => Sharing::False,
+        };
+        Self {
+            address,
+            home,
+            moves,
+            sharing,
+            users,
+        }
+    }
+}
