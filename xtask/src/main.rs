@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    bench, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, qemu, record,
-    regs, sim, test,
+    bench, c2c, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, qemu,
+    record, regs, sim, test,
 };
 use xtask::exit;
 
@@ -48,7 +48,7 @@ macro_rules! commands {
 
 commands! {
     Sim: sim, Diff: diff, Events: events, Regs: regs, Call: call, Record: record,
-    Test: test, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
+    Test: test, C2c: c2c, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
     Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile,
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one in each module: its arguments, and `run`.
 
 pub mod bench;
+pub mod c2c;
 pub mod call;
 pub mod clocks;
 pub mod coverage;

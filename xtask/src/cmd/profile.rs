@@ -17,5 +17,9 @@ pub struct Args {
 /// # Errors
 /// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    become_package("profile", &["--release"], args.handed_on.arguments)
+    become_package(
+        "profile",
+        &["--release", "--bin", "profile"],
+        args.handed_on.arguments,
+    )
 }

@@ -2,6 +2,8 @@
 
 mod prepare;
 
+pub use prepare::recorded;
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;

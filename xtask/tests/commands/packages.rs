@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::program::{Place, command, end};
 
-/// Runs the program, which calls cargo once. Returns the last of cargo's arguments.
-fn called(arguments: &[&str], last: usize) -> Vec<String> {
-    let place = Place::new(&arguments.join("-"));
+/// Runs the program, which calls cargo once, to run this package. Returns the last of cargo's arguments.
+fn called(package: &str, arguments: &[&str], last: usize) -> Vec<String> {
+    let place = Place::new(&arguments.join("-").replace('/', ""));
     let cargo = place.file("cargo", "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n");
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = command(arguments);
@@ -21,24 +21,35 @@ fn called(arguments: &[&str], last: usize) -> Vec<String> {
     assert_eq!((ended.status, &*ended.stderr), (3, ""));
     let all: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
     assert_eq!(all[..2], ["run", "--quiet"]);
-    let package = all
-        .iter()
-        .position(|argument| argument == "--package")
-        .unwrap();
-    assert_eq!(all[package + 1], arguments[0]);
+    let at = all.iter().position(|argument| argument == "--package");
+    assert_eq!(all[at.unwrap() + 1], package);
     all[all.len() - last..].to_vec()
 }
 
 #[test]
 fn arguments_are_handed_on() {
     assert_eq!(
-        called(&["profile", "-c", "10", "--help"], 5),
-        ["--release", "--", "-c", "10", "--help"]
+        called("profile", &["profile", "-c", "10", "--help"], 6),
+        ["--bin", "profile", "--", "-c", "10", "--help"]
     );
     assert_eq!(
-        called(&["clocks", "--help"], 3),
+        called("clocks", &["clocks", "--help"], 3),
         ["--release", "--", "--help"]
     );
-    assert_eq!(called(&["profile"], 2), ["--release", "--"]);
-    assert_eq!(called(&["header", "--check"], 2), ["--", "--check"]);
+    assert_eq!(
+        called("profile", &["profile"], 4),
+        ["--release", "--bin", "profile", "--"]
+    );
+    assert_eq!(
+        called("profile", &["c2c", "--", "./p", "-x"], 5),
+        ["c2c", "--", "--", "./p", "-x"]
+    );
+    assert_eq!(
+        called("profile", &["c2c", "--place", "pack", "--", "./p"], 5),
+        ["--", "--place", "pack", "--", "./p"]
+    );
+    assert_eq!(
+        called("header", &["header", "--check"], 2),
+        ["--", "--check"]
+    );
 }

@@ -40,7 +40,7 @@ impl File {
 }
 
 /// The functions of a program, and its debugging information, if it has any.
-pub(crate) struct Symbols {
+pub struct Symbols {
     files: Vec<File>,
     /// Where debugging information is that is not in these files.
     separate: PathBuf,
@@ -58,7 +58,7 @@ enum Found {
 impl Symbols {
     /// Returns the symbols of the program of the bundled recording.
     #[must_use]
-    pub(crate) fn bundled() -> Self {
+    pub fn bundled() -> Self {
         let program =
             Binary::from_elf(BUNDLED_PROGRAM).expect("the symbols are part of the program");
         Self::everywhere("the bundled program", program, 0)
@@ -69,7 +69,7 @@ impl Symbols {
     ///
     /// # Errors
     /// The file cannot be read, is no ELF file, or names no function.
-    pub(crate) fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
+    pub fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
         let usual = if binary.anywhere {
@@ -96,7 +96,7 @@ impl Symbols {
 
     /// Returns the symbols of the files that a program had in memory; `None` if there are none.
     #[must_use]
-    pub(crate) fn mapped(mappings: &[Mapping]) -> Option<Self> {
+    pub fn mapped(mappings: &[Mapping]) -> Option<Self> {
         Self::with_separate(mappings, Path::new(SEPARATE))
     }
 
@@ -132,7 +132,7 @@ impl Symbols {
     ///
     /// # Errors
     /// The file cannot be read or is no ELF file, or the program had none with this build id.
-    pub(crate) fn with(mut self, path: &Path) -> anyhow::Result<Self> {
+    pub fn with(mut self, path: &Path) -> anyhow::Result<Self> {
         let build_id = Binary::build_id(path)?;
         let name = path.display().to_string();
         let same = |file: &&mut File| !build_id.is_empty() && file.build_id == build_id;
@@ -146,7 +146,7 @@ impl Symbols {
     /// Returns the difference between addresses of the recording and of its only file; `None` if the recording says which files
     /// are where.
     #[must_use]
-    pub(crate) fn loaded_at(&self) -> Option<u64> {
+    pub fn loaded_at(&self) -> Option<u64> {
         match self.found {
             Found::Everywhere(loaded_at) => Some(loaded_at),
             Found::Mapped(_) => None,
@@ -154,7 +154,7 @@ impl Symbols {
     }
 
     /// Returns why files in which functions were asked for have none: a line for each.
-    pub(crate) fn unusable(&self) -> impl Iterator<Item = &str> {
+    pub fn unusable(&self) -> impl Iterator<Item = &str> {
         let binaries = self.files.iter().filter_map(|file| file.binary.get());
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
     }
@@ -162,7 +162,7 @@ impl Symbols {
     /// Returns the functions that are inlined at an address of the recording, the outermost first; none without debugging
     /// information.
     #[must_use]
-    pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
+    pub fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
         self.at(address).map(inlined).unwrap_or_default()
     }

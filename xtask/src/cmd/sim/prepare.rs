@@ -67,6 +67,17 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
 
 /// Records a program, and opens the recording, whose file is gone then.
 fn record(command: &[OsString]) -> anyhow::Result<Recording> {
+    let file = recorded(command)?;
+    let recording = Recording::open(file.temporary())?;
+    file.discard()?;
+    Ok(recording)
+}
+
+/// Records a program in a temporary file.
+///
+/// # Errors
+/// The program cannot be recorded, or the user has interrupted it.
+pub fn recorded(command: &[OsString]) -> anyhow::Result<OutputFile> {
     recorder::check(command, Options::default())?;
     let path = env::temp_dir().join("recording");
     let file = OutputFile::create(path, false)?;
@@ -74,9 +85,7 @@ fn record(command: &[OsString]) -> anyhow::Result<Recording> {
     interrupt::release();
     ensure!(!interrupt::happened(), Interrupted);
     say(format_args!("recorded {recorded}"));
-    let recording = Recording::open(file.temporary())?;
-    file.discard()?;
-    Ok(recording)
+    Ok(file)
 }
 
 fn machine_and_guests(

@@ -12,7 +12,7 @@ use inferno::flamegraph::{self, Options};
 use simulator::profile::report::Report;
 use simulator::profile::rows::{Functions, Place};
 
-use crate::symbols::Symbols;
+use profile::symbols::Symbols;
 
 /// Returns the stacks of all samples: frames from the outermost on, separated by semicolons, and the number of samples.
 ///

@@ -2,7 +2,6 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod flame;
-mod symbols;
 mod text;
 
 use std::io::{self, Write};
@@ -13,6 +12,7 @@ use anyhow::{Context, anyhow, ensure};
 use clap::Parser;
 use guest_abi::sampling::Period;
 
+use profile::symbols::Symbols;
 use simulator::nearest::unknown;
 use simulator::placement::Placement;
 use simulator::profile::events::Rate;
@@ -20,7 +20,6 @@ use simulator::profile::report::Report;
 use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
 use simulator::recording::{Recording, bundled};
-use symbols::Symbols;
 use xtask::cmd::machine::MachineArgs;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;

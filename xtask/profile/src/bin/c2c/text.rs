@@ -1,0 +1,231 @@
+//! The report as text.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use profile::symbols::Symbols;
+use simulator::profile::rows::Functions;
+use simulator::sharing::{Cost, Line, Report, Sharing, Use};
+use xtask::table::{Table, cut};
+
+/// So many rows of those who use a line are shown.
+const MOST_GROUPS: usize = 24;
+
+const MOST_NAME: usize = 40;
+
+/// Prints the lines, the users of each, and what it saves to put bytes apart.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print(
+    output: &mut impl Write,
+    report: &Report,
+    symbols: Option<&Symbols>,
+) -> io::Result<()> {
+    let Report {
+        program,
+        machine,
+        placement,
+        threads,
+        cost,
+        lines_moved,
+        lines,
+        apart,
+        ..
+    } = report;
+    let (model, nodes) = (machine.model(), machine.nodes());
+    writeln!(
+        output,
+        "# {program}: {}",
+        counted(*threads as u64, "thread")
+    )?;
+    writeln!(
+        output,
+        "# {model} with {}; placement: {placement}",
+        counted(nodes as u64, "node")
+    )?;
+    writeln!(
+        output,
+        "# {} between nodes: {}, {}\n#",
+        counted(*lines_moved as u64, "line that moves"),
+        counted(cost.transfers, "transfer"),
+        counted(cost.invalidations, "invalidation"),
+    )?;
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(">#|>line|home|>transfers|>invalidations|>share|sharing");
+    for (number, line) in (1..).zip(lines) {
+        let share = line.moves.all() as f64 / (cost.transfers + cost.invalidations) as f64;
+        table.row([
+            format!("{number}"),
+            format!("{:#x}", line.address),
+            line.home.index().to_string(),
+            line.moves.transfers.to_string(),
+            line.moves.invalidations.to_string(),
+            format!("{:.1}%", share * 100.0),
+            sharing(line.sharing).to_owned(),
+        ]);
+    }
+    write!(output, "{table}")?;
+    for (number, line) in (1..).zip(lines) {
+        writeln!(
+            output,
+            "\n#{number}  {:#x}  {}",
+            line.address,
+            sharing(line.sharing)
+        )?;
+        write!(output, "{}", users(line, symbols))?;
+    }
+    let Some((count, apart)) = apart else {
+        return Ok(());
+    };
+    let those = if *count == 1 {
+        "of the line that is"
+    } else {
+        "of the lines that are"
+    };
+    writeln!(
+        output,
+        "\nWith the bytes {those} falsely shared ({count}) in lines of their own:"
+    )?;
+    let mut table = Table::new("|>as it is|>apart|>change");
+    let parts = |cost: &Cost| {
+        [
+            ("transfers", cost.transfers),
+            ("invalidations", cost.invalidations),
+            ("cycles", cost.cycles),
+        ]
+    };
+    for ((name, before), (_, after)) in parts(cost).into_iter().zip(parts(apart)) {
+        let change = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
+        table.row([
+            name.to_owned(),
+            before.to_string(),
+            after.to_string(),
+            format!("{change:+.1}%"),
+        ]);
+    }
+    write!(output, "{table}")
+}
+
+/// Threads that use the same bytes by the same instruction.
+#[derive(Default)]
+struct Group {
+    nodes: BTreeSet<usize>,
+    threads: BTreeSet<usize>,
+    times: u64,
+}
+
+/// Returns a table of those who use a line, those of the lowest byte first, and of them those who use it most.
+fn users(line: &Line, symbols: Option<&Symbols>) -> Table {
+    let mut groups: BTreeMap<_, Group> = BTreeMap::new();
+    for user in &line.users {
+        let key = (user.bytes, user.instruction, user.what);
+        let group = groups.entry(key).or_default();
+        group.nodes.insert(user.strand.node().index());
+        group.threads.insert(user.thread);
+        group.times += user.times;
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((bytes, ..), group)| (bytes.trailing_zeros(), Reverse(group.times)));
+    let mut table = Table::new("bytes|nodes|threads|what|>times|function|source");
+    for ((used, instruction, done), group) in groups.iter().take(MOST_GROUPS) {
+        let (function, source) = code(*instruction, symbols);
+        let file = |source: String| source.rsplit('/').next().map(str::to_owned);
+        table.row([
+            bytes(*used),
+            ranges(group.nodes.iter().copied()),
+            ranges(group.threads.iter().copied()),
+            what(*done).to_owned(),
+            group.times.to_string(),
+            cut(&function.unwrap_or_else(none), MOST_NAME),
+            source.and_then(file).unwrap_or_else(none),
+        ]);
+    }
+    if let Some(more @ 1..) = groups.len().checked_sub(MOST_GROUPS) {
+        table.row([format!("... and {more} more")]);
+    }
+    table
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// Returns the function and the source line of a user. Without symbols, the address stands for the function.
+pub(crate) fn code(
+    instruction: Option<u64>,
+    symbols: Option<&Symbols>,
+) -> (Option<String>, Option<String>) {
+    let Some(address) = instruction else {
+        return (None, None);
+    };
+    let function = symbols.and_then(|symbols| symbols.function(address));
+    let name = function.map_or_else(|| format!("{address:#x}"), |(_, name)| name.to_owned());
+    (
+        Some(name),
+        symbols.and_then(|symbols| symbols.source(address)),
+    )
+}
+
+pub(crate) fn sharing(sharing: Sharing) -> &'static str {
+    match sharing {
+        Sharing::False => "false sharing",
+        Sharing::True => "true sharing",
+    }
+}
+
+pub(crate) fn what(what: Use) -> &'static str {
+    match what {
+        Use::Load => "load",
+        Use::Store => "store",
+        Use::Modify => "modify",
+        Use::Fetch => "fetch",
+    }
+}
+
+/// Returns the bytes whose bits are set, such as `0-7,16`.
+pub(crate) fn bytes(bits: u64) -> String {
+    ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
+}
+
+/// Returns numbers in ascending order, such as `0-7,16`.
+fn ranges(numbers: impl Iterator<Item = usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// Returns a number and what is counted: `1 line that moves`, `2 lines that move`.
+fn counted(number: u64, what: &str) -> String {
+    match (number, what) {
+        (1, what) => format!("1 {what}"),
+        (number, "line that moves") => format!("{number} lines that move"),
+        (number, what) => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_bytes() {
+        assert_eq!(bytes(0), "");
+        assert_eq!(bytes(1), "0");
+        assert_eq!(bytes(0xff00_0000_0000_0001), "0,56-63");
+        assert_eq!(bytes(u64::MAX), "0-63");
+        assert_eq!(bytes(0b1011_0110), "1-2,4-5,7");
+    }
+}
