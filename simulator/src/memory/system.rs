@@ -8,8 +8,8 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::hub::HubEvents;
 use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, Line, NoMemory};
+use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
 use super::moves::{MovedLines, Moves};
