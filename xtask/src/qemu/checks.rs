@@ -37,6 +37,7 @@ mod task {
     pub(super) const TRAPS_AGAIN: u64 = 11;
     /// As SWEEP, where words of memory are in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
+    pub(super) const TRAP_AT_ACCESS: u64 = 13;
 }
 
 /// What the checks need, and their results so far.
@@ -191,6 +192,14 @@ impl Checks<'_> {
                 ": handler at ",
             ),
             (
+                "a guest that traps at the address of a device access is blamed for it",
+                Devices::Faults,
+                task::TRAP_AT_ACCESS,
+                // No function of the guest is there.
+                &["guest: trap 0x3f at 0x10", ", TL 1\n%tpc "],
+                "",
+            ),
+            (
                 "a late fault that nobody claims ends the guest",
                 Devices::Faults,
                 task::UNCLAIMED,
@@ -233,8 +242,9 @@ impl Checks<'_> {
                 .try_fold(said, |said, part| Some(said.split_once(part)?.1));
             // The place of the trap is the first line behind the registers.
             let placed = in_order.and_then(|said| said.split_once("\n%tpc 0x")?.1.lines().next());
-            let right =
-                end == End::Code(TRAPPED) && placed.is_some_and(|line| line.contains(place));
+            let right = end == End::Code(TRAPPED)
+                && in_order.is_some()
+                && placed.unwrap_or_default().contains(place);
             let wrong = format!("it ended with {end:?}, at {placed:?}");
             self.say(&Report::line(name, (!right).then_some(&wrong)))?;
         }

@@ -67,6 +67,7 @@ extern "C" fn guest_main() -> ! {
             swept::exhaust(&mut report);
         }
         7 => sampled::run(&mut report),
+        13 => preserved::trap_at_access(&mut report),
         8..=11 => late::end(&mut report, task & 0xff),
         _ => preserved::trap_in_handlers(&mut report),
     }

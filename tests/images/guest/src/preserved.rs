@@ -253,6 +253,29 @@ pub fn trap_in_handlers(report: &mut Report) {
     unsafe { probes::trap_in_handlers() }
 }
 
+/// Ends in the hypervisor: executes the load of its device accesses, with a stack pointer that is not aligned, where there is no device.
+/// (Elsewhere a guest cannot execute the hypervisor's memory, but may have code of its own at the same address.)
+pub fn trap_at_access(report: &mut Report) {
+    // ldx [%o0], %o1; retl; mov %g0, %o0
+    const LOAD: [u32; 3] = [0xd25a_0000, 0x81c3_e008, 0x9010_0000];
+    report.line(format_args!("the guest executes the hypervisor's load now"));
+    let mut place = 0x10_0000 as *const [u32; 3];
+    // SAFETY: memory of the hypervisor, which has these instructions. Nothing of this guest goes on.
+    unsafe {
+        while place.read_volatile() != LOAD {
+            place = place.byte_add(4);
+        }
+        asm!(
+            "jmp {place}",
+            " mov {sp}, %sp",
+            place = in(reg) place,
+            sp = in(reg) STACK_POINTERS[1],
+            in("o0") 0,
+            options(noreturn),
+        )
+    }
+}
+
 fn pstate(check: &mut Check<'_>) {
     const IE: u64 = 1 << 1;
     const AM: u64 = 1 << 3;
