@@ -1,5 +1,7 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
+use core::ops::Deref;
+
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
 
@@ -164,9 +166,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Serves trap 0x80.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
-        match S::fast_path(&self.contexts, registers.o5, registers) {
-            Some(result) => answer(result, registers),
-            None => self.slow_trap(registers),
+        if !S::fast_path(&self.contexts, registers.o5, &mut Frame(registers)) {
+            self.slow_trap(registers);
         }
     }
 
@@ -179,7 +180,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             Some(result) => result,
             None => self.unclaimed(function, registers),
         };
-        answer(result, registers);
+        Frame(registers).answer(result);
     }
 
     /// A FAST call that no service has.
@@ -272,7 +273,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             _ => return None,
         };
         let mut registers = Registers::call(function, [o0, o1, o2, 0, 0]);
-        answer(result, &mut registers);
+        Frame(&mut registers).answer(result);
         Some([registers.o0, registers.o1, registers.o2])
     }
 
@@ -316,7 +317,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             }
             _ => Err(HvError::BadTrap),
         };
-        answer(result, registers);
+        Frame(registers).answer(result);
         After::Resume
     }
 
@@ -325,7 +326,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     pub fn software_trap(&self, number: u8, registers: &mut Registers) {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
-        answer(result, registers);
+        Frame(registers).answer(result);
     }
 }
 
@@ -342,18 +343,47 @@ fn status<V>(result: &Result<V, HvError>) -> u16 {
     }
 }
 
-/// The one place that writes a guest's registers.
-#[inline(always)]
-fn answer(result: Result<Reply, HvError>, registers: &mut Registers) {
-    match result {
-        Ok(reply) => {
-            registers.o0 = guest_abi::status::EOK;
-            match reply {
-                Reply::Done => {}
-                Reply::Value(value) => registers.o1 = value,
-                Reply::Values(first, second) => (registers.o1, registers.o2) = (first, second),
+/// The registers of a call. Only its answer changes them.
+#[derive(Debug)]
+pub struct Frame<'a>(&'a mut Registers);
+
+impl<'a> Frame<'a> {
+    /// The registers of a call that is made to a [`Context`](crate::Context) directly.
+    pub const fn new(registers: &'a mut Registers) -> Self {
+        Self(registers)
+    }
+
+    /// Returns the same registers, for a function that is given them by value.
+    #[inline(always)]
+    pub const fn reborrow(&mut self) -> Frame<'_> {
+        Frame(self.0)
+    }
+
+    /// Answers the call. This is the one place that writes a guest's registers.
+    #[inline(always)]
+    pub fn answer(&mut self, result: Result<Reply, HvError>) {
+        let Self(registers) = self;
+        match result {
+            Ok(reply) => {
+                registers.o0 = guest_abi::status::EOK;
+                match reply {
+                    Reply::Done => {}
+                    Reply::Value(value) => registers.o1 = value,
+                    Reply::Values(first, second) => {
+                        (registers.o1, registers.o2) = (first, second);
+                    }
+                }
             }
+            Err(error) => registers.o0 = error.number(),
         }
-        Err(error) => registers.o0 = error.number(),
+    }
+}
+
+impl Deref for Frame<'_> {
+    type Target = Registers;
+
+    #[inline(always)]
+    fn deref(&self) -> &Registers {
+        self.0
     }
 }

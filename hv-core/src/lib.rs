@@ -13,6 +13,6 @@ pub mod trace;
 
 pub use caller::{Caller, GuestId};
 pub use embedder::{ConsoleOutput, Embedder};
-pub use hypervisor::{After, Hypervisor, Strand};
+pub use hypervisor::{After, Frame, Hypervisor, Strand};
 pub use negotiation::{Negotiated, NegotiatedVersion};
 pub use service::{Context, NegotiatedGroups, Reply, Service, Services};

@@ -3,7 +3,7 @@
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::Asked;
-use crate::{Caller, GuestId, Negotiated, NegotiatedVersion};
+use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion};
 
 /// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +52,14 @@ pub trait Service {
 
 /// One strand's way into a service.
 pub trait Context {
-    /// Serves a FAST call of the most frequent and simplest kind, if this is one. `None`: nothing was done, and
-    /// [`slow_path`](Self::slow_path) is asked. It serves nothing of a guest that has not negotiated the group, which it
+    /// Serves a FAST call of the most frequent and simplest kind, if this is one, and [answers](Frame::answer) it. Returns `false` if
+    /// nothing was done, and [`slow_path`](Self::slow_path) is asked. It serves nothing of a guest that has not negotiated the group, which it
     /// knows from [`Service::version_changed`], and no function that the service does not [state](Service::FUNCTIONS): a debug
     /// assertion checks this.
     #[inline(always)]
-    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
-        let _ = (function, registers);
-        None
+    fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
+        let _ = (function, frame);
+        false
     }
 
     /// Serves any FAST call of the group, in the version that the guest has negotiated.
@@ -116,12 +116,8 @@ pub trait Services {
         wanted: Version,
     ) -> Result<Asked<'_>, HvError>;
 
-    /// Serves a FAST call if it is on a service's fast path.
-    fn fast_path(
-        contexts: &Self::Contexts<'_>,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, HvError>>;
+    /// Serves a FAST call if it is on a service's fast path, and answers it. Returns `false` if nothing was done.
+    fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
     /// Serves or refuses a FAST call; `None` if no service has the function.
     fn slow_path(
@@ -187,15 +183,15 @@ macro_rules! list_of_services {
             fn fast_path(
                 contexts: &Self::Contexts<'_>,
                 function: u64,
-                registers: &Registers,
-            ) -> Option<Result<Reply, HvError>> {
+                frame: &mut Frame<'_>,
+            ) -> bool {
                 let ($($name,)*) = contexts;
-                $(if let Some(result) = $name.fast_path(function, registers) {
+                $(if $name.fast_path(function, frame) {
                     // Only while it is tested: every call would pay for it.
                     debug_assert!($name::FUNCTIONS.contains(&function), "not stated");
-                    return Some(result);
+                    return true;
                 })*
-                None
+                false
             }
 
             #[inline(always)]

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{
-    After, Caller, ConsoleOutput, Context, Embedder, GuestId, Hypervisor, Negotiated,
+    After, Caller, ConsoleOutput, Context, Embedder, Frame, GuestId, Hypervisor, Negotiated,
     NegotiatedVersion, Reply, Service, Services, Strand,
 };
 
@@ -249,8 +249,9 @@ impl Service for Greedy {
 }
 
 impl Context for Greedy {
-    fn fast_path(&self, _: u64, _: &Registers) -> Option<Result<Reply, HvError>> {
-        Some(Ok(Reply::Done))
+    fn fast_path(&self, _: u64, frame: &mut Frame<'_>) -> bool {
+        frame.answer(Ok(Reply::Done));
+        true
     }
 
     fn slow_path(

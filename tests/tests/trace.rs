@@ -7,7 +7,7 @@ use hv_core::sync::steps;
 use hv_core::trace::{
     Clock27, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion, Trace as _, Tracer,
 };
-use hv_core::{Caller, Context as _, Negotiated, NegotiatedVersion, Service as _};
+use hv_core::{Caller, Context as _, Frame, Negotiated, NegotiatedVersion, Service as _};
 use perfctr_service::Unit;
 use perfctr_service::trace::{
     ChangeComplete, ChangePending, Get, GetRefused, Granted, Held, HubConflict, Revoked,
@@ -388,15 +388,18 @@ fn two_strands_turn_the_tracer() {
             log.events();
             assert_eq!(traced.machine.get(0, 2), (0, 0));
             assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
-            // A call that is not recorded has the fast path.
+            // The fast path serves the call in either case.
             let version = Negotiated::new(NegotiatedVersion::new(2));
             let caller = Caller {
                 guest: guest_id(0),
                 strand: strand(0),
             };
             let context = traced.machine.service().context(caller, &version);
-            let served = context.fast_path(0x106, &Registers::call(0x106, [2, 0, 0, 0, 0]));
-            assert_eq!(served.is_some(), on, "step {step}, turned {on}");
+            let mut registers = Registers::call(0x106, [2, 0xbad, 0, 0, 0]);
+            let served = context.fast_path(0x106, &mut Frame::new(&mut registers));
+            assert!(served, "step {step}, turned {on}");
+            assert_eq!((registers.o0, registers.o1), (0, 0));
+            assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
         }
     }
 }

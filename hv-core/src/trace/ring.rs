@@ -85,6 +85,29 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     /// [`Clock`](guest_abi::Clock) never go back.
     #[inline(always)]
     pub fn record<E: Event>(&self, time: u64, event: E) {
+        self.record_or(
+            time,
+            event,
+            || (),
+            |units, event| self.record_slow(units, event),
+        );
+    }
+
+    /// Records an event with a short header in the present packet. Returns `false` if it has none, or there is no room.
+    #[inline(always)]
+    pub(super) fn try_record<E: Event>(&self, time: u64, event: E) -> bool {
+        self.record_or(time, event, || true, |_, _| false)
+    }
+
+    /// Records an event with a short header in the present packet, or leaves it to `otherwise`.
+    #[inline(always)]
+    fn record_or<E: Event, R>(
+        &self,
+        time: u64,
+        event: E,
+        done: impl FnOnce() -> R,
+        otherwise: impl FnOnce(u64, E) -> R,
+    ) -> R {
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
         let payload = event.payload();
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
@@ -102,8 +125,9 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
                 cell.store(*word, Ordering::Relaxed);
             }
             packet.commit(fill, size);
+            done()
         } else {
-            self.record_slow(units, event);
+            otherwise(units, event)
         }
     }
 

@@ -8,13 +8,17 @@ use super::layout::{Clock27, Layout};
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// Returns a duration in ticks as a field of an event; `u32::MAX` stands for longer ones too.
+/// Returns a duration in ticks as a field of an event; `u32::MAX` stands for longer ones too. (The time of a strand
+/// [never goes back](Clocks::ticks).)
 pub fn duration(started: u64, ended: u64) -> u32 {
-    u32::try_from(ended.saturating_sub(started)).unwrap_or(u32::MAX)
+    u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
 
 /// Records events while it is on. `strand` is always the strand that executes the call.
 pub trait Trace {
+    /// `false` if it is never on.
+    const RECORDS: bool = true;
+
     /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
@@ -29,11 +33,28 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
+    /// Returns the time in ticks on this strand, for an event that is recorded also if tracing is switched off before its end. This
+    /// implementation returns `started` if tracing is off.
+    #[inline(always)]
+    fn end(&self, strand: StrandId, started: u64) -> u64 {
+        self.time(strand).unwrap_or(started)
+    }
+
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
+
+    /// Records an event as [`record`](Self::record) does, where this takes few instructions, and returns `true` if it did. This
+    /// implementation never does.
+    #[inline(always)]
+    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
+        let _ = (strand, time, event);
+        false
+    }
 }
 
 impl<T: Trace + ?Sized> Trace for &T {
+    const RECORDS: bool = T::RECORDS;
+
     #[inline(always)]
     fn is_on(&self) -> bool {
         (**self).is_on()
@@ -50,8 +71,18 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
+    fn end(&self, strand: StrandId, started: u64) -> u64 {
+        (**self).end(strand, started)
+    }
+
+    #[inline(always)]
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
         (**self).record(strand, time, event);
+    }
+
+    #[inline(always)]
+    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
+        (**self).try_record(strand, time, event)
     }
 }
 
@@ -60,6 +91,8 @@ impl<T: Trace + ?Sized> Trace for &T {
 pub struct Off;
 
 impl Trace for Off {
+    const RECORDS: bool = false;
+
     #[inline(always)]
     fn is_on(&self) -> bool {
         false
@@ -175,10 +208,21 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
+    fn end(&self, strand: StrandId, _: u64) -> u64 {
+        self.clocks.ticks(strand)
+    }
+
+    #[inline(always)]
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
         match self.ring(strand) {
             Some(ring) => ring.record(time, event),
             None => self.miss(),
         }
+    }
+
+    #[inline(always)]
+    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
+        self.ring(strand)
+            .is_some_and(|ring| ring.try_record(time, event))
     }
 }

@@ -37,7 +37,10 @@ const NEGOTIATION_TRIES: usize = if cfg!(loom) { 1 } else { TRIES };
 pub(crate) struct Guest {
     /// Which rights it holds, and the [fast path](AccessWord::FAST) of that in the version that it has negotiated.
     access: AtomicU64,
-    /// Its calls are recorded, and none is a fast path, so that fast paths need not ask whether they are to be recorded.
+    /// The fast path while its calls are recorded. The word above has none then, so that calls that are not recorded need not ask
+    /// whether they are to be.
+    recorded: AtomicU64,
+    /// Its calls are recorded.
     traced: AtomicBool,
     /// It starts again, and does not have its rights back yet.
     starting: AtomicBool,
@@ -61,6 +64,7 @@ impl Guest {
         let nodes = strands.nodes();
         Self {
             access: AtomicU64::new(AccessWord::of_grant(grant).bits()),
+            recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
             traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
             granted: AtomicU8::new(grant.bits()),
@@ -90,6 +94,12 @@ impl Guest {
     #[cfg(target_arch = "sparc64")]
     pub(crate) fn traced(&self) -> &AtomicBool {
         &self.traced
+    }
+
+    /// Returns the fast path of calls that are recorded, as [`access`](Self::access) does of others.
+    #[inline(always)]
+    pub(crate) fn recorded(&self) -> AccessWord {
+        AccessWord::from_bits(self.recorded.load(BEFORE_DEVICE))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
@@ -148,26 +158,34 @@ impl Guest {
         out: &UnitSet,
         change: impl Fn(AccessWord) -> AccessWord,
     ) -> bool {
-        (0..tries).any(|_| {
+        let changed = (0..tries).any(|_| {
             let old = self.load();
-            let new = self.with_fast(change(old), out);
-            self.exchange(old, new)
-        })
+            let new = change(old);
+            exchange(&self.access, old, self.with_fast(new, new, false, out))
+        });
+        changed
+            && (!self.traced.load(Ordering::SeqCst)
+                || (0..tries).any(|_| {
+                    let old = AccessWord::from_bits(self.recorded.load(Ordering::SeqCst));
+                    let new = self.with_fast(old, self.load(), true, out);
+                    exchange(&self.recorded, old, new)
+                }))
     }
 
-    /// Its calls are recorded from now on, or are not. If they are not, a [`refresh`](Self::refresh) is to follow.
+    /// Its calls are recorded from now on, or are not. A [`refresh`](Self::refresh) is to follow.
     pub(super) fn set_traced(&self, traced: bool) {
         self.traced.store(traced, Ordering::SeqCst);
-        if traced {
-            self.withdraw(AccessWord::FAST);
-        }
+        let closed = if traced { &self.access } else { &self.recorded };
+        take(closed, AccessWord::FAST);
     }
 
     /// Takes these bits away. What they depend on has been changed already.
     pub(super) fn withdraw(&self, bits: AccessWord) {
-        self.change();
-        let bits = bits.or(AccessWord::CARRY);
-        self.access.fetch_and(!bits.bits(), Ordering::SeqCst);
+        take(&self.access, bits);
+        // Who adds bits to it looks at what they depend on after it was found traced.
+        if self.traced.load(Ordering::SeqCst) {
+            take(&self.recorded, bits);
+        }
     }
 
     /// Takes all rights away but these.
@@ -184,7 +202,7 @@ impl Guest {
             if !may() {
                 return false;
             }
-            if self.exchange(old, old.or(AccessWord::of_grant(grant))) {
+            if exchange(&self.access, old, old.or(AccessWord::of_grant(grant))) {
                 return true;
             }
         }
@@ -215,25 +233,18 @@ impl Guest {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    /// Exchanges the word if it is still the old one, and counts the change.
-    fn exchange(&self, old: AccessWord, new: AccessWord) -> bool {
-        let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
-        let counted = counted.without(AccessWord::CARRY).bits();
-        self.access
-            .compare_exchange(old.bits(), counted, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
-    }
-
-    fn change(&self) {
-        self.access
-            .fetch_add(AccessWord::CHANGE.bits(), Ordering::SeqCst);
-    }
-
-    /// The word with the fast path of all that its version and its rights allow now.
-    fn with_fast(&self, word: AccessWord, out: &UnitSet) -> AccessWord {
+    /// Returns `word` with the fast path of all that the version and the rights in `allowed` allow now. It is empty if the word is
+    /// for calls that are recorded, or not, and they are not, or are.
+    fn with_fast(
+        &self,
+        word: AccessWord,
+        allowed: AccessWord,
+        recorded: bool,
+        out: &UnitSet,
+    ) -> AccessWord {
         let closed = word.without(AccessWord::FAST);
-        let (version, grant) = (word.version(), word.grant());
-        if version == NegotiatedVersion::NONE || self.traced.load(Ordering::SeqCst) {
+        let (version, grant) = (allowed.version(), allowed.grant());
+        if version == NegotiatedVersion::NONE || self.traced.load(Ordering::SeqCst) != recorded {
             return closed;
         }
         let global = match (grant.global, self.has_hubs(version)) {
@@ -250,6 +261,20 @@ impl Guest {
             .or(strand)
             .or(global.without(AccessWord::of_units(out.iter())))
     }
+}
+
+/// Exchanges a word if it is still the old one, and counts the change.
+fn exchange(word: &AtomicU64, old: AccessWord, new: AccessWord) -> bool {
+    let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
+    let counted = counted.without(AccessWord::CARRY).bits();
+    word.compare_exchange(old.bits(), counted, Ordering::SeqCst, Ordering::SeqCst)
+        .is_ok()
+}
+
+/// Counts a change in a word, and takes these bits away.
+fn take(word: &AtomicU64, bits: AccessWord) {
+    word.fetch_add(AccessWord::CHANGE.bits(), Ordering::SeqCst);
+    word.fetch_and(!bits.or(AccessWord::CARRY).bits(), Ordering::SeqCst);
 }
 
 #[cfg(test)]
@@ -284,8 +309,12 @@ mod tests {
         out.map(|unit| units.take_out(unit));
         let version = Negotiated::new(NegotiatedVersion::new(version));
         guest.version_changed(&version, units.out());
-        // Place 0 is bit 63 on SPARC V9, and bit 0 elsewhere.
-        let bits = guest.access().bits();
+        places(guest.access())
+    }
+
+    /// The fast path in a word: place 0 is bit 63 on SPARC V9, and bit 0 elsewhere.
+    fn places(word: AccessWord) -> u64 {
+        let bits = word.bits();
         let places = if cfg!(target_arch = "sparc64") {
             bits.reverse_bits()
         } else {
@@ -345,9 +374,17 @@ mod tests {
                 let guest = guest(grant.parse().unwrap(), compatible, machine);
                 let seen = [0, 1, 2].map(|version| fast(&guest, version, None));
                 assert_eq!(seen, [none, v1_0, v1_1], "{machine:?} {grant} {compatible}");
+                let recorded = |version| {
+                    let fast = fast(&guest, version, None);
+                    (fast, places(guest.recorded()))
+                };
+                assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, not traced");
                 guest.set_traced(true);
-                let traced = [0, 1, 2].map(|version| fast(&guest, version, None));
-                assert_eq!(traced, [0, 0, 0], "{machine:?} {grant}, traced");
+                let traced = [0, 1, 2].map(recorded);
+                let expected = [(0, none), (0, v1_0), (0, v1_1)];
+                assert_eq!(traced, expected, "{machine:?} {grant}, traced");
+                guest.set_traced(false);
+                assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, no more");
             }
         }
     }

@@ -7,13 +7,13 @@
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
-use hv_core::trace::Trace;
-use hv_core::{Context, NegotiatedVersion, Reply};
+use hv_core::trace::{Trace, duration};
+use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
-use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
+use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::rights::policy::StrandRight;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
@@ -36,6 +36,11 @@ const _: () = {
     }
 };
 
+/// Marks a branch that is seldom taken.
+#[cold]
+#[inline(always)]
+const fn cold() {}
+
 /// What a call does to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
@@ -55,12 +60,18 @@ impl Access {
         }
     }
 
-    /// Returns the reply of a call whose access returned this value.
     #[inline(always)]
-    const fn reply(self, value: u64) -> Reply {
-        match self {
-            Self::Get => Reply::Value(value),
-            Self::Set(_) => Reply::Done,
+    const fn new<const SET: bool>(value: u64) -> Self {
+        if SET { Self::Set(value) } else { Self::Get }
+    }
+
+    /// Returns the answer to a call that ended so: what was read, or why it was refused.
+    #[inline(always)]
+    fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, HvError> {
+        match (self, result) {
+            (Self::Get, Ok(value)) => Ok(Reply::Value(value)),
+            (Self::Set(_), Ok(_)) => Ok(Reply::Done),
+            (_, Err(refusal)) => Err(refusal.error()),
         }
     }
 
@@ -84,11 +95,11 @@ impl Access {
 
 impl<E: Environment> Context for PerfCounterContext<'_, E> {
     #[inline(always)]
-    fn fast_path(&self, function: u64, registers: &Registers) -> Option<Result<Reply, HvError>> {
+    fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         match function {
-            VFALLS_GET_PERFREG => self.fast(registers.o0, Access::Get),
-            VFALLS_SET_PERFREG => self.fast(registers.o0, Access::Set(registers.o1)),
-            _ => None,
+            VFALLS_GET_PERFREG => self.fast::<false>(frame),
+            VFALLS_SET_PERFREG => self.fast::<true>(frame),
+            _ => false,
         }
     }
 
@@ -100,8 +111,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
     ) -> Result<Reply, HvError> {
         let access = Access::of(function, registers).ok_or(HvError::BadTrap)?;
         let id = registers.o0;
-        self.counted(id, access, || self.slow(id, access, version))
-            .map(|value| access.reply(value))
+        access.answer(self.counted(id, access, || self.slow(id, access, version)))
     }
 
     #[inline(always)]
@@ -117,91 +127,143 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves a call for a register that the guest may use and whose hub is free. `None`: nothing was done, and the slow path
-    /// has to.
+    /// Serves a call for a register that the guest may use and whose hub is free, and answers it. Returns `false` if nothing was
+    /// done, and the slow path has to.
     #[inline(always)]
-    fn fast(&self, id: u64, access: Access) -> Option<Result<Reply, HvError>> {
+    fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
-            return self
-                .may_use_pcr(access.operation(), access.sets_ht())
-                .then(|| Ok(access.reply(self.pcr(access))));
+            let call = || access.answer(self.pcr_fast(id, access));
+            // Two calls, so that the test for HT is a branch, which is not taken.
+            return if access.sets_ht() {
+                cold();
+                let may = |word: AccessWord, _| word.register(0) && word.ht();
+                self.serve::<SET>(frame, id, may, call, Self::pcr_fast)
+            } else {
+                let may = |word: AccessWord, _| word.register(0);
+                self.serve::<SET>(frame, id, may, call, Self::pcr_fast)
+            };
         }
-        let accessed = if id < SINGLE_REGISTERS {
-            self.dram_fast(id, access.operation(), |index| self.device(index, access))?
-        } else {
-            self.hub_fast(id, access.operation(), |index| self.device(index, access))?
+        if id < SINGLE_REGISTERS {
+            let may = |word: AccessWord, id| word.register(id);
+            let call = || access.answer(self.dram_fast(id, access));
+            return self.serve::<SET>(frame, id, may, call, Self::dram_fast);
+        }
+        let Some((_, arbiter)) = self.hub(id) else {
+            return false;
         };
-        Some(match accessed {
-            Ok(value) => Ok(access.reply(value)),
-            Err(error) => Err(self.failed_fast(access.operation(), id, error).error()),
-        })
+        let may = |word: AccessWord, id| {
+            self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
+        };
+        let call = || access.answer(self.with_hub(arbiter, id, access));
+        self.serve::<SET>(frame, id, may, call, Self::hub_fast)
     }
 
-    /// The fast path of a DRAM register: `id` is from 1 to 17, and 1 refused. If the access fails, it remains to say
-    /// so to [`failed_fast`](Self::failed_fast).
+    /// Makes a call and answers it if it `may` be made by the guest's word for calls that are not recorded, or by its word for
+    /// calls that are. `again` does the same as `call`, and holds nothing that a function would have to be given.
     #[inline(always)]
-    pub(super) fn dram_fast<V>(
+    fn serve<const SET: bool>(
         &self,
+        frame: &mut Frame<'_>,
         id: u64,
-        operation: Operation,
-        access: impl FnOnce(usize) -> Result<V, AccessError>,
-    ) -> Option<Result<V, AccessError>> {
-        if !self.guest.access().register(id) {
-            return None;
+        may: impl Fn(AccessWord, u64) -> bool,
+        call: impl FnOnce() -> Result<Reply, HvError>,
+        again: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
+    ) -> bool {
+        if may(self.guest.access(), id) {
+            frame.answer(call());
+            return true;
         }
-        let result = access(id as usize);
-        if result.is_ok() {
-            self.counts.add(operation, Class::Dram, Outcome::Ok);
-        }
-        Some(result)
-    }
-
-    /// The fast path of a register of a hub; `None` if `id` is none. If the access fails, the strand still has the hub,
-    /// and it remains to say so to [`failed_fast`](Self::failed_fast).
-    #[inline(always)]
-    pub(super) fn hub_fast<V>(
-        &self,
-        id: u64,
-        operation: Operation,
-        access: impl FnOnce(usize) -> Result<V, AccessError>,
-    ) -> Option<Result<V, AccessError>> {
-        let arbiter = self.take_hub_fast(id)?;
-        let result = access(id as usize);
-        if result.is_ok() {
-            self.give_back_hub_fast(arbiter, operation);
-        }
-        Some(result)
-    }
-
-    /// The beginning of [`hub_fast`](Self::hub_fast): takes the hub.
-    #[inline(always)]
-    pub(super) fn take_hub_fast(&self, id: u64) -> Option<&HubArbiter> {
-        let (hub, arbiter) = self.hub(id)?;
-        (self.guest.access().hub(hub) && arbiter.take_free(self.token)).then_some(arbiter)
-    }
-
-    /// The end of [`hub_fast`](Self::hub_fast), when the access is complete: gives the hub back, and counts the call.
-    #[inline(always)]
-    pub(super) fn give_back_hub_fast(&self, arbiter: &HubArbiter, operation: Operation) {
-        arbiter.give_back_free();
-        self.counts.add(operation, Class::Hub, Outcome::Ok);
-    }
-
-    /// The fast path of register 0: if the guest may use it, counts the access, which the caller makes.
-    #[inline(always)]
-    pub(super) fn may_use_pcr(&self, operation: Operation, sets_ht: bool) -> bool {
-        let allowed = self.guest.access();
-        let may = allowed.register(0) && (!sets_ht || allowed.ht());
+        // The number is loaded again: LLVM would compute what both tests have in common before the first.
+        let may = E::Trace::RECORDS && may(self.guest.recorded(), frame.o0);
         if may {
-            self.counts.add(operation, Class::Strand, Outcome::Ok);
+            self.recorded::<SET>(frame.reborrow(), id, again);
         }
         may
+    }
+
+    /// Makes a call that is recorded. It is answered first, so that nothing is left to do behind the event.
+    #[cold]
+    #[inline(never)]
+    fn recorded<const SET: bool>(
+        &self,
+        mut frame: Frame<'_>,
+        id: u64,
+        call: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
+    ) {
+        let value = if SET { frame.o1 } else { 0 };
+        let access = Access::new::<SET>(value);
+        let trace = self.service.trace();
+        let started = trace.end(self.strand, 0);
+        let result = call(self, id, access);
+        frame.answer(access.answer(result));
+        let ended = trace.end(self.strand, started);
+        let duration = duration(started, ended);
+        match result {
+            Ok(read) if self.record_served::<false>(id, access, read, duration, ended) => {}
+            Ok(read) => self.record_late::<SET>(id, value | read, duration, ended),
+            Err(refusal) => self.record_failed(id, access, refusal, duration, ended),
+        }
+    }
+
+    /// Records a call that was served, however long it takes. `value` was read or written.
+    #[cold]
+    #[inline(never)]
+    fn record_late<const SET: bool>(&self, id: u64, value: u64, duration: u32, ended: u64) {
+        let access = Access::new::<SET>(value);
+        self.record_served::<true>(id, access, value, duration, ended);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_failed(&self, id: u64, access: Access, refusal: Refusal, duration: u32, ended: u64) {
+        self.record_refused(id, access, refusal, duration, ended);
+    }
+
+    /// The fast path of register 0.
+    #[inline(always)]
+    fn pcr_fast(&self, _: u64, access: Access) -> Result<u64, Refusal> {
+        (self.counts).add(access.operation(), Class::Strand, Outcome::Ok);
+        Ok(self.pcr(access))
+    }
+
+    /// The fast path of a DRAM register.
+    #[inline(always)]
+    fn dram_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
+        match self.device(id as usize, access) {
+            Ok(value) => {
+                (self.counts).add(access.operation(), Class::Dram, Outcome::Ok);
+                Ok(value)
+            }
+            Err(error) => Err(self.failed_fast(access.operation(), id, error)),
+        }
+    }
+
+    /// The fast path of a register of a hub, which the strand has taken.
+    #[inline(always)]
+    fn hub_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
+        match self.hub(id) {
+            Some((_, arbiter)) => self.with_hub(arbiter, id, access),
+            None => Err(Refusal::Invalid),
+        }
+    }
+
+    #[inline(always)]
+    fn with_hub(&self, arbiter: &HubArbiter, id: u64, access: Access) -> Result<u64, Refusal> {
+        match self.device(id as usize, access) {
+            Ok(value) => {
+                arbiter.give_back_free();
+                (self.counts).add(access.operation(), Class::Hub, Outcome::Ok);
+                Ok(value)
+            }
+            Err(error) => Err(self.failed_fast(access.operation(), id, error)),
+        }
     }
 
     /// Ends a call on the fast path whose device access failed. Do not call it when the fast path merely declined.
     #[cold]
     #[inline(never)]
-    pub(super) fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
+    fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
         let refusal = match PerfReg::new(id) {
             Some(register) => {
                 let guard = match register.kind() {
@@ -231,7 +293,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         id: u64,
         access: Access,
         call: impl FnOnce() -> Result<u64, Refusal>,
-    ) -> Result<u64, HvError> {
+    ) -> Result<u64, Refusal> {
         let started = self.service.trace().time(self.strand);
         let result = call();
         let outcome = match &result {
@@ -239,10 +301,18 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             Err(refusal) => Outcome::Refused(*refusal),
         };
         self.counts.add(access.operation(), Class::of(id), outcome);
-        if let Some(started) = started {
-            self.record_call(id, access, result, started);
+        if let Some(started) = started
+            && let Some(ended) = self.service.trace().time(self.strand)
+        {
+            let duration = duration(started, ended);
+            match result {
+                Ok(read) => {
+                    self.record_served::<true>(id, access, read, duration, ended);
+                }
+                Err(refusal) => self.record_refused(id, access, refusal, duration, ended),
+            }
         }
-        result.map_err(Refusal::error)
+        result
     }
 
     /// The contract, check by check, for a guest that has negotiated this version.

@@ -136,7 +136,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
         PerfCounterContext {
             service: self,
             guest: self.rights.guest(caller.guest),
-            number: caller.guest.number(),
+            numbers: u16::from_le_bytes([caller.guest.number(), caller.strand.number()]),
             hubs: self.hubs.each_ref(),
             rows: table::rows(caller.strand.node()),
             counts: &strand.counts,
@@ -164,8 +164,8 @@ impl<E: Environment> Service for PerfCounterService<E> {
 pub struct PerfCounterContext<'a, E> {
     service: &'a PerfCounterService<E>,
     guest: &'a Guest,
-    /// The number of the guest.
-    number: u8,
+    /// The numbers of the guest and the strand, two bytes as events have them.
+    numbers: u16,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
     counts: &'a Counts,

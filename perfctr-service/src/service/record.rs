@@ -5,7 +5,7 @@
 use guest_abi::status::EOK;
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
-use hv_core::trace::{Event, Trace, duration};
+use hv_core::trace::{Event, Trace};
 
 use crate::environment::Environment;
 use crate::rights::policy::Grant;
@@ -22,35 +22,31 @@ use crate::units::Unit;
 const NOTE_TRIES: usize = 4;
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Records a call that was started then and ends now.
+    /// Records a call that was served: always, or only where it takes few instructions. Returns `true` if it did.
     #[inline(always)]
-    pub(super) fn record_call(
+    pub(super) fn record_served<const ALWAYS: bool>(
         &self,
         id: u64,
         access: Access,
-        result: Result<u64, Refusal>,
-        started: u64,
-    ) {
-        let trace = self.service.trace();
-        let Some(ended) = trace.time(self.strand) else {
-            return;
-        };
-        let duration = duration(started, ended);
-        let (guest, strand) = (self.number, self.strand.number());
+        read: u64,
+        duration: u32,
+        ended: u64,
+    ) -> bool {
+        let [guest, strand] = self.numbers.to_le_bytes();
         let (perfreg, status) = (id as u8, EOK as u8);
-        match (access, result.map_err(|refusal| refusal.error().number())) {
-            (Access::Get, Ok(value)) => {
+        match access {
+            Access::Get => {
                 let event = Get {
                     perfreg,
                     status,
                     guest,
                     strand,
                     duration,
-                    value,
+                    value: read,
                 };
-                trace.record(self.strand, ended, event);
+                self.record::<ALWAYS>(ended, event)
             }
-            (Access::Set(value), Ok(_)) => {
+            Access::Set(value) => {
                 let event = Set {
                     perfreg,
                     status,
@@ -59,25 +55,53 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     duration,
                     value,
                 };
-                trace.record(self.strand, ended, event);
+                self.record::<ALWAYS>(ended, event)
             }
-            (Access::Get, Err(status)) => {
+        }
+    }
+
+    #[inline(always)]
+    fn record<const ALWAYS: bool>(&self, time: u64, event: impl Event) -> bool {
+        let trace = self.service.trace();
+        if ALWAYS {
+            trace.record(self.strand, time, event);
+            true
+        } else {
+            trace.try_record(self.strand, time, event)
+        }
+    }
+
+    /// Records a call that was refused.
+    #[inline(always)]
+    pub(super) fn record_refused(
+        &self,
+        perfreg: u64,
+        access: Access,
+        refusal: Refusal,
+        duration: u32,
+        ended: u64,
+    ) {
+        let trace = self.service.trace();
+        let [guest, strand] = self.numbers.to_le_bytes();
+        let status = refusal.error().number() as u16;
+        match access {
+            Access::Get => {
                 let event = GetRefused {
-                    status: status as u16,
+                    status,
                     guest,
                     strand,
                     duration,
-                    perfreg: id,
+                    perfreg,
                 };
                 trace.record(self.strand, ended, event);
             }
-            (Access::Set(value), Err(status)) => {
+            Access::Set(value) => {
                 let event = SetRefused {
-                    status: status as u16,
+                    status,
                     guest,
                     strand,
                     duration,
-                    perfreg: id,
+                    perfreg,
                     value,
                 };
                 trace.record(self.strand, ended, event);
@@ -87,11 +111,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     /// The guest cannot have this hub at once.
     pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
+        let [guest, strand] = self.numbers.to_le_bytes();
         self.service.note(self.strand, || HubConflict {
             hub: hub.index() as u8,
             why: why as u8,
-            guest: self.number,
-            strand: self.strand.number(),
+            guest,
+            strand,
         });
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{Caller, ConsoleOutput, Context, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, ConsoleOutput, Context, Embedder, Frame, GuestId, Hypervisor};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
 use perfctr_service::{
@@ -364,8 +364,8 @@ impl Modelled {
             strand: strand_id(strand),
         });
         let (context,) = strand.contexts();
-        let registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
-        context.fast_path(0x106, &registers).is_some()
+        let mut registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
+        context.fast_path(0x106, &mut Frame::new(&mut registers))
     }
 
     /// What is left once all strands are done: all of the registers of the version, each at once.
