@@ -2,7 +2,9 @@
 //! [`record_event`]. A call begins and ends with the guest's registers in memory; an event begins with its fields in
 //! registers and ends in the ring.
 //!
-//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds.
+//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
+
+mod time;
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -179,15 +181,28 @@ fn rustsbi_fw_read(firmware: &Firmware, frame: &mut [usize; 8]) {
     (frame[0], frame[1]) = (error, value);
 }
 
-fn main() -> ExitCode {
-    let kind = std::env::args().nth(1).unwrap_or_default();
-    if kind == "rustsbi_fw_read" {
-        let firmware = Firmware {
+/// The registers of a call of `counter_fw_read`, of counter 3.
+const FW_READ: [usize; 8] = [3, 0, 0, 0, 0, 0, 5, 0x50_4d55];
+
+impl Firmware {
+    fn new() -> Self {
+        Self {
             pmu: FirmwareCounters([const { AtomicU64::new(7) }; 32]),
             info: NoInfo,
-        };
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let kind = std::env::args().nth(1).unwrap_or_default();
+    if kind == "time" {
+        time::all();
+        return ExitCode::SUCCESS;
+    }
+    if kind == "rustsbi_fw_read" {
+        let firmware = Firmware::new();
         for _ in 0..CALLS {
-            let mut frame = black_box([3, 0, 0, 0, 0, 0, 5, 0x50_4d55]);
+            let mut frame = black_box(FW_READ);
             rustsbi_fw_read(&firmware, &mut frame);
             assert_eq!(black_box(frame)[..2], [0, 7]);
         }
@@ -201,32 +216,55 @@ fn main() -> ExitCode {
         assert_eq!(RINGS[70].discarded(), 0);
         return ExitCode::SUCCESS;
     }
-    let (function, id, status) = match &*kind {
+    let Some((call, status)) = call_of(&kind) else {
+        eprintln!("call-cost: unknown kind '{kind}'");
+        return ExitCode::from(2);
+    };
+    if !kind.contains("trace") {
+        with_strand(Off, |strand| calls(strand, call, status));
+    } else {
+        let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
+        tracer.set_on(kind == "get_dram_traced");
+        with_strand(&tracer, |strand| calls(strand, call, status));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Returns the registers of a kind of call, and the status that it ends with; `None` if there is no such kind.
+fn call_of(kind: &str) -> Option<(Registers, u64)> {
+    let (function, id, status) = match kind {
         "get_dram" | "get_dram_tracer_off" | "get_dram_traced" => (VFALLS_GET_PERFREG, 7, 0),
         "set_dram" => (VFALLS_SET_PERFREG, 7, 0),
         "get_pcr" => (VFALLS_GET_PERFREG, 0, 0),
         "set_pcr" => (VFALLS_SET_PERFREG, 0, 0),
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
+        "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
         "refused" => (VFALLS_GET_PERFREG, 15, 10),
-        _ => {
-            eprintln!("call-cost: unknown kind '{kind}'");
-            return ExitCode::from(2);
-        }
+        _ => return None,
     };
-    let call = Registers::call(function, [id, 0x55, 2, 3, 4]);
-    if !kind.contains("trace") {
-        calls(Off, call, status);
-    } else {
-        let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
-        tracer.set_on(kind == "get_dram_traced");
-        calls(&tracer, call, status);
-    }
-    ExitCode::SUCCESS
+    Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Makes a call many times.
-fn calls<T: Trace + Copy>(trace: T, call: Registers, status: u64) {
+type Hypercalls<T> =
+    Hypervisor<(PerfCounterService<(&'static Board, &'static Board, T)>,), NoConsole, T>;
+
+/// Calls `run` with a strand whose guest has negotiated version 1.1.
+fn with_strand<T: Trace + Copy, R>(trace: T, run: impl FnOnce(&Measured<'_, T>) -> R) -> R {
+    let hypervisor = hypervisor(trace);
+    let strand = hypervisor.strand(caller(70));
+    run(black_box(&strand))
+}
+
+fn caller(strand: usize) -> Caller {
+    Caller {
+        guest: GuestId::new(0).expect("guest 0 exists"),
+        strand: StrandId::new(strand).expect("the strand exists"),
+    }
+}
+
+/// Returns a hypervisor with one guest, which has negotiated version 1.1.
+fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     // The guest is on nodes 0 and 1 only, so register 15, which is on node 3, is refused.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig {
@@ -238,15 +276,18 @@ fn calls<T: Trace + Copy>(trace: T, call: Registers, status: u64) {
     let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
         .expect("one guest is valid");
     let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
-    let caller = Caller {
-        guest: GuestId::new(0).expect("guest 0 exists"),
-        strand: StrandId::new(70).expect("strand 70 exists"),
-    };
-    let strand = hypervisor.strand(caller);
-    let strand = black_box(&strand);
     let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, 1, 1, 0, 0]);
-    assert_eq!(strand.core_trap(&mut registers), After::Resume);
-    assert_eq!(registers.o0, 0, "version 1.1 is granted");
+    let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
+    assert_eq!(
+        (after, registers.o0),
+        (After::Resume, 0),
+        "version 1.1 is granted"
+    );
+    hypervisor
+}
+
+/// Makes a call many times.
+fn calls<T: Trace>(strand: &Measured<'_, T>, call: Registers, status: u64) {
     for _ in 0..CALLS {
         let mut registers = black_box(call);
         hypercall(strand, &mut registers);

@@ -1,0 +1,152 @@
+//! Times calls, and counts those that one strand makes in a second, and two strands at once. All is wall time.
+//!
+//! Prints a line for each kind of call, `call KIND NANOSECONDS RATIO`: the medians of many rounds, and of the ratio to rustsbi's call
+//! in the same round. And one for what strands do at once, `threads KIND ONE TWO`: the medians of calls in a second.
+
+use std::array;
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::Instant;
+
+use guest_abi::Registers;
+use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
+
+use super::{
+    FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, caller, hypercall, hypervisor,
+    rustsbi_fw_read, with_strand,
+};
+
+/// So many calls last long enough to be timed, and are seldom interrupted.
+const CALLS: u32 = 20_000;
+const ROUNDS: usize = 301;
+
+/// So many calls last longer than two threads take to start.
+const CALLS_AT_ONCE: u32 = 400_000;
+const ROUNDS_AT_ONCE: usize = 15;
+
+const KINDS: [&str; 7] = [
+    "get_dram",
+    "set_dram",
+    "get_pcr",
+    "set_pcr",
+    "get_zambezi",
+    "set_zambezi",
+    "refused",
+];
+
+/// What two strands do at once. Each register is read, so that they share no word that is written but those of the service.
+const AT_ONCE: [(&str, [&str; 2]); 4] = [
+    ("dram", ["get_dram", "get_dram"]),
+    ("pcr", ["get_pcr", "get_pcr"]),
+    ("same_hub", ["get_zambezi", "get_zambezi"]),
+    ("two_hubs", ["get_zambezi", "get_other_zambezi"]),
+];
+
+type Overwritten = Ring<Clock19, 4, 2039>;
+
+static RINGS: [Overwritten; 72] = [const { Ring::new(Mode::Overwrite) }; 72];
+
+/// Times everything, and prints it.
+pub(super) fn all() {
+    calls();
+    let hypervisor = hypervisor(Off);
+    for (name, kinds) in AT_ONCE {
+        let mut rates: [Vec<f64>; 2] = Default::default();
+        for _ in 0..ROUNDS_AT_ONCE {
+            rates[0].push(rate(&hypervisor, &kinds[..1]));
+            rates[1].push(rate(&hypervisor, &kinds));
+        }
+        let [one, two] = rates.map(median);
+        println!("threads {name} {one:.0} {two:.0}");
+    }
+}
+
+fn calls() {
+    let firmware = Firmware::new();
+    let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
+    tracer.set_on(true);
+    let rounds: Vec<[f64; KINDS.len() + 2]> = with_strand(Off, |strand| {
+        with_strand(&tracer, |traced| {
+            let round = || {
+                let rustsbi = nanoseconds(|| {
+                    let mut frame = black_box(FW_READ);
+                    rustsbi_fw_read(&firmware, &mut frame);
+                    black_box(frame);
+                });
+                array::from_fn(|index| match KINDS.get(index) {
+                    Some(kind) => of_kind(strand, kind),
+                    None if index == KINDS.len() => of_kind(traced, "get_dram_traced"),
+                    None => rustsbi,
+                })
+            };
+            (0..ROUNDS).map(|_| round()).collect()
+        })
+    });
+    let names = KINDS
+        .into_iter()
+        .chain(["get_dram_traced", "rustsbi_fw_read"]);
+    for (index, name) in names.enumerate() {
+        let times = median(rounds.iter().map(|round| round[index]).collect());
+        let ratio = |round: &[f64; KINDS.len() + 2]| round[index] / round[KINDS.len() + 1];
+        let ratio = median(rounds.iter().map(ratio).collect());
+        println!("call {name} {times:.2} {ratio:.3}");
+    }
+}
+
+/// Returns the time of a call.
+fn nanoseconds(mut call: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        call();
+    }
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
+}
+
+fn of_kind<T: Trace>(strand: &Measured<'_, T>, kind: &str) -> f64 {
+    let (call, status) = call_of(kind).expect("the kind is known");
+    assert_eq!(made(strand, call), status, "{kind}");
+    nanoseconds(|| {
+        made(strand, call);
+    })
+}
+
+/// Makes a call, and returns its status.
+fn made<T: Trace>(strand: &Measured<'_, T>, call: Registers) -> u64 {
+    let mut registers = black_box(call);
+    hypercall(strand, &mut registers);
+    black_box(registers).o0
+}
+
+/// Returns how many calls in a second are served while a strand makes each of these at the same time.
+fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
+    let start = Barrier::new(kinds.len());
+    let strand = |number, kind| {
+        let strand = hypervisor.strand(caller(number));
+        let (call, _) = call_of(kind).expect("the kind is known");
+        start.wait();
+        let began = Instant::now();
+        for _ in 0..CALLS_AT_ONCE {
+            // A hub that is taken is asked for again.
+            while made(black_box(&strand), call) != 0 {}
+        }
+        began.elapsed().as_secs_f64()
+    };
+    let longest = thread::scope(|scope| {
+        let strands = kinds.iter().zip(70..);
+        let threads: Vec<_> = strands
+            .map(|(kind, number)| scope.spawn(move || strand(number, kind)))
+            .collect();
+        let times = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no call panics"));
+        times.fold(0.0, f64::max)
+    });
+    f64::from(CALLS_AT_ONCE) * kinds.len() as f64 / longest
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
