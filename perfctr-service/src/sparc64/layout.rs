@@ -6,6 +6,9 @@ use core::mem::offset_of;
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, Mcu, McuRole, Node, PerfReg};
+use hv_core::Negotiated;
+use hv_core::sync::AtomicBool;
+use platform::sparc64::FAST_WORDS;
 use platform::sparc64::layout::FAST_PATH;
 pub use platform::sparc64::layout::{FAST, FAULTED, PCR};
 
@@ -25,7 +28,7 @@ pub mod word {
     pub const ROWS: usize = 2;
     /// What a guest can write of register 0.
     pub const PCR_MASK: usize = 3;
-    /// The address of the byte that says whether the guest's calls are recorded.
+    /// The address of the flag that says whether the guest's calls are recorded.
     pub const TRACED: usize = 4;
     /// The address of the number of the version.
     pub const VERSION: usize = 5;
@@ -99,3 +102,11 @@ pub const OF_L2: usize = ok(Get, Class::L2);
 pub const OF_DRAM: usize = ok(Get, Class::Dram);
 pub const OF_HUB: usize = ok(Get, Class::Hub);
 pub const OF_INVALID: usize = ok(Get, Class::Invalid);
+
+// What the fields of instructions hold: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`. The version and the flag of
+// recorded calls are loaded as a word of 32 bits and as a byte.
+const _: () = {
+    assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_HUB < 1 << 12);
+    assert!(OF_INVALID + INVALID < 1 << 10 && BAD_TRAP < 1 << 9 && SETS < 1 << 9);
+    assert!(size_of::<Negotiated>() == 4 && size_of::<AtomicBool>() == 1);
+};
