@@ -162,6 +162,8 @@ static void numbers(void)
     check_same(0, sun4v_perf_set(NULL, 0, pcr), 0);
     for (i = 0; i < 0x400 + count; i++) {
         function = i < 0x400 ? i : far[i - 0x400];
+        if (function == 0x84)
+            continue; /* The hypervisor's own, which the guest in Rust calls. */
         const uint64_t call[] = {0, 0x5a, UINT64_C(0x1234567800000002), 3, 4, function};
 
         if (function == 0x106 || function == 0x107)
