@@ -1,5 +1,9 @@
 //! The way of a strand's references through its core to the L2 cache.
 
+use std::array;
+use std::cmp::Ordering;
+use std::hint::select_unpredictable;
+
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
@@ -16,10 +20,10 @@ use super::plane::Plane;
 use super::queue::Queue;
 use super::system::{Core, MemorySystem, Strand};
 use super::timing;
-use super::truth::{Branch, ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord};
+use super::truth::{ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord};
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
-use crate::recording::{Flow, Kind, Reference};
+use crate::recording::{Action, ByKind, FETCH_SHIFT, Flow, Kind, Reference, References, Step};
 
 /// A strand at work. What it uses is borrowed piece by piece, for speed.
 pub(super) struct Access<'w> {
@@ -28,7 +32,7 @@ pub(super) struct Access<'w> {
     pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut Strand,
-    cores: &'w mut [Core],
+    cores: Cores<'w>,
     pub(super) l2s: &'w mut [L2],
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
@@ -44,7 +48,17 @@ pub(super) struct Access<'w> {
     pub(super) now: u64,
     /// When the last instruction was issued; 0 if none was.
     pub(super) issued: u64,
+    /// When the first instruction was issued, and how many were.
+    first_issued: u64,
+    issues: u64,
     instructions: u64,
+    /// Those of whole shapes.
+    by_kind: ByKind,
+    /// No instruction begins at this time or later, step by step.
+    until: u64,
+    /// The line of instructions that was fetched last, if it has not been dropped since.
+    fetched: u64,
+    offset: u64,
     served: [u64; 4],
     /// The number of the core in the machine, and in its node.
     core: usize,
@@ -80,7 +94,7 @@ impl<'w> Access<'w> {
             devices: work.devices,
             perf_config: &work.perf_config[node.index()],
             strand: &mut strands[strand.index()],
-            cores,
+            cores: Cores::new(cores, strand.core()),
             l2s: l2,
             banks: &mut banks[node.index()],
             planes,
@@ -93,7 +107,13 @@ impl<'w> Access<'w> {
             moves,
             now: quantum.begins,
             issued: 0,
+            first_issued: 0,
+            issues: 0,
             instructions: 0,
+            by_kind: ByKind::default(),
+            until: 0,
+            fetched: NO_LINE,
+            offset: quantum.offset,
             served: [0; 4],
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
@@ -103,6 +123,11 @@ impl<'w> Access<'w> {
 
     #[inline(always)]
     pub(super) fn finish(self, references: usize) -> Executed {
+        if self.issues > 0 {
+            let (first, last, issues) = (self.first_issued, self.issued, self.issues);
+            self.cores.own.idle.issue(first, last, issues);
+            self.core_record.issue(first, last, issues);
+        }
         Executed {
             references,
             issued: self.issued,
@@ -115,27 +140,162 @@ impl<'w> Access<'w> {
     /// An instruction is issued.
     #[inline(always)]
     pub(super) fn issue(&mut self) {
-        self.cores[self.core].idle.issue(self.now);
-        self.core_record.issue(self.now);
+        if self.issues == 0 {
+            self.first_issued = self.now;
+        }
+        self.issues += 1;
         self.issued = self.now;
         self.now += timing::ISSUE;
     }
 
-    #[inline(always)]
-    pub(super) fn reference(&mut self, reference: &Reference, offset: u64) {
-        let address = reference.address.wrapping_add(offset);
-        let Reference {
-            size, kind, flow, ..
-        } = *reference;
-        match kind {
-            Kind::FetchOther | Kind::FetchLoad | Kind::FetchStore | Kind::FetchModify => {
-                self.fetch(kind, flow, address, size);
+    /// Executes whole shapes step by step, as long as they are sure to end before the time `until`, and passes over what it has
+    /// executed. It leaves a shape that takes longer where that turns out.
+    pub(super) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
+        let began = self.now;
+        self.by_kind = ByKind::default();
+        let (mut now, mut issued) = (self.now, self.issued);
+        (self.until, self.fetched) = (until, NO_LINE);
+        let mut left = 0;
+        'shapes: while let Some((shape, steps, data)) = rest.first_whole() {
+            // Without a miss.
+            let longest = u64::from(shape.count) * LONGEST;
+            if steps.is_empty() || longest >= until.saturating_sub(now) {
+                break;
             }
+            let mut data = data.iter();
+            for step in steps {
+                let begin = u64::from(step.begin);
+                issued = select_unpredictable(begin > 0, (now + begin).wrapping_sub(1), issued);
+                now += begin * timing::ISSUE + u64::from(step.taken) * timing::TAKEN;
+                let (kind, address) = match step.action {
+                    Action::None => continue,
+                    Action::Load => {
+                        let Some(&address) = data.next() else { break };
+                        let line = self.line::<L1D_LINE_SHIFT>(address);
+                        let last = address.wrapping_add(step.further.into());
+                        if self.cores.own.data.is_latest(line)
+                            && self.line::<L1D_LINE_SHIFT>(last) == line
+                        {
+                            now += timing::LOAD;
+                            continue;
+                        }
+                        (Kind::Load, address)
+                    }
+                    Action::Fetch | Action::FetchFurther => {
+                        let address = shape.address.wrapping_add_signed(step.offset.into());
+                        let line = self.line::<L1I_LINE_SHIFT>(address);
+                        if self.cores.own.instructions.is_latest(line)
+                            && step.action == Action::Fetch
+                        {
+                            continue;
+                        }
+                        (Kind::FetchOther, line)
+                    }
+                    access => {
+                        let Some(&address) = data.next() else { break };
+                        let is_store = access == Action::Store;
+                        (if is_store { Kind::Store } else { Kind::Modify }, address)
+                    }
+                };
+                (self.now, self.issued) = (now, issued);
+                match kind {
+                    Kind::FetchOther => self.fetch_line(address),
+                    _ => self.data(kind, address, step.further + 1),
+                }
+                now = self.now;
+                // Perhaps the rest takes too long now, or an instruction has to be fetched again.
+                if longest >= self.until.saturating_sub(now) && step.next != Step::WITHIN {
+                    left = usize::from(step.next);
+                    break 'shapes;
+                }
+            }
+            now += u64::from(shape.begin) * timing::ISSUE;
+            if shape.begin > 0 {
+                issued = now - 1;
+            }
+            now += u64::from(shape.taken) * timing::TAKEN;
+            let by_kind = self.by_kind;
+            self.by_kind = array::from_fn(|kind| by_kind[kind] + shape.by_kind[kind]);
+            rest.skip_whole(shape);
+        }
+        (self.now, self.issued) = (now, issued);
+        let by_kind = self.by_kind;
+        let instructions: u64 = by_kind.iter().map(|count| u64::from(*count)).sum();
+        if instructions > 0 || left > 0 {
+            if self.issues == 0 {
+                self.first_issued = began;
+            }
+            self.issues += instructions;
+            self.instructions += instructions;
+            self.strand.events.instructions(&by_kind);
+            self.strand_record.instructions(&by_kind);
+            if left > 0 {
+                self.leave(rest, left);
+            }
+        }
+    }
+
+    /// Passes over the first references, so many, which have been executed step by step.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self, rest: &mut References<'_>, references: usize) {
+        let executed = rest.up_to(references);
+        for fetch in executed.iter().filter(|one| one.kind.is_fetch()) {
+            self.issues += 1;
+            self.count(fetch.kind, fetch.flow);
+        }
+        rest.skip(references);
+    }
+
+    /// Returns the line of 2 to the power `SHIFT` bytes that an address is in.
+    #[inline(always)]
+    fn line<const SHIFT: u32>(&self, address: u64) -> u64 {
+        (address.wrapping_add(self.offset) & ADDRESS_MASK) >> SHIFT
+    }
+
+    /// Executes a reference of an instruction that has been issued.
+    #[inline(always)]
+    pub(super) fn reference(&mut self, reference: &Reference) {
+        let Reference {
+            address,
+            size,
+            kind,
+            flow,
+        } = *reference;
+        if !kind.is_fetch() {
+            return self.data(kind, address, size);
+        }
+        self.count(kind, flow);
+        self.now += if flow.is_elsewhere() {
+            timing::TAKEN
+        } else {
+            0
+        };
+        lines::<L1I_LINE_SHIFT>(address.wrapping_add(self.offset), size, |line| {
+            if line != self.fetched {
+                self.fetched = line;
+                self.fetch_line(line);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn count(&mut self, fetch: Kind, flow: Flow) {
+        let branch = flow.branch();
+        self.strand.events.instruction(fetch, branch);
+        self.strand_record.instructions[fetch as usize][branch as usize] += 1;
+        self.instructions += 1;
+    }
+
+    #[inline(always)]
+    fn data(&mut self, kind: Kind, address: u64, size: u16) {
+        let address = address.wrapping_add(self.offset);
+        match kind {
             Kind::Load => self.load(Request::Load, address, size),
             Kind::Store => {
                 self.store(address, size);
             }
-            Kind::Modify => {
+            _ => {
                 self.load(Request::Atomic, address, size);
                 let stored = self.store(address, size);
                 self.now = self.now.max(stored);
@@ -144,24 +304,17 @@ impl<'w> Access<'w> {
     }
 
     #[inline(always)]
-    fn fetch(&mut self, kind: Kind, flow: Flow, address: u64, size: u16) {
-        let branch = BRANCHES[flow as usize];
-        self.strand.events.instruction(kind, branch);
-        self.strand_record.instructions[kind as usize][branch as usize] += 1;
-        self.instructions += 1;
-        self.now += TAKES[flow as usize];
-        lines::<L1I_LINE_SHIFT>(address, size, |line| {
-            if !self.cores[self.core].instructions.touch(line) {
-                self.fetch_line(line);
-            }
-        });
+    fn fetch_line(&mut self, line: u64) {
+        if !self.cores.own.instructions.touch(line) {
+            self.fetch_missing(line);
+        }
     }
 
     #[inline(always)]
     fn load(&mut self, request: Request, address: u64, size: u16) {
         self.now += timing::LOAD;
         lines::<L1D_LINE_SHIFT>(address, size, |line| {
-            if !self.cores[self.core].data.touch(line) {
+            if !self.cores.own.data.touch(line) {
                 self.load_line(request, line);
             }
         });
@@ -177,13 +330,13 @@ impl<'w> Access<'w> {
 
     /// A line of 32 bytes that the instruction cache does not have.
     #[inline(never)]
-    fn fetch_line(&mut self, line32: u64) {
+    fn fetch_missing(&mut self, line32: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
         self.event(StrandEvent::CrossbarFetch);
         let slot = self.read(Request::Fetch, Line(line32 >> 1));
         let copy = copies::instructions(self.core_in_node, line32);
         *self.l2().copies(slot) |= copy;
-        self.cores[self.core].instructions.fill(line32);
+        self.cores.own.instructions.fill(line32);
     }
 
     /// A line of 16 bytes that the data cache does not have.
@@ -194,7 +347,7 @@ impl<'w> Access<'w> {
         let slot = self.read(request, Line(line16 >> 2));
         let copy = copies::data(self.core_in_node, line16);
         *self.l2().copies(slot) |= copy;
-        self.cores[self.core].data.fill(line16);
+        self.cores.own.data.fill(line16);
     }
 
     /// Reads a line of the L2 cache.
@@ -204,7 +357,7 @@ impl<'w> Access<'w> {
             Request::Load | Request::Atomic | Request::Store => 1,
         };
         self.ask_bank(line, accesses);
-        let Some(slot) = self.l2().find(line) else {
+        let Some(hit) = self.l2().hit(line) else {
             let (slot, service) = self.miss(line, State::Shared);
             let event = match request {
                 Request::Fetch => Some(StrandEvent::L2InstructionMiss),
@@ -219,10 +372,9 @@ impl<'w> Access<'w> {
             self.served(request, service);
             return slot;
         };
-        self.now = self.now.max(self.l2().arrival(slot));
-        self.l2().touch(slot);
+        self.now = self.now.max(hit.arrives);
         self.served(request, Service::Hit);
-        slot
+        hit.slot
     }
 
     /// A request goes to the bank of its line.
@@ -241,12 +393,13 @@ impl<'w> Access<'w> {
         self.now = goes_on;
         let line = Line(line16 >> 2);
         self.ask_bank(line, 1);
-        let (slot, service) = match self.l2().find(line) {
-            Some(slot) => {
-                self.now = self.now.max(self.l2().arrival(slot));
-                self.l2().touch(slot);
-                self.own(line, slot);
-                (slot, Service::Hit)
+        let (slot, service) = match self.l2().hit(line) {
+            Some(hit) => {
+                self.now = self.now.max(hit.arrives);
+                if hit.state != State::Modified {
+                    self.own(line, hit.slot);
+                }
+                (hit.slot, Service::Hit)
             }
             None => self.miss(line, State::Modified),
         };
@@ -267,11 +420,15 @@ impl<'w> Access<'w> {
     /// Takes parts of a line out of the L1 caches of a node.
     pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
-        let cores = &mut self.cores[first..];
         for copy in copies::each(bits, line) {
             match copy {
-                Copy::Data { core, line } => cores[core].data.remove(line),
-                Copy::Instructions { core, line } => cores[core].instructions.remove(line),
+                Copy::Data { core, line } => self.cores.get(first + core).data.remove(line),
+                Copy::Instructions { core, line } => {
+                    self.cores.get(first + core).instructions.remove(line);
+                    if first + core == self.core {
+                        (self.until, self.fetched) = (0, NO_LINE);
+                    }
+                }
             }
         }
     }
@@ -301,29 +458,42 @@ impl<'w> Access<'w> {
     }
 }
 
+/// All cores, with the one of the strand apart, for speed.
+struct Cores<'w> {
+    before: &'w mut [Core],
+    own: &'w mut Core,
+    after: &'w mut [Core],
+}
+
+impl<'w> Cores<'w> {
+    #[inline(always)]
+    fn new(cores: &'w mut [Core], own: usize) -> Self {
+        let (before, rest) = cores.split_at_mut(own);
+        let (own, after) = rest.split_first_mut().expect("the strand has a core");
+        Self { before, own, after }
+    }
+
+    /// Returns the core with this number.
+    fn get(&mut self, number: usize) -> &mut Core {
+        let own = self.before.len();
+        match number.cmp(&own) {
+            Ordering::Less => &mut self.before[number],
+            Ordering::Equal => self.own,
+            Ordering::Greater => &mut self.after[number - own - 1],
+        }
+    }
+}
+
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// What the instructions of each [`Flow`] are to the counters, in its order. A trap is no branch.
-const BRANCHES: [Branch; 7] = [
-    Branch::None,
-    Branch::NotTaken,
-    Branch::Taken,
-    Branch::Taken,
-    Branch::Taken,
-    Branch::Taken,
-    Branch::None,
-];
+/// No reference takes longer, unless it misses a cache.
+const LONGEST: u64 = timing::ISSUE + timing::TAKEN + timing::LOAD;
 
-/// What they take after their issue.
-const TAKES: [u64; 7] = [
-    0,
-    0,
-    timing::TAKEN,
-    timing::TAKEN,
-    timing::TAKEN,
-    timing::TAKEN,
-    timing::TAKEN,
-];
+/// No line has this number.
+const NO_LINE: u64 = u64::MAX;
+
+// What a step skips is fetched already.
+const _: () = assert!(FETCH_SHIFT == L1I_LINE_SHIFT);
 
 /// Calls `touch` with each line of 2 to the power `SHIFT` bytes that a reference touches, in their order.
 #[inline(always)]

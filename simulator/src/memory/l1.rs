@@ -1,10 +1,12 @@
 //! A cache of a core.
 
+use std::array;
+
 /// Tags, set by set. Within a set the most recently used way is the first, so that replacement is exact LRU and
 /// most hits need one comparison. Free ways are the last ones.
 #[derive(Clone, Debug)]
 pub(super) struct L1<const SETS: usize, const WAYS: usize> {
-    sets: Box<[[u32; WAYS]; SETS]>,
+    sets: [[u32; WAYS]; SETS],
 }
 
 /// Tags have 28 bits.
@@ -13,7 +15,7 @@ const FREE: u32 = u32::MAX;
 impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
     pub(super) fn new() -> Self {
         Self {
-            sets: Box::new([[FREE; WAYS]; SETS]),
+            sets: [[FREE; WAYS]; SETS],
         }
     }
 
@@ -24,13 +26,22 @@ impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
         set[0] == tag || Self::touch_older(set, tag)
     }
 
+    /// Returns `true` if the line is the most recently used of its set.
+    #[inline(always)]
+    pub(super) fn is_latest(&mut self, line: u64) -> bool {
+        let (set, tag) = self.set(line);
+        set[0] == tag
+    }
+
     fn touch_older(set: &mut [u32; WAYS], tag: u32) -> bool {
+        // The line in each way goes to the next way, up to where the line was.
         for way in 1..WAYS {
-            if set[way] == tag {
-                set[..=way].rotate_right(1);
+            set.swap(0, way);
+            if set[0] == tag {
                 return true;
             }
         }
+        *set = array::from_fn(|way| set[(way + 1) % WAYS]);
         false
     }
 
@@ -43,7 +54,7 @@ impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
     /// Takes in a line that it does not have, in place of the least recently used one.
     pub(super) fn fill(&mut self, line: u64) {
         let (set, tag) = self.set(line);
-        set.rotate_right(1);
+        set.copy_within(..WAYS - 1, 1);
         set[0] = tag;
     }
 

@@ -45,6 +45,15 @@ impl Slot {
     }
 }
 
+/// A line that is in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    pub(super) slot: Slot,
+    pub(super) state: State,
+    /// When it arrives or arrived, if it is the one that came into its set last; otherwise 0.
+    pub(super) arrives: u64,
+}
+
 /// A line that leaves the cache, and its state there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
@@ -102,10 +111,22 @@ impl L2 {
         Some(Slot::new(index, way))
     }
 
-    /// The line is the most recently used of its set.
-    #[inline]
-    pub(super) fn touch(&mut self, slot: Slot) {
-        self.sets[slot.set()].order.renew(slot.way());
+    /// Finds a line, and makes it the most recently used of its set.
+    #[inline(always)]
+    pub(super) fn hit(&mut self, line: Line) -> Option<Hit> {
+        let (index, tag) = place(line);
+        let set = &mut self.sets[index];
+        let mut way = set.order.latest();
+        if set.tags[way] != tag {
+            way = set.tags.iter().position(|entry| *entry == tag)?;
+            set.order.renew(way);
+        }
+        let arrives = if set.filled == way { set.arrives } else { 0 };
+        Some(Hit {
+            slot: Slot::new(index, way),
+            state: set.states[way],
+            arrives,
+        })
     }
 
     #[inline]
@@ -115,17 +136,6 @@ impl L2 {
 
     pub(super) fn set_state(&mut self, slot: Slot, state: State) {
         self.sets[slot.set()].states[slot.way()] = state;
-    }
-
-    /// Returns when the line arrives or arrived, if it is the one that came into its set last; otherwise 0.
-    #[inline]
-    pub(super) fn arrival(&self, slot: Slot) -> u64 {
-        let set = &self.sets[slot.set()];
-        if set.filled == slot.way() {
-            set.arrives
-        } else {
-            0
-        }
     }
 
     /// Which L1 caches may have parts of the line.
@@ -202,8 +212,7 @@ mod tests {
             assert!(victim.is_none(), "{n}");
             *cache.copies(slot) = n;
         }
-        let first = cache.find(line(0)).unwrap();
-        cache.touch(first);
+        let first = cache.hit(line(0)).unwrap().slot;
         let (_, victim) = cache.fill(line(16), State::Modified, 0);
         let victim = victim.unwrap();
         assert_eq!((victim.line, victim.copies), (line(1), 1));

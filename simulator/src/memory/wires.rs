@@ -4,8 +4,7 @@ use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
 use platform::models::StrandUnit;
 
-use super::truth::Branch;
-use crate::recording::Kind;
+use crate::recording::{Branch, ByKind, Kind};
 
 /// An event of a strand other than an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +61,14 @@ impl StrandEvents {
         self.instructions[fetch as usize][branch as usize] += 1;
     }
 
+    /// Instructions by kind of fetch, then in the order of [`Branch`].
+    pub(super) fn instructions(&mut self, by_kind: &ByKind) {
+        let sums = self.instructions.as_flattened_mut();
+        for (sum, count) in sums.iter_mut().zip(by_kind) {
+            *sum += u64::from(*count);
+        }
+    }
+
     pub(super) fn count(&mut self, event: StrandEvent) {
         self.others[event as usize] += 1;
     }
@@ -106,13 +113,12 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// A strand issues an instruction, none of the core at an earlier time hereafter.
+    /// A strand issues so many instructions, each at a time of its own: the first, the last one, and none of the core at an
+    /// earlier time hereafter.
     #[inline(always)]
-    pub(super) fn issue(&mut self, now: u64) {
-        if now >= self.next {
-            self.clocks += now - self.next;
-            self.next = now + 1;
-        }
+    pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
+        self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);
+        self.next = last + 1;
     }
 
     /// Returns the clocks until the time `now`, before which no instruction is issued any more.

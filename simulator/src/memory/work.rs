@@ -15,7 +15,7 @@ use crate::recording::{Reference, References};
 pub struct Quantum<'a> {
     /// The strand.
     pub strand: StrandId,
-    /// What to add to the addresses.
+    /// What to add to the addresses: a multiple of 64.
     pub offset: u64,
     /// When the strand executes the first of the references, in cycles.
     pub begins: u64,
@@ -89,21 +89,28 @@ impl<'a> Work<'a> {
     ///
     /// # Panics
     /// The machine does not have the strand.
-    #[inline]
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let mut access = Access::new(self, quantum);
-        let mut references = 0;
-        for reference in quantum.references.iter() {
-            if quantum.begins_at(&reference) {
-                if references > 0 && access.now >= quantum.until {
-                    break;
-                }
-                access.issue();
+        let mut rest = quantum.references;
+        loop {
+            if !quantum.data_alone {
+                access.shapes(&mut rest, quantum.until);
             }
-            access.reference(&reference, quantum.offset);
-            references += 1;
+            let executed = quantum.references.len() - rest.len();
+            let Some(part) = rest.next_part() else {
+                return access.finish(executed);
+            };
+            for (executed, reference) in (executed..).zip(part) {
+                if quantum.begins_at(&reference) {
+                    // The first instruction is executed at any time.
+                    if executed > 0 && access.now >= quantum.until {
+                        return access.finish(executed);
+                    }
+                    access.issue();
+                }
+                access.reference(&reference);
+            }
         }
-        access.finish(references)
     }
 
     /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands and hubs, and the clocks

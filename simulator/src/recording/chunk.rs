@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Reference;
-use super::code::Code;
+use super::code::{Code, Shape, Step};
 
 /// References of one thread, and where other threads order them.
 ///
@@ -20,20 +20,49 @@ pub struct Chunk {
 /// Executions of code.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
-    /// The shapes that are executed, by number.
-    pub(super) shapes: Vec<u32>,
-    /// The addresses of their data.
-    pub(super) data: Vec<u64>,
+    /// The shapes that are executed, by number, and the addresses of their data. There is room behind both.
+    shapes: Vec<u32>,
+    data: Vec<u64>,
+    /// How many there are of each.
+    executed: usize,
+    accessed: usize,
     /// The number of their references.
     pub(super) length: usize,
 }
 
 impl Executions {
     fn clear(&mut self) {
-        self.shapes.clear();
-        self.data.clear();
-        self.length = 0;
+        (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
+
+    /// Returns what follows, after making room for so many executions and data.
+    pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
+        if self.shapes.len() < executions || self.data.len() < data {
+            self.shapes.resize(executions, 0);
+            self.data.resize(data, 0);
+        }
+        Room {
+            shapes: &mut self.shapes,
+            data: &mut self.data,
+            executed: self.executed,
+            accessed: self.accessed,
+            length: self.length,
+        }
+    }
+
+    /// Takes what was added in the room.
+    pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
+        (self.executed, self.accessed, self.length) = (executed, accessed, length);
+    }
+}
+
+/// Room for executions.
+pub(super) struct Room<'a> {
+    pub(super) shapes: &'a mut [u32],
+    pub(super) data: &'a mut [u64],
+    pub(super) executed: usize,
+    pub(super) accessed: usize,
+    pub(super) length: usize,
 }
 
 impl Chunk {
@@ -43,6 +72,29 @@ impl Chunk {
         let mut chunk = Self::default();
         chunk.refill(|room| *room = references);
         Self { order, ..chunk }
+    }
+
+    /// Returns a chunk with executions of these shapes, each with the addresses of its data.
+    #[cfg(test)]
+    pub(crate) fn executing(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
+        let mut code = Code::default();
+        shapes.iter().for_each(|shape| code.add(shape));
+        let mut chunk = Self::default();
+        let (executions, _) = chunk.begin(&Arc::new(code));
+        let accessed = executed.iter().map(|(_, data)| data.len()).sum();
+        let room = executions.room(executed.len(), accessed);
+        for (place, (shape, _)) in room.shapes.iter_mut().zip(executed) {
+            *place = *shape;
+        }
+        let addresses = executed.iter().flat_map(|(_, data)| data);
+        for (place, address) in room.data.iter_mut().zip(addresses) {
+            *place = *address;
+        }
+        let lengths = executed
+            .iter()
+            .map(|(shape, _)| shapes[*shape as usize].len());
+        executions.take(executed.len(), accessed, lengths.sum());
+        chunk
     }
 
     /// Returns the references, in the order of the program.
@@ -80,14 +132,17 @@ impl Chunk {
 
     /// Replaces the references by those that `fill` puts into an empty list.
     pub(super) fn refill<T>(&mut self, fill: impl FnOnce(&mut Vec<Reference>) -> T) -> T {
-        self.executions.clear();
+        let Executions { shapes, data, .. } = &mut self.executions;
+        shapes.clear();
+        data.clear();
         if Arc::get_mut(&mut self.code).is_none() {
             self.code = Arc::default();
         }
         let code = Arc::get_mut(&mut self.code).expect("it is nobody else's");
-        let filled = code.replace(&mut self.executions.data, fill);
-        self.executions.length = code.shape(0).count;
-        self.executions.shapes.push(0);
+        let filled = code.replace(data, fill);
+        shapes.push(0);
+        (self.executions.executed, self.executions.accessed) = (1, self.executions.data.len());
+        self.executions.length = code.shape(0).count as usize;
         filled
     }
 
@@ -140,23 +195,20 @@ impl Position {
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;
-        let Executions {
-            shapes,
-            data,
-            length,
-        } = &chunk.executions;
-        if self.passed == *length {
-            (self.execution, self.data, self.first) = (shapes.len(), data.len(), 0);
+        let executions = &chunk.executions;
+        if self.passed == executions.length {
+            (self.execution, self.data) = (executions.executed, executions.accessed);
+            self.first = 0;
             return;
         }
         self.first += references;
         loop {
-            let shape = chunk.code.shape(shapes[self.execution]);
-            if self.first < shape.count {
+            let shape = chunk.code.shape(executions.shapes[self.execution]);
+            if self.first < shape.count as usize {
                 return;
             }
-            self.first -= shape.count;
-            self.data += shape.data;
+            self.first -= shape.count as usize;
+            self.data += shape.data as usize;
             self.execution += 1;
         }
     }
@@ -210,48 +262,64 @@ impl<'a> References<'a> {
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
         let mut rest = self;
-        std::iter::from_fn(move || rest.next_part()).flat_map(Part::iter)
+        std::iter::from_fn(move || rest.next_part()).flatten()
     }
 
     /// Returns those of the first execution, and keeps the others. Returns `None` if there are none.
     #[inline(always)]
-    pub(crate) fn next_part(&mut self) -> Option<Part<'a>> {
+    pub(crate) fn next_part(&mut self) -> Option<impl Iterator<Item = Reference> + use<'a>> {
         if self.length == 0 {
             return None;
         }
-        let (&execution, others) = self.executions.split_first()?;
-        let shape = self.code.shape(execution);
-        let rest = &self.code.references(shape)[self.first..];
-        let (data, further) = self.data.split_at(shape.data);
-        let references = &rest[..rest.len().min(self.length)];
-        self.length -= references.len();
-        (self.executions, self.data, self.first) = (others, further, 0);
-        Some(Part { references, data })
-    }
-}
-
-/// References of one execution.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
-    references: &'a [Reference],
-    /// The addresses of all data of the execution.
-    data: &'a [u64],
-}
-
-impl<'a> Part<'a> {
-    /// Returns the references one after the other.
-    #[inline(always)]
-    pub(crate) fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
-        self.references.iter().map(move |reference| {
+        let shape = self.code.shape(*self.executions.first()?);
+        let references = &self.code.references(shape)[self.first..];
+        let references = &references[..references.len().min(self.length)];
+        let data = self.data;
+        let length = references.len();
+        self.skip(length);
+        Some(references.iter().map(move |reference| {
             let address = match reference.kind.is_fetch() {
                 true => reference.address,
-                false => self.data[reference.address as usize],
+                false => data[reference.address as usize],
             };
             Reference {
                 address,
                 ..*reference
             }
+        }))
+    }
+
+    /// Returns the shape of the first execution, if all its references are there, its steps, and the addresses of its data.
+    /// There are no steps if it is not executed step by step.
+    #[inline(always)]
+    pub(crate) fn first_whole(&self) -> Option<(&'a Shape, &'a [Step], &'a [u64])> {
+        let shape = self.code.shape(*self.executions.first()?);
+        let is_whole = self.first == 0 && shape.count as usize <= self.length;
+        is_whole.then(|| {
+            let data = &self.data[..shape.data as usize];
+            (shape, self.code.steps(shape), data)
         })
+    }
+
+    /// Passes over the first references, so many, all of the first execution. They may be its last.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, references: usize) {
+        let shape = self.code.shape(self.executions[0]);
+        self.length -= references;
+        self.first += references;
+        if self.first == shape.count as usize {
+            self.first = 0;
+            self.data = &self.data[shape.data as usize..];
+            self.executions = &self.executions[1..];
+        }
+    }
+
+    /// Passes over the first execution, whose shape this is, and all of whose references are there.
+    #[inline(always)]
+    pub(crate) fn skip_whole(&mut self, shape: &Shape) {
+        self.length -= shape.count as usize;
+        self.data = &self.data[shape.data as usize..];
+        self.executions = &self.executions[1..];
     }
 }
 

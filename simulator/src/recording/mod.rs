@@ -54,6 +54,7 @@ mod zstd;
 pub use bundled::{BUNDLED_PROGRAM, bundled};
 pub(crate) use chunk::Position;
 pub use chunk::{Chunk, Order, References};
+pub(crate) use code::{Action, ByKind, FETCH_SHIFT, Step};
 pub use error::RecordingError;
 pub use reader::{BLOCK, BLOCK_SLACK};
 pub use recording::{Mapping, Recording};
@@ -106,6 +107,36 @@ pub enum Flow {
     Trap = 6,
 }
 
+impl Flow {
+    /// Returns `true` if the instruction goes elsewhere.
+    #[inline(always)]
+    pub(crate) const fn is_elsewhere(self) -> bool {
+        self as u8 >= Self::Taken as u8
+    }
+
+    /// Returns what the instruction is to counters of branches.
+    #[inline(always)]
+    pub(crate) const fn branch(self) -> Branch {
+        match self {
+            Self::Next | Self::Trap => Branch::None,
+            Self::NotTaken => Branch::NotTaken,
+            Self::Taken | Self::Jump | Self::Call | Self::Return => Branch::Taken,
+        }
+    }
+}
+
+/// Whether an instruction is a branch. A trap is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Branch {
+    None,
+    NotTaken,
+    Taken,
+}
+
+impl Branch {
+    pub(crate) const COUNT: usize = 3;
+}
+
 /// What a reference does.
 ///
 /// A fetch says already what its instruction will do to data, so that no consumer has to look ahead.
@@ -136,7 +167,7 @@ impl Kind {
     }
 
     /// The fetches, by what their instruction does to data: bit 0 says that it loads, bit 1 that it stores.
-    const FETCHES: [Self; 4] = [
+    pub(crate) const FETCHES: [Self; 4] = [
         Self::FetchOther,
         Self::FetchLoad,
         Self::FetchStore,

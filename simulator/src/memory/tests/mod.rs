@@ -3,6 +3,7 @@
 mod coherence;
 mod core;
 mod random;
+mod steps;
 mod stream;
 mod time;
 

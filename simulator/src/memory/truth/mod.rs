@@ -11,7 +11,7 @@ use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
 
 pub(super) use hub::HubRecord;
-pub(super) use strand::{Branch, CoreRecord, Request, Service, StrandRecord};
+pub(super) use strand::{CoreRecord, Request, Service, StrandRecord};
 
 /// What happened at a DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use guest_abi::layout::{PerfConfig, SparcSelect};
 
 use super::subtract;
+use crate::recording::ByKind;
 
 /// Where a request of a core to the L2 cache was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +31,6 @@ pub(in crate::memory) enum Request {
     Store,
 }
 
-/// Whether an instruction is a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::memory) enum Branch {
-    None,
-    NotTaken,
-    Taken,
-}
-
 /// The clocks in which strands of a core issued instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct CoreRecord {
@@ -47,11 +40,12 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// An instruction is issued, no earlier than those before it.
+    /// A strand issues so many instructions, each at a time of its own: the first no earlier than others of the core
+    /// before, and the last one.
     #[inline(always)]
-    pub(in crate::memory) fn issue(&mut self, now: u64) {
-        self.busy += u64::from(now >= self.after);
-        self.after = now + 1;
+    pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
+        self.busy += count - u64::from(first < self.after);
+        self.after = last + 1;
     }
 
     /// Returns the busy clocks before the time `now`, at which or before which the latest instruction was issued.
@@ -68,7 +62,7 @@ impl CoreRecord {
 /// Instructions by class, and requests by kind and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// Those without data, loads, stores, and those that do both, each in the order of [`Branch`].
+    /// Those without data, loads, stores, and those that do both, each in the order of [`Branch`](crate::recording::Branch).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
 }
@@ -76,6 +70,14 @@ pub(in crate::memory) struct StrandRecord {
 impl StrandRecord {
     pub(in crate::memory) fn served(&mut self, request: Request, service: Service) {
         self.served[request as usize][service as usize] += 1;
+    }
+
+    /// Instructions by class, then in the order of [`Branch`](crate::recording::Branch).
+    pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
+        let classes = self.instructions.as_flattened_mut();
+        for (sum, count) in classes.iter_mut().zip(by_kind) {
+            *sum += u64::from(*count);
+        }
     }
 
     pub(super) fn subtract(&mut self, earlier: &Self) {

@@ -1,9 +1,9 @@
 //! One thread of a recording.
 
 use super::super::Order;
-use super::super::chunk::Executions;
+use super::super::chunk::{Executions, Room};
 use super::bytes::{Rest, literal, sign_extended};
-use super::encoder::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
+use super::encoder::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 use super::predictor::Predictor;
 use super::templates::Template;
 
@@ -140,13 +140,14 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = &mut self.predictor;
-        let Executions {
+        // What changes is not reached through references, for speed.
+        let Room {
             shapes,
             data,
-            length,
-        } = chunk;
-        // What changes is not reached through references, for speed.
-        let mut filled = *length;
+            mut executed,
+            mut accessed,
+            length: mut filled,
+        } = chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
@@ -157,11 +158,15 @@ impl Cursor {
             while done < most && filled < CHUNK {
                 let shape = predictor.expected_shape();
                 let template = templates.get(shape as usize)?;
-                shapes.push(shape);
-                filled += usize::from(template.count);
-                for slot in template.slots() {
-                    data.push(predictor.address(slot, |expected| expected));
+                *shapes.get_mut(executed)? = shape;
+                executed += 1;
+                let end = accessed + usize::from(template.data);
+                let addresses = data.get_mut(accessed..end)?;
+                for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
+                    *address = predictor.expected_address(slot);
                 }
+                accessed = end;
+                filled += usize::from(template.count);
                 done += 1;
             }
             run -= done - began;
@@ -174,28 +179,31 @@ impl Cursor {
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
             };
             let template = templates.get(shape as usize)?;
-            shapes.push(shape);
-            filled += usize::from(template.count);
+            *shapes.get_mut(executed)? = shape;
+            executed += 1;
+            let addresses = data.get_mut(accessed..accessed + usize::from(template.data))?;
+            accessed += usize::from(template.data);
             // A bit above the codes says where they end.
             let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
-            for slot in template.slots() {
+            for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
                 if codes == 1 {
                     codes = u16::from(control.byte()?) | 1 << 8;
                 }
                 let difference;
                 (difference, literals) = literal(literals, codes as u8)?;
-                data.push(predictor.address(slot, |expected| {
+                *address = predictor.address(slot, |expected| {
                     sign_extended(expected.wrapping_add(difference))
-                }));
+                });
                 codes >>= 2;
             }
+            filled += usize::from(template.count);
             done += 1;
             (event, run) = next_event(&mut control, self.executions - done)?;
         }
         self.control = self.control_end - control.0.len();
         self.literals = self.content.len() - literals.len();
         (self.done, self.run, self.event) = (done, run, event);
-        *length = filled;
+        chunk.take(executed, accessed, filled);
         Some(())
     }
 }

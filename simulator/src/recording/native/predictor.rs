@@ -75,12 +75,33 @@ impl Predictor {
         self.expected_shape()
     }
 
+    /// The address comes that is expected in a slot. Returns it.
+    #[inline(always)]
+    pub(super) fn expected_address(&mut self, slot: usize) -> u64 {
+        let slot = &mut self.slots[slot % SLOTS];
+        let moved = &mut self.moved[region(slot.last)];
+        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
+        let is_region = slot.by_stride < 0;
+        let difference = select_unpredictable(is_region, by_region, by_stride);
+        // What was right alone has the most extreme score after each that chose it.
+        let alone = select_unpredictable(is_region, -2, 1);
+        let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
+        let is_stride = difference as i16 == slot.difference;
+        *slot = Slot {
+            last: slot.last.wrapping_add(difference),
+            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
+            difference: difference as i16,
+            by_stride: score,
+        };
+        *moved = difference;
+        slot.last
+    }
+
     /// Passes the address that is expected in a slot to `real`, which returns the one that comes.
     #[inline(always)]
     pub(super) fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
-        let region = slot.last >> 20;
-        let moved = &mut self.moved[(region ^ region >> 8) as usize % REGIONS];
+        let moved = &mut self.moved[region(slot.last)];
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
         let expected = select_unpredictable(slot.by_stride < 0, by_region, by_stride);
         let address = real(slot.last.wrapping_add(expected));
@@ -97,6 +118,13 @@ impl Predictor {
         *moved = difference;
         address
     }
+}
+
+/// Returns the region that an address is in.
+#[inline(always)]
+fn region(address: u64) -> usize {
+    let region = address >> 20;
+    (region ^ region >> 8) as usize % REGIONS
 }
 
 /// Returns an array that is not on the stack first.

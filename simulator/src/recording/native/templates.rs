@@ -1,7 +1,5 @@
 //! The definitions of a recording, as they are read.
 
-use std::ops::Range;
-
 use super::super::code::Code;
 use super::super::{Flow, Kind, Reference};
 use super::bytes::Rest;
@@ -44,15 +42,6 @@ struct Block {
     count: u16,
     /// The instruction with which control leaves, and what it does if it is not taken and if it is.
     exit: Option<(u16, Flow, Flow)>,
-}
-
-impl Template {
-    /// Returns the slots of its data.
-    #[inline(always)]
-    pub(super) fn slots(&self) -> Range<usize> {
-        let slot = self.slot as usize;
-        slot..slot + usize::from(self.data)
-    }
 }
 
 impl Templates {

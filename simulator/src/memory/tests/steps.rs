@@ -1,0 +1,182 @@
+//! What is executed step by step, beside the same references one by one.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::recording::Position;
+
+/// An instruction of 4 bytes.
+fn fetch(address: u64, kind: Kind) -> Reference {
+    Reference::new(address, 4, kind)
+}
+
+fn data(kind: Kind) -> Reference {
+    Reference::new(0, 8, kind)
+}
+
+impl Bench {
+    /// A strand executes what follows in a chunk, before the time `until`, at most `most` references of it.
+    fn part(
+        &mut self,
+        strand: usize,
+        (chunk, at): (&Chunk, &mut Position),
+        begins: u64,
+        until: u64,
+        most: usize,
+    ) -> Executed {
+        let references = chunk.from(at, most);
+        let executed = self.system.work(&self.devices).replay(&Quantum {
+            strand: id(strand),
+            offset: 0,
+            begins,
+            until,
+            data_alone: false,
+            references,
+        });
+        at.advance(chunk, executed.references);
+        executed
+    }
+}
+
+/// Two instructions of a line, the first of which stores into that line.
+#[test]
+fn a_line_that_the_strand_itself_writes_is_fetched_again() {
+    let shape = vec![
+        fetch(0x1000, Kind::FetchStore),
+        data(Kind::Store),
+        fetch(0x1004, Kind::FetchOther),
+        fetch(0x1008, Kind::FetchOther),
+    ];
+    for (address, misses) in [(0x1010, 2), (0x1020, 1)] {
+        let mut bench = Bench::new(Model::Maramba, 1);
+        let chunk = Chunk::executing(std::slice::from_ref(&shape), &[(0, vec![address])]);
+        let whole = (&chunk, &mut Position::default());
+        let executed = bench.part(0, whole, 0, u64::MAX, usize::MAX);
+        assert_eq!((executed.references, executed.instructions), (4, 3));
+        let missed = bench.strand(0, SparcEvent::InstructionCacheMisses);
+        assert_eq!(missed, misses, "{address:#x}");
+    }
+}
+
+/// Two instructions of a line, between which another strand of the core executes in eight lines of its set.
+#[test]
+fn a_line_that_another_strand_drives_out_is_fetched_again() {
+    let shape = vec![
+        fetch(0x1000, Kind::FetchOther),
+        fetch(0x1004, Kind::FetchOther),
+        fetch(0x1008, Kind::FetchOther),
+    ];
+    let mut bench = Bench::new(Model::Maramba, 1);
+    let chunk = Chunk::executing(&[shape], &[(0, vec![])]);
+    let mut at = Position::default();
+    let executed = bench.part(0, (&chunk, &mut at), 0, 1, usize::MAX);
+    assert_eq!(executed.references, 1);
+    // The 64 sets of 32 bytes repeat after 2 KB.
+    let others: Vec<_> = (1..=8)
+        .map(|n| fetch(0x1000 + 0x800 * n, Kind::FetchOther))
+        .collect();
+    bench.replay(1, 0, &others);
+    let begins = bench.truth().cycles();
+    let executed = bench.part(0, (&chunk, &mut at), begins, u64::MAX, usize::MAX);
+    assert_eq!(executed.references, 2);
+    assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
+}
+
+/// The instructions of a shape: the bytes between them, size, how they pass control on, their data.
+type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
+
+const FLOWS: [Flow; 8] = [
+    Flow::Next,
+    Flow::Next,
+    Flow::NotTaken,
+    Flow::Taken,
+    Flow::Jump,
+    Flow::Call,
+    Flow::Return,
+    Flow::Trap,
+];
+
+/// All shapes are in a few lines, which share sets of the caches.
+fn shape() -> impl Strategy<Value = Vec<Reference>> {
+    let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
+    let instruction = (0..4_u64, 1..60_u16, 0..FLOWS.len(), data);
+    let instructions: BoxedStrategy<Instructions> =
+        prop::collection::vec(instruction, 0..9).boxed();
+    (0..4_u64, 0..80_u64, instructions).prop_map(|(place, offset, instructions)| {
+        let mut address = 0x1000 + place * 0x40000 + offset;
+        let mut references = Vec::new();
+        for (gap, size, flow, accesses) in instructions {
+            address += gap;
+            let kinds = accesses
+                .iter()
+                .fold(0, |kinds, (kind, _)| kinds | (kind + 1));
+            let kind = Kind::FETCHES[kinds];
+            references.push(Reference {
+                flow: FLOWS[flow],
+                ..Reference::new(address, size, kind)
+            });
+            address += u64::from(size);
+            references.extend(accesses.iter().map(|(kind, size)| {
+                let kind = [Kind::Load, Kind::Store, Kind::Modify][*kind];
+                Reference::new(0, *size, kind)
+            }));
+        }
+        // Data outside of all blocks.
+        if references.is_empty() {
+            references.push(Reference::new(0, 8, Kind::Load));
+        }
+        references
+    })
+}
+
+/// Addresses of data in the lines of the shapes, and in lines that drive them out of the L2 cache.
+fn address() -> impl Strategy<Value = u64> {
+    (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn steps_are_what_the_references_are(
+        shapes in prop::collection::vec(shape(), 1..5),
+        executed in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(address(), 30)), 1..60),
+        turns in prop::collection::vec((0..3_usize, prop_oneof![0..8_u64, 0..3000_u64, Just(1 << 40)], prop_oneof![1..9_usize, Just(usize::MAX)]), 1..40),
+    ) {
+        let executions: Vec<_> = executed.iter().map(|(shape, addresses)| {
+            let shape = shape.index(shapes.len());
+            let count = shapes[shape].iter().filter(|one| !one.kind.is_fetch()).count();
+            (shape as u32, addresses[..count].to_vec())
+        }).collect();
+        let by_steps = Chunk::executing(&shapes, &executions);
+        let one_by_one = Chunk::new(by_steps.references().iter().collect(), Vec::new());
+        prop_assert_eq!(by_steps.len(), one_by_one.len());
+        let run = |chunk: &Chunk| {
+            let mut bench = Bench::new(Model::Batoka, 2);
+            // Two strands of a core, and one of another node, each with all of the chunk.
+            let mut places = [Position::default(); 3];
+            let (mut now, mut all) = (0, Vec::new());
+            for (strand, cycles, most) in turns.iter().cycle().take(200) {
+                let at = &mut places[*strand];
+                if at.passed() == chunk.len() {
+                    continue;
+                }
+                let executed = bench.part([0, 1, 64][*strand], (chunk, at), now, now + cycles, *most);
+                now = now.max(executed.issued).max(executed.ends);
+                all.push(executed);
+            }
+            bench.system.work(&bench.devices).finish(now);
+            let cores = format!("{:?}", [&bench.system.cores[0], &bench.system.cores[8]]);
+            let strands = [0, 1, 64].map(|strand| {
+                let unit = bench.devices.strand_unit(id(strand));
+                format!("{:?} {unit:?}", bench.system.strands[strand])
+            });
+            (all, bench.system.truth.clone(), strands, cores)
+        };
+        let (by_steps, one_by_one) = (run(&by_steps), run(&one_by_one));
+        prop_assert_eq!(by_steps.0, one_by_one.0);
+        prop_assert_eq!(by_steps.1, one_by_one.1);
+        prop_assert_eq!(by_steps.2, one_by_one.2);
+        prop_assert_eq!(by_steps.3, one_by_one.3);
+    }
+}
