@@ -25,7 +25,6 @@
 //! ```ignore
 #![doc = include_str!("../../examples/image.rs")]
 //! ```
-#![allow(unsafe_code)]
 
 mod fast_path;
 #[cfg(target_arch = "sparc64")]
