@@ -1,4 +1,5 @@
-//! The slow path: keeps what is the guest's, and lets Rust run on the strand's stack.
+//! The slow path: keeps what is the guest's, and lets Rust run on the strand's stack. Behind each instruction of a usual call stands
+//! what it is for.
 
 #[doc(hidden)]
 #[macro_export]
@@ -9,116 +10,122 @@ macro_rules! sun4v_general {
             .section .text.traps, \"ax\"
             .globl sun4v_fast, sun4v_general
     sun4v_fast:                                 ! trap 0x80, if no fast path has the function
-            cmp %o5, {LIMIT}
-            bgeu,pn %xcc, 2f
-             ldx [%g6 + {SERVED_FAST}], %g1
-            ldub [%g1 + %o5], %g1
-    1:      ldx [%g6 + {TRACED}], %g2
-            ldub [%g2], %g2
-            or %g1, %g2, %g1
-            brnz,pn %g1, sun4v_general
-             mov {FAST}, %g5
-            mov {EBADTRAP}, %o0
-            done
+            cmp %o5, {LIMIT}                    ! function
+            bgeu,pn %xcc, 2f                    ! function
+             ldx [%g6 + {SERVED_FAST}], %g1     ! function
+            ldub [%g1 + %o5], %g1               ! function
+    1:
+            ldx [%g6 + {TRACED}], %g2           ! traced
+            ldub [%g2], %g2                     ! traced
+            or %g1, %g2, %g1                    ! traced
+            brnz,pn %g1, sun4v_general          ! function
+             mov {FAST}, %g5                    ! function
+            mov {EBADTRAP}, %o0                 ! return
+            done                                ! return
     2:      ba,pt %xcc, 1b
              ldub [%g1 + {LIMIT}], %g1
 
     sun4v_core:                                 ! trap 0xff; %o5 is compared, and %g1 is the set of functions
-            bgeu,pn %xcc, 2f
-             stx %o5, [%g6 + {O0} + 40]
-            ldub [%g1 + %o5], %g1
-    1:      brz,pn %g1, 3f
-             stx %o4, [%g6 + {O0} + 32]
-            stx %o3, [%g6 + {O0} + 24]
-            stx %o2, [%g6 + {O0} + 16]
-            stx %o1, [%g6 + {O0} + 8]
-            stx %o0, [%g6 + {O0} + 0]
-            mov %o7, %g7                        ! which compiled code does not use
+            bgeu,pn %xcc, 2f                    ! function
+             stx %o5, [%g6 + {O0} + 40]         ! keep
+            ldub [%g1 + %o5], %g1               ! function
+    1:
+            brz,pn %g1, 3f                      ! function
+             stx %o4, [%g6 + {O0} + 32]         ! keep
+            stx %o3, [%g6 + {O0} + 24]          ! keep
+            stx %o2, [%g6 + {O0} + 16]          ! keep
+            stx %o1, [%g6 + {O0} + 8]           ! keep
+            stx %o0, [%g6 + {O0} + 0]           ! keep
+            mov %o7, %g7                        ! keep: compiled code does not use %g7
             .globl sun4v_core_wait
     sun4v_core_wait:
-            membar 0x40                         ! #Sync, as below
-            call {core}
-             ldx [%g6 + {HANDLER}], %o3
-            mov %g7, %o7
-            cmp %o0, {CORE}
-            be,pn %xcc, 4f
-             mov %o0, %g5
-            ldx [%g6 + {O0} + 24], %o3
-            ldx [%g6 + {O0} + 32], %o4
-            ldx [%g6 + {O0} + 40], %o5
-            done
+            membar 0x40                         ! wait (#Sync), as below
+            call {core}                         ! enter
+             ldx [%g6 + {HANDLER}], %o3         ! enter
+            mov %g7, %o7                        ! keep
+            cmp %o0, {CORE}                     ! enter
+            be,pn %xcc, sun4v_kept              ! enter
+             mov %o0, %g5                       ! enter
+            ldx [%g6 + {O0} + 24], %o3          ! keep
+            ldx [%g6 + {O0} + 32], %o4          ! keep
+            ldx [%g6 + {O0} + 40], %o5          ! keep
+            done                                ! return
     2:      ba,pt %xcc, 1b
              ldub [%g1 + {LIMIT}], %g1
     3:      mov {EBADTRAP}, %o0
             done
+
     sun4v_general:
-            stx %o0, [%g6 + {O0} + 0]
-            stx %o1, [%g6 + {O0} + 8]
-            stx %o2, [%g6 + {O0} + 16]
-            stx %o3, [%g6 + {O0} + 24]
-            stx %o4, [%g6 + {O0} + 32]
-            stx %o5, [%g6 + {O0} + 40]
-    4:      stx %o6, [%g6 + {O6}]
-            stx %o7, [%g6 + {O7}]
-            rd %y, %g1
-            stx %g1, [%g6 + {Y}]
-            rdpr %canrestore, %g1
-            stx %g1, [%g6 + {CANRESTORE}]
-            rdpr %otherwin, %g1
-            stx %g1, [%g6 + {OTHERWIN}]
-            rdpr %cleanwin, %g1
-            stx %g1, [%g6 + {CLEANWIN}]
-            rdpr %cansave, %g1
-            stx %g1, [%g6 + {CANSAVE}]
-            wrpr %g0, {NWINDOWS} - 1, %cleanwin
-            wrpr %g0, {FIRST}, %cansave
-            wrpr %g0, 0, %canrestore
-            cmp %g1, {FIRST}
-            bl,pn %xcc, 1f
-             wrpr %g0, {NWINDOWS} - 2 - {FIRST}, %otherwin
+            stx %o0, [%g6 + {O0} + 0]           ! keep
+            stx %o1, [%g6 + {O0} + 8]           ! keep
+            stx %o2, [%g6 + {O0} + 16]          ! keep
+            stx %o3, [%g6 + {O0} + 24]          ! keep
+            stx %o4, [%g6 + {O0} + 32]          ! keep
+            stx %o5, [%g6 + {O0} + 40]          ! keep
+    sun4v_kept:
+            stx %o6, [%g6 + {O6}]               ! keep
+            stx %o7, [%g6 + {O7}]               ! keep
+            rd %y, %g1                          ! keep
+            stx %g1, [%g6 + {Y}]                ! keep
+            rdpr %canrestore, %g1               ! windows
+            stx %g1, [%g6 + {CANRESTORE}]       ! windows
+            rdpr %otherwin, %g1                 ! windows
+            stx %g1, [%g6 + {OTHERWIN}]         ! windows
+            rdpr %cleanwin, %g1                 ! windows
+            stx %g1, [%g6 + {CLEANWIN}]         ! windows
+            rdpr %cansave, %g1                  ! windows
+            stx %g1, [%g6 + {CANSAVE}]          ! windows
+            wrpr %g0, {NWINDOWS} - 1, %cleanwin ! windows
+            wrpr %g0, {FIRST}, %cansave         ! windows
+            wrpr %g0, 0, %canrestore            ! windows
+            cmp %g1, {FIRST}                    ! windows
+            bl,pn %xcc, 1f                      ! windows
+             wrpr %g0, {NWINDOWS} - 2 - {FIRST}, %otherwin ! windows
 
             .globl sun4v_general_wait
     sun4v_general_wait:
-            membar 0x40                         ! #Sync: earlier stores that fault do so before Rust is called
-            ldx [%g6 + {STACK}], %sp
-            mov %g6, %o0
-            call {trap}
-             mov %g5, %o1
+            membar 0x40                         ! wait (#Sync): earlier stores that fault do so before Rust is called
+            ldx [%g6 + {STACK}], %sp            ! enter
+            mov %g6, %o0                        ! enter
+            call {trap}                         ! enter
+             mov %g5, %o1                       ! enter
 
-            ldx [%g6 + {CANSAVE}], %g5
-            cmp %g5, {FIRST}
-            bl,pn %xcc, 2f
-             rdpr %otherwin, %g4
+            ldx [%g6 + {CANSAVE}], %g5          ! windows
+            cmp %g5, {FIRST}                    ! windows
+            bl,pn %xcc, 2f                      ! windows
+             rdpr %otherwin, %g4                ! windows
             .rept {FIRST}                       ! the guest had these windows free
-            save
+            save                                ! windows
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
-            clr %l\\n
-            clr %o\\n
+            clr %l\\n                           ! windows
+            clr %o\\n                           ! windows
             .endr
             .endr
-    5:      .rept {FIRST}
-            restore
+    5:
+            .rept {FIRST}
+            restore                             ! windows
             .endr
-            subcc %g4, {NWINDOWS} - 2 - {FIRST}, %g4
-            bne,pn %xcc, 3f
-             ldx [%g6 + {CANRESTORE}], %g1
-    6:      wrpr %g5, 0, %cansave
-            wrpr %g1, 0, %canrestore
-            ldx [%g6 + {OTHERWIN}], %g1
-            wrpr %g1, 0, %otherwin
-            ldx [%g6 + {CLEANWIN}], %g1
-            wrpr %g1, 0, %cleanwin
-            ldx [%g6 + {Y}], %g1
-            wr %g1, 0, %y
-            ldx [%g6 + {O0} + 0], %o0
-            ldx [%g6 + {O0} + 8], %o1
-            ldx [%g6 + {O0} + 16], %o2
-            ldx [%g6 + {O0} + 24], %o3
-            ldx [%g6 + {O0} + 32], %o4
-            ldx [%g6 + {O0} + 40], %o5
-            ldx [%g6 + {O6}], %o6
-            ldx [%g6 + {O7}], %o7
-            done
+            subcc %g4, {NWINDOWS} - 2 - {FIRST}, %g4 ! windows
+            bne,pn %xcc, 3f                     ! windows
+             ldx [%g6 + {CANRESTORE}], %g1      ! windows
+    6:
+            wrpr %g5, 0, %cansave               ! windows
+            wrpr %g1, 0, %canrestore            ! windows
+            ldx [%g6 + {OTHERWIN}], %g1         ! windows
+            wrpr %g1, 0, %otherwin              ! windows
+            ldx [%g6 + {CLEANWIN}], %g1         ! windows
+            wrpr %g1, 0, %cleanwin              ! windows
+            ldx [%g6 + {Y}], %g1                ! keep
+            wr %g1, 0, %y                       ! keep
+            ldx [%g6 + {O0} + 0], %o0           ! keep
+            ldx [%g6 + {O0} + 8], %o1           ! keep
+            ldx [%g6 + {O0} + 16], %o2          ! keep
+            ldx [%g6 + {O0} + 24], %o3          ! keep
+            ldx [%g6 + {O0} + 32], %o4          ! keep
+            ldx [%g6 + {O0} + 40], %o5          ! keep
+            ldx [%g6 + {O6}], %o6               ! keep
+            ldx [%g6 + {O7}], %o7               ! keep
+            done                                ! return
 
     1:      .set .Lsun4v_place, {WINDOWS}       ! the guest uses windows that Rust will: keep what is in them
             .rept {FIRST}

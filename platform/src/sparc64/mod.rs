@@ -16,14 +16,14 @@
 //! *Fast path*: calls of a service with a fast path. Its veneer, which is assembly without stack and register window, serves the
 //! call and ends with `done`; or it does nothing, and the call takes the slow path as if it had just trapped.
 //!
-//! Calls of trap 0xff first come to [`TrapHandler::core_fast`], which is a [leaf function](#leaf-functions). It serves those that change nothing.
+//! Calls of trap 0xff first come to [`TrapHandler::core_fast`], which is a [leaf function](#leaf-functions). It serves those that
+//! change nothing.
 //!
 //! *Slow path*: all other calls. The veneer keeps the guest's %o registers, %y and window registers in memory of
 //! the strand, and calls [`TrapHandler::trap`] on the strand's stack. Rust has two register windows then, and gets more, up to
 //! [`WINDOWS`], by a trap for each. The guest's windows come back as they were, but the first two are zero if it had them free.
-//! A `save` too many traps as a spill of
-//! "other" windows (trap types 0xa0 to 0xbf), which is fatal: an ordinary spill would write where the guest's stack
-//! pointer says.
+//! A `save` beyond that is fatal. The trap is that of a spill of "other" windows (trap types 0xa0 to 0xbf): an ordinary spill would
+//! write where the guest's stack pointer says.
 //!
 //! Calls of functions that the image does not serve answer EBADTRAP in the veneers: see [`TrapHandler::served`].
 //!

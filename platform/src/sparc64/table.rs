@@ -72,13 +72,14 @@ macro_rules! sun4v_table {
             .set .Lsun4v_number, .Lsun4v_number + 1
             .endr
 
-            wrpr %g0, {PSTATE}, %pstate         ! 0x1ff CORE_TRAP
-            wrpr %g0, {MAXGL}, %gl
-            mov {SCRATCHPAD}, %g1
-            ldxa [%g1] {ASI}, %g6
-            cmp %o5, {LIMIT}
-            ba,pt %xcc, sun4v_core
-             ldx [%g6 + {SERVED_CORE}], %g1
+            ! 0x1ff CORE_TRAP
+            wrpr %g0, {PSTATE}, %pstate         ! state
+            wrpr %g0, {MAXGL}, %gl              ! state
+            mov {SCRATCHPAD}, %g1               ! block
+            ldxa [%g1] {ASI}, %g6               ! block
+            cmp %o5, {LIMIT}                    ! function
+            ba,pt %xcc, sun4v_core              ! function
+             ldx [%g6 + {SERVED_CORE}], %g1     ! function
             .align 32
             ",
             PSTATE = const $crate::sparc64::PSTATE,

@@ -1,4 +1,4 @@
-//! The purpose of each instruction of a call on the fast path, as the comments in its source say it.
+//! The purpose of each instruction of a call, as the comments in its source say it. What a call does in Rust is counted as one.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,33 @@ use crate::table::Table;
 
 const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
+const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// The calls, by the names of their counts, and the labels that each of them branches to.
-const CALLS: [(&str, &[&str]); 6] = [
-    ("get_dram", &["perfctr_get"]),
-    ("set_dram", &["perfctr_not_get"]),
-    ("get_pcr", &["perfctr_get", "perfctr_get_pcr"]),
-    ("set_pcr", &["perfctr_not_get", "perfctr_set_pcr"]),
-    ("get_zambezi", &["perfctr_get", "perfctr_get_hub"]),
-    ("set_zambezi", &["perfctr_not_get", "perfctr_set_hub"]),
+/// A call: the name of its count, the comment at its entry in the trap table, and the labels that it branches to.
+type Call = (&'static str, &'static str, &'static [&'static str]);
+
+const CALLS: [Call; 10] = [
+    ("get_dram", FAST, &["perfctr_get"]),
+    ("set_dram", FAST, &["perfctr_not_get"]),
+    ("get_pcr", FAST, &["perfctr_get", "perfctr_get_pcr"]),
+    ("set_pcr", FAST, &["perfctr_not_get", "perfctr_set_pcr"]),
+    ("get_zambezi", FAST, &["perfctr_get", "perfctr_get_hub"]),
+    ("set_zambezi", FAST, &["perfctr_not_get", "perfctr_set_hub"]),
+    ("unknown_fast", FAST, &["perfctr_not_get", "sun4v_fast"]),
+    ("get_version", CORE, &["sun4v_core"]),
+    ("set_version", CORE, &["sun4v_core"]),
+    (
+        "set_version_negotiated",
+        CORE,
+        &["sun4v_core", "sun4v_kept"],
+    ),
 ];
 
+const FAST: &str = "! 0x180";
+const CORE: &str = "! 0x1ff";
+
 /// The words for purposes in the source, and what they stand for.
-const PURPOSES: [(&str, &str); 12] = [
+const PURPOSES: [(&str, &str); 16] = [
     ("state", "switch to the hypervisor's PSTATE and GL"),
     ("block", "load the strand's block from the scratchpad"),
     ("function", "compare the function"),
@@ -29,10 +43,17 @@ const PURPOSES: [(&str, &str); 12] = [
     ("address", "look up the address"),
     ("mask", "mask the value"),
     ("access", "access the register"),
-    ("wait", "wait until the store is complete"),
+    ("wait", "wait until stores are complete"),
     ("count", "count the call"),
+    ("traced", "ask whether calls are recorded"),
+    ("keep", "keep and restore the guest's registers"),
+    ("windows", "keep, clear and restore the guest's windows"),
+    (ENTER, "enter and leave Rust"),
     ("return", "set the status, done"),
 ];
+
+/// The purpose of the instructions by which a call enters and leaves Rust.
+const ENTER: &str = "enter";
 
 /// A line of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +81,44 @@ impl Line {
     }
 }
 
-/// Returns the source, from the trap on.
-fn source() -> Vec<Line> {
+/// Returns the source, from the entry in the trap table on.
+fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()
-        .skip_while(|line| !line.contains("! 0x180"))
-        .take_while(|line| !line.contains("$entry"));
-    let rest = FAST_PATH
+        .skip_while(|line| !line.contains(entry))
+        .take_while(|line| !line.contains("$entry") && !line.contains(".align"));
+    let fast = FAST_PATH
         .lines()
         .skip_while(|line| !line.contains("entry: {"));
-    entry.chain(rest).filter_map(Line::new).collect()
+    let lines: Vec<_> = entry.chain(fast).chain(SLOW_PATH.lines()).collect();
+    let mut source = Vec::new();
+    repeat(&mut lines.into_iter(), 1, &mut source);
+    source
 }
+
+/// Adds the lines up to the next `.endr`, this number of times. (A macro has the number of windows for `.rept`.)
+fn repeat(
+    lines: &mut (impl Iterator<Item = &'static str> + Clone),
+    times: usize,
+    source: &mut Vec<Line>,
+) {
+    let start = lines.clone();
+    for _ in 0..times {
+        *lines = start.clone();
+        while let Some(line) = lines.next() {
+            match line.split_whitespace().next() {
+                Some(".rept") if line.contains("{FIRST}") => repeat(lines, FIRST_WINDOWS, source),
+                Some(".rept") => repeat(lines, 1, source),
+                Some(".irp") => repeat(lines, line.split(',').count() - 1, source),
+                Some(".endr") => break,
+                _ => source.extend(Line::new(line)),
+            }
+        }
+    }
+}
+
+/// `platform::sparc64::layout::FIRST_WINDOWS`, which the host does not compile.
+const FIRST_WINDOWS: usize = 2;
 
 /// Returns the purposes of the instructions of a call that branches to these labels.
 fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
@@ -104,9 +152,8 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
 /// Returns a table and a check that its sums equal the counts.
 #[must_use]
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
-    let source = source();
-    let calls = CALLS.map(|(_, labels)| purposes(&source, labels));
-    let names = CALLS.map(|(name, _)| name).join("|>");
+    let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
+    let names = CALLS.map(|(name, ..)| name).join("|>");
     let mut table = Table::new(&format!("instructions|>{names}"));
     for (word, what) in PURPOSES {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
@@ -116,10 +163,28 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
                 .chain(cells(calls.each_ref().map(of_call))),
         );
     }
-    let sums = calls.each_ref().map(Vec::len);
+    // The rest of what was counted, where a call enters Rust.
+    let mut rust = calls.each_ref().map(|call| match call.contains(&ENTER) {
+        true => Some(call.len()),
+        false => None,
+    });
+    for (rust, (name, ..)) in rust.iter_mut().zip(CALLS) {
+        let count = counted.get(name).map_or(0, |count| *count as usize);
+        *rust = rust.map(|assembly| count.saturating_sub(assembly));
+    }
+    let rust = rust.map(Option::unwrap_or_default);
+    table.row(
+        ["serve the call, in Rust".to_owned()]
+            .into_iter()
+            .chain(cells(rust)),
+    );
+    let mut sums = calls.each_ref().map(Vec::len);
+    sums.iter_mut()
+        .zip(rust)
+        .for_each(|(sum, rust)| *sum += rust);
     table.row(["all".to_owned()].into_iter().chain(cells(sums)));
     // A machine without hubs counts no calls for them.
-    let wrong = CALLS.iter().zip(sums).find_map(|((call, _), sum)| {
+    let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {
         let count = *counted.get(*call)?;
         (count != sum as u64).then(|| format!("{call} takes {count}, the table has {sum}"))
     });
@@ -147,6 +212,34 @@ mod tests {
         let lines = |get_dram| lines(&counted(get_dram));
         assert!(lines(23).ends_with("up to the count: passed\n"));
         assert!(lines(24).ends_with("FAILED, get_dram takes 24, the table has 23\n"));
+    }
+
+    #[test]
+    fn the_rest_of_a_call_that_enters_rust_is_in_rust() {
+        let counted = |get_version| BTreeMap::from([("get_version".into(), get_version)]);
+        // 28 instructions of it are in the trap table and the veneers.
+        let lines = |get_version| lines(&counted(get_version));
+        assert!(lines(58).ends_with("up to the count: passed\n"));
+        assert!(lines(27).ends_with("FAILED, get_version takes 27, the table has 28\n"));
+    }
+
+    #[test]
+    fn what_is_repeated_counts_each_time() {
+        let lines = [
+            "save ! keep",
+            ".rept {FIRST}",
+            "save ! windows",
+            ".irp n, 0, 1, 2",
+            "clr %l ! windows",
+            ".endr",
+            ".endr",
+            "done ! return",
+        ];
+        let mut source = Vec::new();
+        repeat(&mut lines.into_iter(), 1, &mut source);
+        let windows = ["windows"; 8];
+        let expected = [&["keep"], &windows[..], &["return"]].concat();
+        assert_eq!(purposes(&source, &[]), expected);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use guest_abi::Trap;
 
 use crate::calls::negotiate;
-use crate::contract::{GET, GROUP, Machine, SET};
+use crate::contract::{EBADTRAP, EOK, GET, GROUP, Machine, SET};
+use crate::preserved::{Way, around, registers};
 use crate::probes;
-use crate::report::Report;
+use crate::report::{Check, Report};
 
 pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
@@ -37,17 +38,39 @@ pub fn run(report: &mut Report, machine: Machine) {
         .same("rd", nothing, 1);
 }
 
+/// Turns the hypervisor's tracer on and off, by software trap 0xfe, and makes calls that end before Rust while it is off.
+pub fn traced(check: &mut Check<'_>) {
+    /// More than any call that ends before Rust or in a leaf function takes.
+    const SHORT: u64 = 100;
+    negotiate(Some(0));
+    for on in [0, 1, 0] {
+        let behind = [EOK, 0xfe, on + 20, 4, 5, 6];
+        around(check, probes::around_0xfe, &[on, 2, 3, 4, 5, 6], &behind);
+        let unknown = Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]);
+        let same = Way(Trap::Core, [GROUP, 1, 0, 3, 4, 0], [EOK, 0, 0, 3, 4, 0]);
+        registers(check, [unknown, same].iter());
+        for (trap, call) in [(Trap::Fast, [0, 0, 5]), (Trap::Core, [GROUP, 1, 0])] {
+            let long = instructions(ticks(trap, call)) > SHORT;
+            check.same((on, call), long, on != 0);
+        }
+    }
+}
+
 /// Reports the instructions of a call with these in %o0, %o1 and %o5.
-fn count(report: &mut Report, name: &str, trap: Trap, [o0, o1, function]: [u64; 3]) {
+fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
+    // What is between the two readings of the clock, but for the reading itself and the `ta`.
+    report.count(name, instructions(ticks(trap, call)).wrapping_sub(2));
+}
+
+/// Returns the ticks from before a call with these in %o0, %o1 and %o5 to behind it.
+fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     // SAFETY: the probe changes nothing but registers that the ABI lets it change.
-    let ticks = unsafe {
+    unsafe {
         match trap {
             Trap::Fast => probes::ticks_fast(o0, o1, function),
             Trap::Core => probes::ticks_core(o0, o1, function),
         }
-    };
-    // What is between the two readings of the clock, but for the reading itself and the `ta`.
-    report.count(name, instructions(ticks).wrapping_sub(2));
+    }
 }
 
 /// The clock goes on by 102.4 an instruction.

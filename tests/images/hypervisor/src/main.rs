@@ -122,6 +122,10 @@ impl TrapHandler for Handler {
 
     fn software_trap(&self, number: u8, registers: &mut Registers) {
         #[cfg(feature = "faults")]
+        if number == 0xfe {
+            recorder::recorder().set_on(registers.o0 != 0);
+        }
+        #[cfg(feature = "faults")]
         if number == 0x84 {
             for unit in Unit::all() {
                 // Those that the machine does not have stay out.
