@@ -1,5 +1,6 @@
 //! `bench`: the cost of calls and samples, and the speed of the simulation.
 
+mod calls;
 pub mod instructions;
 mod recording;
 mod replay;
@@ -16,14 +17,16 @@ use serde::Serialize;
 use crate::interrupt::{self, Interrupted};
 use crate::output::Force;
 use crate::table::Table;
+use calls::Times;
 use instructions::{Counter, KINDS};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
 
-/// Measure instructions per hypercall and per sample, references per second of the replay, and the cost of recording
+/// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
 ///
 /// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison; the numbers
-/// repeat exactly. The replay runs on one core while all counters of a Batoka count; the best, the median and the worst of
+/// repeat exactly. The times of calls, of one thread and of two at once, are wall time, as medians of many rounds in which the
+/// kinds take turns; the ratios are to rustsbi's call in the same round. The replay runs on one core while all counters of a Batoka count; the best, the median and the worst of
 /// several rounds are printed. The cost of recording is the processor time that it adds to that of the emulator, which is
 /// needed (qemu-user).
 #[derive(clap::Args, Debug)]
@@ -41,6 +44,8 @@ pub struct Args {
 #[derive(Serialize)]
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
+    ns_ratio_to_rustsbi: BTreeMap<String, f64>,
+    threads: BTreeMap<String, calls::Rates>,
     instructions_per_reference: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     recording: BTreeMap<&'static str, Cost>,
@@ -84,11 +89,20 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = KINDS.len() + REPLAYS.len() + 2 + FURTHER.len() + PROGRAMS.len();
+    let steps = KINDS.len() + 1 + REPLAYS.len() + 2 + FURTHER.len() + PROGRAMS.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let output = &mut io::stdout().lock();
 
     let (instructions, instructions_per_reference) = count(output, &progress)?;
+    progress.set_message("time of calls");
+    let times = step(Times::measure)?;
+    progress.inc(1);
+    progress.suspend(|| -> io::Result<()> {
+        let tables = times.tables();
+        tables
+            .iter()
+            .try_for_each(|table| writeln!(output, "{table}"))
+    })?;
     let references_per_second = time(output, &progress)?;
     let recording = record(output, &progress)?;
     progress.finish_and_clear();
@@ -98,6 +112,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if let Some(file) = file {
         file.complete_json(&Report {
             instructions,
+            ns_ratio_to_rustsbi: times.ratios(),
+            threads: times.threads(),
             instructions_per_reference,
             references_per_second,
             recording,
