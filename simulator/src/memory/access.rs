@@ -487,7 +487,7 @@ impl<'w> Cores<'w> {
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
 /// No reference takes longer, unless it misses a cache.
-const LONGEST: u64 = timing::ISSUE + timing::TAKEN + timing::LOAD;
+pub(super) const LONGEST: u64 = timing::ISSUE + timing::TAKEN + timing::LOAD;
 
 /// No line has this number.
 const NO_LINE: u64 = u64::MAX;

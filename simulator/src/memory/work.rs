@@ -5,7 +5,7 @@ use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
-use super::access::Access;
+use super::access::{Access, LONGEST};
 use super::system::MemorySystem;
 use super::truth::Truth;
 use crate::recording::{Reference, References};
@@ -92,15 +92,17 @@ impl<'a> Work<'a> {
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let mut access = Access::new(self, quantum);
         let mut rest = quantum.references;
+        let mut executed = 0;
         loop {
-            if !quantum.data_alone {
+            // In a short turn no shape is sure to end.
+            if quantum.until.saturating_sub(access.now) > LONGEST && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
+                executed = quantum.references.len() - rest.len();
             }
-            let executed = quantum.references.len() - rest.len();
-            let Some(part) = rest.next_part() else {
+            if executed == quantum.references.len() {
                 return access.finish(executed);
-            };
-            for (executed, reference) in (executed..).zip(part) {
+            }
+            for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
                     // The first instruction is executed at any time.
                     if executed > 0 && access.now >= quantum.until {
@@ -109,7 +111,9 @@ impl<'a> Work<'a> {
                     access.issue();
                 }
                 access.reference(&reference);
+                executed += 1;
             }
+            rest.skip_part();
         }
     }
 

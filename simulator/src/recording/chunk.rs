@@ -262,22 +262,23 @@ impl<'a> References<'a> {
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
         let mut rest = self;
-        std::iter::from_fn(move || rest.next_part()).flatten()
+        let next_part = move || {
+            (!rest.is_empty()).then(|| {
+                let part = rest.first_part();
+                rest.skip_part();
+                part
+            })
+        };
+        std::iter::from_fn(next_part).flatten()
     }
 
-    /// Returns those of the first execution, and keeps the others. Returns `None` if there are none.
+    /// Returns those of the first execution, one after the other. There must be any.
     #[inline(always)]
-    pub(crate) fn next_part(&mut self) -> Option<impl Iterator<Item = Reference> + use<'a>> {
-        if self.length == 0 {
-            return None;
-        }
-        let shape = self.code.shape(*self.executions.first()?);
-        let references = &self.code.references(shape)[self.first..];
+    pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
+        let Self { code, data, .. } = *self;
+        let references = &code.references(code.shape(self.executions[0]))[self.first..];
         let references = &references[..references.len().min(self.length)];
-        let data = self.data;
-        let length = references.len();
-        self.skip(length);
-        Some(references.iter().map(move |reference| {
+        references.iter().map(move |reference| {
             let address = match reference.kind.is_fetch() {
                 true => reference.address,
                 false => data[reference.address as usize],
@@ -286,7 +287,14 @@ impl<'a> References<'a> {
                 address,
                 ..*reference
             }
-        }))
+        })
+    }
+
+    /// Passes over those of the first execution.
+    #[inline]
+    pub(crate) fn skip_part(&mut self) {
+        let shape = self.code.shape(self.executions[0]);
+        self.skip((shape.count as usize - self.first).min(self.length));
     }
 
     /// Returns the shape of the first execution, if all its references are there, its steps, and the addresses of its data.
