@@ -74,7 +74,7 @@ impl Calendar {
         let word = self.words.trailing_zeros() as usize % 64;
         let cycle = 64 * word + self.cycles[word].trailing_zeros() as usize % 64;
         let pipeline = self.pipelines[cycle].trailing_zeros() as usize;
-        Due(self.round * ROUND | (cycle * PIPELINES | pipeline) as u64)
+        Due(self.round * ROUND + (cycle * PIPELINES + pipeline) as u64)
     }
 
     /// Sets when a pipeline is due.
