@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Reference;
 use super::code::{Code, Shape, Step};
+use super::runs;
 
 /// References of one thread, and where other threads order them.
 ///
@@ -70,7 +71,7 @@ impl Chunk {
     #[must_use]
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
-        chunk.refill(|room| *room = references);
+        chunk.set(&references);
         Self { order, ..chunk }
     }
 
@@ -78,7 +79,9 @@ impl Chunk {
     #[cfg(test)]
     pub(crate) fn executing(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut code = Code::default();
-        shapes.iter().for_each(|shape| code.add(shape));
+        for shape in shapes {
+            code.add(shape);
+        }
         let mut chunk = Self::default();
         let (executions, _) = chunk.begin(&Arc::new(code));
         let accessed = executed.iter().map(|(_, data)| data.len()).sum();
@@ -119,7 +122,7 @@ impl Chunk {
 
     /// Removes everything.
     pub fn clear(&mut self) {
-        self.refill(|_| ());
+        self.set(&[]);
         self.order.clear();
     }
 
@@ -130,8 +133,8 @@ impl Chunk {
         }
     }
 
-    /// Replaces the references by those that `fill` puts into an empty list.
-    pub(super) fn refill<T>(&mut self, fill: impl FnOnce(&mut Vec<Reference>) -> T) -> T {
+    /// Replaces the references, in the order of the program.
+    pub(super) fn set(&mut self, references: &[Reference]) {
         let Executions { shapes, data, .. } = &mut self.executions;
         shapes.clear();
         data.clear();
@@ -139,11 +142,10 @@ impl Chunk {
             self.code = Arc::default();
         }
         let code = Arc::get_mut(&mut self.code).expect("it is nobody else's");
-        let filled = code.replace(data, fill);
-        shapes.push(0);
-        (self.executions.executed, self.executions.accessed) = (1, self.executions.data.len());
-        self.executions.length = code.shape(0).count as usize;
-        filled
+        code.clear();
+        runs::execute(references, code, shapes, data);
+        (self.executions.executed, self.executions.accessed) = (shapes.len(), data.len());
+        self.executions.length = references.len();
     }
 
     /// Removes everything, and returns the place for executions of this code and for what orders them.

@@ -77,59 +77,70 @@ impl Step {
 }
 
 impl Code {
+    /// Removes everything.
+    pub(super) fn clear(&mut self) {
+        self.shapes.clear();
+        self.references.clear();
+        self.steps.clear();
+    }
+
     /// Adds a shape with these references, the addresses of whose data do not matter. If it has instructions, it is executed step
-    /// by step.
-    pub(super) fn add(&mut self, references: &[Reference]) {
-        let mut addresses = Vec::new();
-        self.references.extend_from_slice(references);
-        let first = self.steps.len();
-        let mut shape = self.complete(&mut addresses);
+    /// by step. Returns its number.
+    pub(super) fn add(&mut self, references: &[Reference]) -> u32 {
+        let first_step = self.steps.len();
+        let mut shape = Shape {
+            first: self.references.len() as u32,
+            count: references.len() as u32,
+            ..Shape::default()
+        };
+        for reference in references {
+            let mut reference = *reference;
+            if reference.kind.is_fetch() {
+                let kind = reference.kind as usize * Branch::COUNT;
+                shape.by_kind[kind + reference.flow.branch() as usize] += 1;
+            } else {
+                reference.address = shape.data.into();
+                shape.data += 1;
+            }
+            self.references.push(reference);
+        }
         if let Some(first) = references.first().filter(|first| first.kind.is_fetch()) {
             shape.address = first.address;
             let open = add_steps(references, &mut self.steps);
             (shape.begin, shape.taken) = (open.begin, open.taken);
         }
-        (shape.first_step, shape.steps) = (first as u32, (self.steps.len() - first) as u32);
-        for fetch in references.iter().filter(|one| one.kind.is_fetch()) {
-            let kind = fetch.kind as usize * Branch::COUNT;
-            shape.by_kind[kind + fetch.flow.branch() as usize] += 1;
-        }
+        shape.first_step = first_step as u32;
+        shape.steps = (self.steps.len() - first_step) as u32;
         self.shapes.push(shape);
+        (self.shapes.len() - 1) as u32
     }
 
-    /// Replaces all shapes by one that has the references that `fill` puts into an empty list. Appends the addresses of its
-    /// data to `addresses`.
-    pub(super) fn replace<T>(
-        &mut self,
-        addresses: &mut Vec<u64>,
-        fill: impl FnOnce(&mut Vec<Reference>) -> T,
-    ) -> T {
-        self.shapes.clear();
-        self.references.clear();
-        self.steps.clear();
-        let filled = fill(&mut self.references);
-        let shape = self.complete(addresses);
-        self.shapes.push(shape);
-        filled
-    }
-
-    /// Returns a shape of the references behind those of the latest. Appends the addresses of its data to `addresses`.
-    fn complete(&mut self, addresses: &mut Vec<u64>) -> Shape {
-        let first = self.shapes.last().map_or(0, |last| last.first + last.count);
-        let mut data = 0;
-        for reference in &mut self.references[first as usize..] {
-            if !reference.kind.is_fetch() {
-                addresses.push(reference.address);
-                reference.address = data;
-                data += 1;
+    /// Returns `true` if references are an execution of a shape, and appends the addresses of their data then.
+    #[inline]
+    pub(super) fn is_execution(
+        &self,
+        shape: u32,
+        references: &[Reference],
+        data: &mut Vec<u64>,
+    ) -> bool {
+        let Some(shape) = self.shapes.get(shape as usize) else {
+            return false;
+        };
+        let accessed = data.len();
+        let is_same = |(own, other): (&Reference, &Reference)| {
+            let is_fetch = own.kind.is_fetch();
+            if !is_fetch {
+                data.push(other.address);
             }
+            (own.kind, own.size, own.flow) == (other.kind, other.size, other.flow)
+                && (!is_fetch || own.address == other.address)
+        };
+        let own = self.references(shape);
+        let is_same = own.len() == references.len() && own.iter().zip(references).all(is_same);
+        if !is_same {
+            data.truncate(accessed);
         }
-        Shape {
-            first,
-            count: self.references.len() as u32 - first,
-            data: data as u32,
-            ..Shape::default()
-        }
+        is_same
     }
 
     /// Returns the shape with this number.

@@ -46,6 +46,7 @@ pub mod native;
 mod reader;
 #[allow(clippy::module_inception, reason = "the type of this name")]
 mod recording;
+mod runs;
 mod source;
 mod text;
 mod threads;

@@ -3,6 +3,7 @@
 use std::io;
 use std::slice::IterMut;
 
+use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
 use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
 use super::source::{Progress, Source};
@@ -34,6 +35,8 @@ pub(super) struct LackeyReader {
     in_message: bool,
     at_end: bool,
     any: bool,
+    /// Room for the references of a chunk.
+    block: Box<[Reference]>,
 }
 
 impl LackeyReader {
@@ -49,6 +52,7 @@ impl LackeyReader {
             in_message: false,
             at_end: false,
             any: false,
+            block: vec![Reference::new(0, 1, Kind::Load); BLOCK + BLOCK_SLACK].into(),
         }
     }
 
@@ -57,34 +61,27 @@ impl LackeyReader {
         self.source.progress()
     }
 
-    /// Replaces the content of `block` by the next references, [`BLOCK`] or a few more, fewer only at the end. A
-    /// fetch is in one block with all its data. False, and an empty block, once the recording is at its end.
+    /// Replaces the content of `chunk` by the next references, [`BLOCK`] or a few more, fewer only at the end. A
+    /// fetch is in one chunk with all its data. False, and an empty chunk, once the recording is at its end.
     ///
     /// # Errors
     /// A line is malformed, the file cannot be read or decompressed, or the whole recording has no reference. The
     /// reader is at its end thereafter.
-    pub(super) fn next_block(
-        &mut self,
-        block: &mut Vec<Reference>,
-    ) -> Result<bool, RecordingError> {
-        block.clear();
-        block.reserve(BLOCK + BLOCK_SLACK);
-        let result = self.fill_block(block);
+    pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+        let mut block = std::mem::take(&mut self.block);
+        let result = self.fill(Room::new(&mut block));
+        let filled = *result.as_ref().unwrap_or(&0);
+        chunk.set(&block[..filled]);
+        self.block = block;
+        self.any |= filled > 0;
         if result.is_err() {
             (self.start, self.end, self.at_end, self.any) = (0, 0, true, true);
-            block.clear();
         }
-        result.map(|()| !block.is_empty())
-    }
-
-    fn fill_block(&mut self, block: &mut Vec<Reference>) -> Result<(), RecordingError> {
-        block.resize(BLOCK + BLOCK_SLACK, Reference::new(0, 1, Kind::Load));
-        let filled = self.fill(Room::new(block))?;
-        block.truncate(filled);
-        self.any |= !block.is_empty();
+        result?;
         if self.any {
-            return Ok(());
+            return Ok(filled > 0);
         }
+        self.any = true;
         let expected = "at least one, such as \"I  04001090,3\"";
         Err(RecordingError::of_file(
             &self.source.name,

@@ -247,7 +247,7 @@ impl Reader {
             Self::Native(reader) => reader.next_chunk(thread, chunk),
             Self::Lackey(reader) if thread == 0 => {
                 chunk.order.clear();
-                chunk.refill(|block| reader.next_block(block))
+                reader.next_chunk(chunk)
             }
             Self::Lackey(_) => {
                 chunk.clear();

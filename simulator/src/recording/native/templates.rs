@@ -173,6 +173,8 @@ impl Templates {
             data: accesses as u16,
         });
         let all = (self.references + self.shapes.len()) as u64;
-        (count > 0 && all <= MOST_DEFINED).then(|| self.code.add(&self.shape))
+        (count > 0 && all <= MOST_DEFINED).then(|| {
+            self.code.add(&self.shape);
+        })
     }
 }

@@ -1,0 +1,127 @@
+//! References, found again as executions of code.
+
+use super::Reference;
+use super::code::Code;
+
+/// A run has at most so many references, and more only if they are data of its last instruction.
+const MOST: usize = 64;
+
+/// A run with all data of its last instruction has at most so many references.
+const MOST_WITH_DATA: usize = 4096;
+
+/// Runs are remembered in so many places.
+const PLACES: usize = 1 << 12;
+
+/// Appends executions that have these references, in their order, and the addresses of their data. Each is of instructions that
+/// follow each other in memory; those that come again are of the same shape.
+pub(super) fn execute(
+    references: &[Reference],
+    code: &mut Code,
+    shapes: &mut Vec<u32>,
+    data: &mut Vec<u64>,
+) {
+    let mut known = [0; PLACES];
+    let mut rest = references;
+    while let Some(first) = rest.first() {
+        let length = length(rest);
+        let (run, others) = rest.split_at(length);
+        let place = (first.address ^ (length as u64) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let known = &mut known[(place >> (u64::BITS - PLACES.ilog2())) as usize];
+        if !code.is_execution(*known, run, data) {
+            *known = code.add(run);
+            data.extend((run.iter().filter(|one| !one.kind.is_fetch())).map(|one| one.address));
+        }
+        shapes.push(*known);
+        rest = others;
+    }
+}
+
+/// Returns the length of the first run.
+fn length(references: &[Reference]) -> usize {
+    let mut next = references[0].address;
+    for (length, reference) in references.iter().take(MOST_WITH_DATA).enumerate() {
+        if reference.kind.is_fetch() {
+            if length > 0 && (reference.address != next || length >= MOST) {
+                return length;
+            }
+            next = reference.address.wrapping_add(reference.size.into());
+        }
+    }
+    references.len().min(MOST_WITH_DATA)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::recording::{Chunk, Kind};
+
+    /// Returns the shapes and the addresses of data.
+    fn executed(references: &[Reference]) -> (Vec<u32>, Vec<u64>) {
+        let (mut shapes, mut data) = (Vec::new(), Vec::new());
+        execute(references, &mut Code::default(), &mut shapes, &mut data);
+        (shapes, data)
+    }
+
+    #[test]
+    fn what_comes_again_is_of_the_same_shape() {
+        let round = |kind, address| {
+            [
+                Reference::new(0x1000, 4, Kind::FetchOther),
+                Reference::new(0x1004, 4, kind),
+                Reference::new(
+                    address,
+                    8,
+                    if kind == Kind::FetchLoad {
+                        Kind::Load
+                    } else {
+                        Kind::Store
+                    },
+                ),
+                // It does not follow.
+                Reference::new(0x1010, 4, Kind::FetchOther),
+            ]
+        };
+        let rounds = [
+            round(Kind::FetchLoad, 0x8000),
+            round(Kind::FetchLoad, 0x9000),
+            round(Kind::FetchStore, 0xa000),
+        ];
+        let (shapes, data) = executed(rounds.as_flattened());
+        assert_eq!(shapes, [0, 1, 0, 1, 2, 1]);
+        assert_eq!(data, [0x8000, 0x9000, 0xa000]);
+    }
+
+    #[test]
+    fn a_run_has_a_bound_and_an_instruction_is_in_one_run() {
+        let fetch = |number: u64| Reference::new(0x1000 + 4 * number, 4, Kind::FetchLoad);
+        let load = Reference::new(0x8000, 8, Kind::Load);
+        let pairs: Vec<_> = (0..100).flat_map(|number| [fetch(number), load]).collect();
+        assert_eq!(length(&pairs), 64);
+        // Data of an instruction that is not there.
+        assert_eq!(length(&pairs[1..]), 1);
+        let mut much = vec![fetch(0)];
+        much.extend([load; 5000]);
+        assert_eq!(length(&much), 4096);
+        assert_eq!(length(&[load]), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_chunk_has_the_references_it_was_given(
+            drawn in proptest::collection::vec((0_u64..8, 0_u8..7, 1_u16..3), 0..300)
+        ) {
+            let kinds = [
+                Kind::FetchOther, Kind::FetchLoad, Kind::FetchStore, Kind::FetchModify, Kind::Load, Kind::Store, Kind::Modify,
+            ];
+            let references: Vec<_> = drawn
+                .into_iter()
+                .map(|(address, kind, size)| Reference::new(address, size, kinds[usize::from(kind)]))
+                .collect();
+            let chunk = Chunk::new(references.clone(), Vec::new());
+            prop_assert_eq!(chunk.len(), references.len());
+            prop_assert_eq!(chunk.references().iter().collect::<Vec<_>>(), references);
+        }
+    }
+}
