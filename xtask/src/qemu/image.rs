@@ -58,6 +58,7 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
     let store = address("perfctr_store_hub")?;
     let general = address("sun4v_general")?;
+    let core = address("sun4v_core")?;
     let unwanted = symbols
         .iter()
         .find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
@@ -94,6 +95,10 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         (
             "slow path calls Rust after all stores",
             (!waits_first(&instructions, general)).then(|| "there is no membar #Sync".into()),
+        ),
+        (
+            "leaf functions are called after all stores",
+            (!waits_first(&instructions, core)).then(|| "there is no membar #Sync".into()),
         ),
     ])
 }

@@ -109,12 +109,16 @@ pub fn run(report: &mut Report, machine: Machine, mmio: bool) {
 }
 
 pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
-    for Way(trap, before, behind) in ways {
+    for (number, Way(trap, before, behind)) in (0..).zip(ways) {
         let probe = match trap {
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
         };
-        around(check, probe, before, behind);
+        // Each call has others in %o3 and %o4, of the same sum.
+        let others = |[o0, o1, o2, o3, o4, o5]: [u64; 6]| {
+            [o0, o1, o2, o3 + number, o4.wrapping_sub(number), o5]
+        };
+        around(check, probe, &others(*before), &others(*behind));
     }
 }
 
