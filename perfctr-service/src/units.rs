@@ -124,14 +124,13 @@ impl UnitSet {
         self.bits() >> unit.number() & 1 != 0
     }
 
-    /// Returns its units. Most sets are empty, and then no unit is looked at.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Unit> + use<> {
-        let bits = self.bits();
-        let all = (bits != 0).then(Unit::all).into_iter().flatten();
-        all.filter(move |unit| bits >> unit.number() & 1 != 0)
+    /// Returns the units of a set with these [`bits`](Self::bits).
+    pub(crate) fn units(bits: u32) -> impl Iterator<Item = Unit> + use<> {
+        Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
-    fn bits(&self) -> u32 {
+    /// Returns a bit for each unit: bit 0 for unit 0.
+    pub(crate) fn bits(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
 }
