@@ -1,17 +1,23 @@
 //! `test`: everything, as CI runs it.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
+use std::fs;
 use std::io::{self, Write};
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{bail, ensure};
+use guest_abi::PerfReg;
+use serde::Deserialize;
 
-use crate::cargo::{add_components, cargo, passes, works};
+use crate::budgets::{OF_SPARC, OF_X86};
+use crate::cargo::{add_components, cargo, passes, root, works};
 use crate::cmd::Mismatch;
-use crate::cmd::bench::instructions::{Counter, KINDS, Kind as CallKind, TRACER_OFF};
+use crate::cmd::bench::instructions::{Counter, KINDS};
 use crate::cmd::packages;
+use crate::figures::{self, Counted};
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::tools::{
@@ -21,7 +27,7 @@ use crate::tools::{
 /// Check and test everything, as CI does
 ///
 /// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom), the instructions that
-/// a call may take, the packages to publish, and the service on SPARC V9. It stops at the first step that fails, with exit
+/// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
 /// babeltrace2, a compiler and an emulator for SPARC), and installs what is missing where that can be done; the other steps
 /// install nothing.
@@ -29,17 +35,17 @@ use crate::tools::{
 #[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
 
-/// A step, and what is printed of it.
-type Step = (&'static str, fn() -> anyhow::Result<()>);
+/// What is printed of a step, and the step. It adds what it counts.
+type Step = (&'static str, fn(&mut Counted) -> anyhow::Result<()>);
 
-const STEPS: [Step; 11] = [
-    ("tools and dependencies that the steps need", prepare),
-    ("cargo fmt --all --check", || {
+const STEPS: [Step; 12] = [
+    ("tools and dependencies that the steps need", |_| prepare()),
+    ("cargo fmt --all --check", |_| {
         cargo_passes("fmt --all --check", None)
     }),
     (
         "cargo clippy --workspace --all-targets --all-features, without warnings",
-        || {
+        |_| {
             cargo_passes(
                 "clippy --workspace --all-targets --all-features -- -Dwarnings",
                 None,
@@ -48,35 +54,39 @@ const STEPS: [Step; 11] = [
     ),
     (
         "cargo doc --workspace --no-deps --all-features, without warnings",
-        || {
+        |_| {
             cargo_passes(
                 "doc --workspace --no-deps --all-features",
                 Some(("RUSTDOCFLAGS", "-Dwarnings")),
             )
         },
     ),
-    ("cargo test --workspace", || {
+    ("cargo test --workspace", |_| {
         cargo_passes("test --workspace", None)
     }),
     (
         "models of what strands do at the same time, checked by loom",
-        loom,
+        |_| loom(),
     ),
     ("instructions per call, within budget", budgets),
-    ("recordings of programs, with the real emulator", || {
+    ("recordings of programs, with the real emulator", |_| {
         cargo_passes("test --package=xtask --test=commands -- --ignored", None)
     }),
     (
         "packages of the crates that are published, and what they are built from",
-        packages::check,
+        |_| packages::check(),
     ),
     (
         "tests of the library crates on SPARC V9, big-endian, emulated",
-        big_endian::test,
+        |_| big_endian::test(),
     ),
     (
         "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
-        || own(&["qemu"]),
+        qemu,
+    ),
+    (
+        "figures in README files are those counted and printed",
+        readme,
     ),
 ];
 
@@ -85,10 +95,11 @@ const STEPS: [Step; 11] = [
 /// # Errors
 /// [`Mismatch`] if one fails; those after it are not run.
 pub fn run(_: Args) -> anyhow::Result<()> {
+    let mut counted = Counted::default();
     for (passed, (name, step)) in STEPS.into_iter().enumerate() {
         say(format_args!("[{}/{}] {name}", passed + 1, STEPS.len()));
         let start = Instant::now();
-        let result = step();
+        let result = step(&mut counted);
         let seconds = start.elapsed().as_secs_f64();
         if let Err(error) = result {
             say(format_args!("failed after {seconds:.1} s\n"));
@@ -165,35 +176,51 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call that has a budget. The budgets are for x86-64; on other hosts the counts
-/// are printed and not checked.
-fn budgets() -> anyhow::Result<()> {
+/// Counts the instructions of every kind of call. The budgets are for x86-64; on other hosts the counts are printed and not checked.
+fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
+    let mut counts = BTreeMap::new();
     for kind in &KINDS {
-        let Some(budget) = kind.budget else { continue };
-        let count = counter.count(kind)?;
-        say(format_args!(
-            "{}: {count} instructions, at most {}",
-            kind.name, budget.reach
-        ));
-        ensure!(
-            count <= budget.reach || !cfg!(target_arch = "x86_64"),
-            "{} takes {count} instructions, expected at most {}",
-            kind.name,
-            budget.reach
-        );
+        counts.insert(kind.name.to_owned(), counter.count(kind)?);
     }
-    let without = counter.count(CallKind::named("get_dram")?)?;
-    let off = counter.count(CallKind::named("get_dram_tracer_off")?)?;
-    ensure!(
-        off <= without + TRACER_OFF,
-        "a tracer that is off adds {} instructions to get_dram, expected at most {TRACER_OFF}",
-        off - without
-    );
+    say(format_args!("{}", OF_X86.table(&counts)));
+    let mut wrong = counts
+        .iter()
+        .filter_map(|(name, count)| OF_X86.wrong(name, *count));
+    let wrong = wrong.next().filter(|_| cfg!(target_arch = "x86_64"));
+    counted.add(OF_X86.name, counts);
+    wrong.map_or(Ok(()), |wrong| bail!(wrong))
+}
+
+/// What the file of `qemu --json` says of instructions.
+#[derive(Deserialize)]
+struct OnSparc {
+    instructions: BTreeMap<String, u64>,
+}
+
+/// Checks the images on SPARC V9, budgets among the rest.
+fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
+    let file = root().join("target/qemu.json");
+    passes(
+        Command::new(env::current_exe()?)
+            .args(["qemu", "--force", "--json"])
+            .arg(&file),
+    )?;
+    let report: OnSparc = serde_json::from_slice(&fs::read(file)?)?;
+    counted.add(OF_SPARC.name, report.instructions);
+    let missing = figures::not_counted(&OF_SPARC, counted);
+    ensure!(missing.is_empty(), "not counted: {}", missing.join(", "));
     Ok(())
 }
 
-/// Runs a command of this program.
-fn own(arguments: &[&str]) -> anyhow::Result<()> {
-    passes(Command::new(env::current_exe()?).args(arguments))
+/// Compares the figures in README files with what was counted.
+fn readme(counted: &mut Counted) -> anyhow::Result<()> {
+    if !cfg!(target_arch = "x86_64") {
+        say(format_args!("not compared: they are of x86-64"));
+        return Ok(());
+    }
+    counted.add("", [("registers".to_owned(), PerfReg::COUNT as u64)]);
+    let wrong = figures::differ(counted)?;
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
 }

@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The budget of each kind of call, in instructions from the trap to `done`.
-pub const BUDGETS: [(&str, u64); 4] = [
-    ("get_dram", 45),
-    ("set_dram", 47),
-    ("get_pcr", 30),
-    ("get_zambezi", 70),
-];
+use crate::budgets::OF_SPARC;
 
 /// The result of a run, as `--json` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,21 +51,17 @@ impl Report {
         }
     }
 
-    /// Returns a check for each kind of call that was counted and has a budget.
+    /// Returns the table of what was counted, and a check for each kind of call that has a budget.
     #[must_use]
     pub fn budgets(&self) -> String {
-        let counted = BUDGETS
-            .iter()
-            .filter_map(|(name, budget)| Some((name, budget, self.instructions.get(*name)?)));
-        counted
-            .map(|(name, budget, count)| {
-                let wrong = format!("{count} instructions, expected {budget} at most");
-                Self::line(
-                    &format!("budget of {name}"),
-                    (count > budget).then_some(&*wrong),
-                )
-            })
-            .collect()
+        let counted = OF_SPARC.all().filter_map(|budget| {
+            let count = self.instructions.get(budget.name)?;
+            Some((budget.name, OF_SPARC.wrong(budget.name, *count)))
+        });
+        let checks = counted
+            .map(|(name, wrong)| Self::line(&format!("budget of {name}"), wrong.as_deref()))
+            .collect::<String>();
+        format!("{}{checks}", OF_SPARC.table(&self.instructions))
     }
 }
 

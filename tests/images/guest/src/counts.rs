@@ -19,6 +19,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("get_zambezi", Trap::Fast, hub, 0, GET),
         ("set_zambezi", Trap::Fast, hub, 0x55, SET),
         ("refused", Trap::Fast, 90, 0, GET),
+        ("refused_set", Trap::Fast, 90, 0, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
         // Version 1.0, because the probe has the number of the function in %o2, too.
         ("negotiate", Trap::Core, GROUP, 1, 0),

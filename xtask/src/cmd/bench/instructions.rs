@@ -31,15 +31,6 @@ impl Program {
     }
 }
 
-/// How many instructions a kind of call may take on x86-64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// The number to reach: more is a defect.
-    pub reach: u64,
-    /// The number to aim for.
-    pub aim: u64,
-}
-
 /// A kind of call.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -48,16 +39,13 @@ pub struct Kind {
     program: Program,
     /// The function whose instructions are counted, with those of all that it calls.
     function: &'static str,
-    /// The budget, if one is decided.
-    pub budget: Option<Budget>,
 }
 
-const fn ours(name: &'static str, budget: Option<Budget>) -> Kind {
+const fn ours(name: &'static str) -> Kind {
     Kind {
         name,
         program: Program::Calls,
         function: "call_cost::hypercall",
-        budget,
     }
 }
 
@@ -66,58 +54,35 @@ const fn sampling(name: &'static str) -> Kind {
         name,
         program: Program::Samples,
         function: "sample_cost::sample",
-        budget: None,
     }
 }
-
-/// The instructions that a tracer that is off may add to a call.
-pub const TRACER_OFF: u64 = 2;
 
 /// All kinds: calls; the nearest function of rustsbi, for comparison; and samples with one counter, with random periods,
 /// and with both counters overflowing at once.
 pub const KINDS: [Kind; 14] = [
-    ours("get_dram", Some(Budget { reach: 40, aim: 24 })),
-    ours("set_dram", None),
-    ours("get_pcr", None),
-    ours("set_pcr", None),
-    ours("get_zambezi", None),
-    ours("set_zambezi", None),
-    ours("refused", None),
-    ours(
-        "get_dram_tracer_off",
-        Some(Budget {
-            reach: 40 + TRACER_OFF,
-            aim: 24,
-        }),
-    ),
-    ours("get_dram_traced", None),
+    ours("get_dram"),
+    ours("set_dram"),
+    ours("get_pcr"),
+    ours("set_pcr"),
+    ours("get_zambezi"),
+    ours("set_zambezi"),
+    ours("refused"),
+    ours("get_dram_tracer_off"),
+    ours("get_dram_traced"),
     Kind {
         name: "record_event",
         program: Program::Calls,
         function: "call_cost::record_event",
-        budget: Some(Budget { reach: 25, aim: 25 }),
     },
     Kind {
         name: "rustsbi_fw_read",
         program: Program::Calls,
         function: "call_cost::rustsbi_fw_read",
-        budget: None,
     },
     sampling("sample"),
     sampling("sample_randomised"),
     sampling("sample_both"),
 ];
-
-impl Kind {
-    /// Returns the kind with this name.
-    ///
-    /// # Errors
-    /// No kind has this name.
-    pub fn named(name: &str) -> anyhow::Result<&'static Self> {
-        let kind = KINDS.iter().find(|kind| kind.name == name);
-        kind.with_context(|| format!("there is no kind of call {name}"))
-    }
-}
 
 /// The programs that make the calls and take the samples, and valgrind.
 pub struct Counter {

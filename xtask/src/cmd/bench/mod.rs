@@ -14,6 +14,7 @@ use anyhow::ensure;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::budgets::OF_X86;
 use crate::interrupt::{self, Interrupted};
 use crate::output::Force;
 use crate::table::Table;
@@ -129,21 +130,14 @@ type Counts = BTreeMap<&'static str, u64>;
 fn count(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<(Counts, Counts)> {
     progress.set_message("building what is counted");
     let counter = step(Counter::new)?;
-    let mut table = Table::new("call or sample|>instructions|>to reach|>to aim for");
     let mut instructions = BTreeMap::new();
     for kind in &KINDS {
         progress.set_message(kind.name);
         let count = step(|| counter.count(kind))?;
         progress.inc(1);
         instructions.insert(kind.name, count);
-        let mut row = vec![kind.name.to_owned(), count.to_string()];
-        row.extend(
-            kind.budget
-                .iter()
-                .flat_map(|budget| [budget.reach, budget.aim].map(|number| number.to_string())),
-        );
-        table.row(row);
     }
+    let table = OF_X86.table(&instructions);
     progress.suspend(|| writeln!(output, "{table}"))?;
 
     let references = replay::recording()?.len() as u64;

@@ -1,0 +1,187 @@
+//! How many instructions each kind of call may take: the one place that says so. `cargo xtask bench` and `cargo xtask qemu` print
+//! these numbers beside what they count, and `cargo xtask test` fails where more is counted.
+
+use std::collections::BTreeMap;
+
+use crate::table::Table;
+
+/// The budget of a kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The name of the count, as in the files of `bench --json` and `qemu --json`.
+    pub name: &'static str,
+    /// The instructions of the nearest function elsewhere: on SPARC V9 Sun's own code for the UltraSPARC T2, assembled and executed
+    /// in the same way.
+    pub others: Option<u64>,
+    /// The number to reach: more is a defect.
+    pub reach: u64,
+    /// The number to aim for.
+    pub aim: u64,
+}
+
+const fn budget(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) -> Budget {
+    Budget {
+        name,
+        others,
+        reach,
+        aim,
+    }
+}
+
+/// Calls on SPARC V9, from the trap to `done`, both included.
+pub const SPARC: [Budget; 12] = [
+    budget("get_dram", Some(61), [24, 21]),
+    budget("set_dram", Some(63), [30, 27]),
+    budget("get_pcr", Some(27), [17, 16]),
+    budget("set_pcr", Some(30), [26, 23]),
+    budget("get_zambezi", None, [42, 33]),
+    budget("set_zambezi", None, [49, 40]),
+    budget("refused", None, [52, 40]),
+    budget("refused_set", None, [52, 40]),
+    budget("unknown_fast", Some(13), [30, 13]),
+    budget("get_version", Some(88), [100, 60]),
+    budget("set_version", Some(100), [120, 80]),
+    budget("set_version_negotiated", Some(175), [300, 150]),
+];
+
+/// Calls on x86-64, from the guest's registers in memory to the answer in memory; and an event.
+pub const X86: [Budget; 9] = [
+    // rustsbi's call has none of the features.
+    budget("get_dram", Some(17), [26, 20]),
+    budget("set_dram", None, [25, 20]),
+    budget("get_pcr", None, [21, 16]),
+    budget("set_pcr", None, [23, 18]),
+    budget("get_zambezi", None, [44, 35]),
+    budget("set_zambezi", None, [45, 35]),
+    // A tracer that is off costs nothing.
+    budget("get_dram_tracer_off", None, [26, 20]),
+    budget("get_dram_traced", None, [70, 50]),
+    budget("record_event", None, [25, 25]),
+];
+
+/// Counts that do not reach their budget yet: they may not grow.
+const NOT_REACHED: [(&str, &str, u64); 12] = [
+    ("SPARC V9", "get_dram", 37),
+    ("SPARC V9", "set_dram", 42),
+    ("SPARC V9", "get_pcr", 27),
+    ("SPARC V9", "set_pcr", 37),
+    ("SPARC V9", "get_zambezi", 57),
+    ("SPARC V9", "set_zambezi", 69),
+    ("SPARC V9", "unknown_fast", 228),
+    ("SPARC V9", "get_version", 218),
+    ("SPARC V9", "set_version", 400),
+    ("SPARC V9", "set_version_negotiated", 400),
+    ("x86-64", "get_dram_tracer_off", 28),
+    ("x86-64", "get_dram_traced", 265),
+];
+
+/// An instruction set whose calls have budgets.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgets {
+    /// Its name.
+    pub name: &'static str,
+    /// Whose functions are those of [`Budget::others`].
+    pub others: &'static str,
+    all: &'static [Budget],
+}
+
+/// Budgets for SPARC V9.
+pub const OF_SPARC: Budgets = Budgets {
+    name: "SPARC V9",
+    others: "Sun",
+    all: &SPARC,
+};
+
+/// Budgets for x86-64.
+pub const OF_X86: Budgets = Budgets {
+    name: "x86-64",
+    others: "rustsbi",
+    all: &X86,
+};
+
+impl Budgets {
+    /// Returns all budgets.
+    pub fn all(&self) -> impl Iterator<Item = &'static Budget> {
+        self.all.iter()
+    }
+
+    /// Returns the budget of a count, if it has one.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<&'static Budget> {
+        self.all.iter().find(|budget| budget.name == name)
+    }
+
+    /// Returns what is wrong with a count: it is above its budget.
+    #[must_use]
+    pub fn wrong(&self, name: &str, count: u64) -> Option<String> {
+        let reach = self.of(name)?.reach;
+        let not_reached = NOT_REACHED
+            .iter()
+            .find(|(on, of, _)| (*on, *of) == (self.name, name));
+        let most = not_reached.map_or(reach, |(_, _, now)| reach.max(*now));
+        let wrong = || {
+            format!(
+                "{name} takes {count} instructions on {}, the budget is {most}",
+                self.name
+            )
+        };
+        (count > most).then(wrong)
+    }
+
+    /// Returns a table of counts and their budgets. Counts without a budget come last.
+    #[must_use]
+    pub fn table(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> Table {
+        let header = format!(
+            "instructions, {}|>counted|>{}|>to reach|>to aim for",
+            self.name, self.others
+        );
+        let mut table = Table::new(&header);
+        let count = |of: &str| counted.iter().find(|(name, _)| name.as_ref() == of);
+        for budget in self.all {
+            if let Some((_, count)) = count(budget.name) {
+                let others = budget
+                    .others
+                    .map_or("-".into(), |others| others.to_string());
+                let numbers = [count, &budget.reach, &budget.aim].map(ToString::to_string);
+                let [count, reach, aim] = numbers;
+                table.row([budget.name.to_owned(), count, others, reach, aim]);
+            }
+        }
+        for (name, count) in counted {
+            if self.of(name.as_ref()).is_none() {
+                table.row([name.as_ref().to_owned(), count.to_string()]);
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_budget_is_wrong() {
+        let wrong = |name, count| OF_SPARC.wrong(name, count);
+        assert_eq!(wrong("refused", 52), None);
+        assert_eq!(
+            wrong("refused", 53).unwrap(),
+            "refused takes 53 instructions on SPARC V9, the budget is 52"
+        );
+        assert_eq!(wrong("no such call", 1_000), None);
+        assert_eq!(OF_X86.wrong("record_event", 25), None);
+        assert!(OF_X86.wrong("record_event", 26).is_some());
+    }
+
+    #[test]
+    fn counts_stand_beside_their_budgets() {
+        let counted = BTreeMap::from([("unknown_fast", 14), ("negotiate", 300), ("get_pcr", 27)]);
+        assert_eq!(
+            OF_SPARC.table(&counted).to_string(),
+            "instructions, SPARC V9  counted  Sun  to reach  to aim for\n\
+             get_pcr                      27   27        17          16\n\
+             unknown_fast                 14   13        30          13\n\
+             negotiate                   300\n"
+        );
+    }
+}
