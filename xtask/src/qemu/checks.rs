@@ -11,11 +11,11 @@ use platform::Machine;
 use sweep::tell::Detail;
 
 use super::build::{self, Devices};
-use super::elf;
 use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
 use super::report::Report;
 use super::toolchain::Toolchain;
 use super::{c_guest, image, purpose, sweep as swept};
+use super::{elf, entry};
 
 /// The numbers of the tasks of the guests.
 mod task {
@@ -123,6 +123,13 @@ impl Checks<'_> {
         lines.push_str(&Report::line(
             "test control is seen in the image that has it",
             hidden.then_some("it is not"),
+        ));
+        let swept = build::hypervisor(self.toolchain, Devices::Memory)?;
+        let [shipped, swept] = [&shipped, &swept].map(fs::read);
+        let differs = entry::difference(&elf::parse(&shipped?)?, &elf::parse(&swept?)?)?;
+        lines.push_str(&Report::line(
+            "the entry code that is swept is the shipped one, but for addresses",
+            differs.as_deref(),
         ));
         self.say(&lines)
     }

@@ -67,6 +67,7 @@ pub mod c_guest;
 pub mod checks;
 pub mod console;
 pub mod elf;
+pub mod entry;
 pub mod fatal;
 pub mod image;
 pub mod machine;

@@ -1,0 +1,212 @@
+//! Whether two images have the same entry code: what the one is tested for holds for the other.
+//!
+//! The entry code is all that executes of a call on the fast path: the boot code, the trap table, the veneers and leaf functions,
+//! the handlers of faults, and the way to Rust and back. Each instruction of it must be the same in both images, but for addresses of
+//! other code and of data: these must have the same symbol.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use object::{Object, ObjectSymbol};
+
+use super::elf::{Elf, instructions};
+
+/// The symbols that the entry code begins and ends with.
+const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
+
+/// An image: its symbols, and the instructions of its entry code.
+struct Image {
+    symbols: BTreeMap<u64, BTreeSet<String>>,
+    code: Vec<(u64, u32)>,
+}
+
+impl Image {
+    fn of(elf: &Elf<'_>) -> anyhow::Result<Self> {
+        let mut symbols = BTreeMap::<_, BTreeSet<_>>::new();
+        for symbol in elf.symbols() {
+            let name = symbol.name()?;
+            if !name.is_empty() {
+                symbols
+                    .entry(symbol.address())
+                    .or_default()
+                    .insert(last_name(name));
+            }
+        }
+        let address = |name: &str| {
+            let symbol = elf.symbol_by_name(name);
+            let missing = || format!("the image has no symbol {name}");
+            symbol.map(|symbol| symbol.address()).with_context(missing)
+        };
+        let [start, end] = ENTRY.map(address);
+        let entry = start?..end?;
+        let mut code = instructions(elf)?;
+        code.retain(|(address, _)| entry.contains(address));
+        Ok(Self { symbols, code })
+    }
+
+    /// Returns the names at an address or next below it, and the distance from them.
+    fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
+        let (at, names) = self.symbols.range(..=address).next_back()?;
+        Some((names, address - at))
+    }
+}
+
+/// Returns the last part of the path of a function or static, without type parameters and hashes.
+fn last_name(symbol: &str) -> String {
+    let path = format!("{:#}", rustc_demangle::demangle(symbol));
+    let mut depth = 0;
+    let mut name = String::new();
+    for character in path.chars() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ if depth > 0 => {}
+            other => name.push(other),
+        }
+    }
+    let parts = name.split("::").filter(|part| !part.is_empty());
+    parts.last().unwrap_or(symbol).to_owned()
+}
+
+/// Returns the first difference between the entry code of two images.
+///
+/// # Errors
+/// A file is broken, or has no entry code.
+pub fn difference(shipped: &Elf<'_>, tested: &Elf<'_>) -> anyhow::Result<Option<String>> {
+    let images = [Image::of(shipped)?, Image::of(tested)?];
+    let [a, b] = images.each_ref().map(|image| image.code.len());
+    if a != b || a == 0 {
+        return Ok(Some(format!("{b} instructions, {a} in the shipped image")));
+    }
+    Ok(first_difference(&images))
+}
+
+fn first_difference(images: &[Image; 2]) -> Option<String> {
+    let [shipped, tested] = images;
+    // The upper halves of addresses, by register, and where those are that differ and whose address is not complete.
+    let mut upper = [None; 32];
+    let mut open = BTreeMap::new();
+    for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
+        let (a, b) = (*a, *b);
+        let differ = || {
+            Some(format!(
+                "{b:08x} at {other:#x}, {a:08x} in the shipped image"
+            ))
+        };
+        let same = |addresses: [u64; 2]| is_same(images, addresses);
+        if is_sethi(a) && is_sethi(b) && rd(a) == rd(b) {
+            upper[rd(a)] = Some([a, b].map(|code| u64::from(code << 10)));
+            if a == b {
+                open.remove(&rd(a));
+            } else if open.insert(rd(a), *address).is_some() {
+                return differ();
+            }
+            continue;
+        }
+        if is_call(a) && is_call(b) {
+            let target = |at: &u64, code: u32| at.wrapping_add_signed(((code << 2) as i32).into());
+            if a != b && !same([target(address, a), target(other, b)]) {
+                return differ();
+            }
+            continue;
+        }
+        let lower = has_immediate(a) && a >> 13 == b >> 13 && a >> 30 != 0;
+        match upper[rs1(a)].filter(|_| lower) {
+            Some([up_a, up_b]) if a != b || open.contains_key(&rs1(a)) => {
+                let whole = |up: u64, code: u32| up.wrapping_add(u64::from(code & 0x1fff));
+                if !same([whole(up_a, a), whole(up_b, b)]) {
+                    return differ();
+                }
+                open.remove(&rs1(a));
+            }
+            _ if a != b => return differ(),
+            _ => {}
+        }
+    }
+    open.values()
+        .next()
+        .map(|address| format!("another constant at {address:#x}"))
+}
+
+/// Returns whether the addresses have the same symbol in their images.
+fn is_same(images: &[Image; 2], [a, b]: [u64; 2]) -> bool {
+    let [shipped, tested] = images;
+    match (shipped.names(a), tested.names(b)) {
+        (Some((names, a)), Some((others, b))) => a == b && !names.is_disjoint(others),
+        _ => false,
+    }
+}
+
+const fn is_sethi(code: u32) -> bool {
+    code >> 30 == 0 && code >> 22 & 7 == 4
+}
+
+const fn is_call(code: u32) -> bool {
+    code >> 30 == 1
+}
+
+const fn has_immediate(code: u32) -> bool {
+    code >> 30 >= 2 && code >> 13 & 1 == 1
+}
+
+const fn rd(code: u32) -> usize {
+    (code >> 25 & 31) as usize
+}
+
+const fn rs1(code: u32) -> usize {
+    (code >> 14 & 31) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(symbols: &[(u64, &str)], code: &[u32]) -> Image {
+        let name = |(address, name): &(u64, &str)| (*address, BTreeSet::from([(*name).to_owned()]));
+        Image {
+            symbols: symbols.iter().map(name).collect(),
+            code: (0x1000..).step_by(4).zip(code.iter().copied()).collect(),
+        }
+    }
+
+    // call to 0x2000 and to 0x3000, from 0x1000; sethi %hi(0x2000), %g1; or %g1, 8, %g1; nop
+    const CALL: [u32; 2] = [0x4000_0400, 0x4000_0800];
+    const SETHI: [u32; 2] = [0x0300_0008, 0x0300_000c];
+    const OR: [u32; 2] = [0x8210_6008, 0x8210_6010];
+    const NOP: u32 = 0x0100_0000;
+
+    fn differ(a: &[u32], b: &[u32]) -> Option<String> {
+        let shipped = image(&[(0x1000, "start"), (0x2000, "x")], a);
+        let tested = image(&[(0x1000, "start"), (0x3000, "x"), (0x4000, "y")], b);
+        first_difference(&[shipped, tested])
+    }
+
+    #[test]
+    fn addresses_may_differ_if_their_symbols_do_not() {
+        assert_eq!(differ(&[NOP], &[NOP]), None);
+        assert_eq!(differ(&[CALL[0]], &[CALL[1]]), None);
+        assert_eq!(
+            differ(&[SETHI[0], NOP, OR[0]], &[SETHI[1], NOP, OR[0]]),
+            None
+        );
+    }
+
+    #[test]
+    fn nothing_else_may_differ() {
+        assert!(differ(&[NOP], &[OR[0]]).is_some());
+        // call to 0x4000
+        assert!(differ(&[CALL[0]], &[0x4000_0c00]).is_some());
+        assert!(differ(&[SETHI[0], OR[0]], &[SETHI[1], OR[1]]).is_some());
+        // of another register
+        assert!(differ(&[SETHI[0], 0x8210_a008], &[SETHI[1], 0x8210_a008]).is_some());
+        assert!(differ(&[SETHI[0]], &[SETHI[1]]).is_some());
+        assert!(differ(&[OR[0]], &[OR[1]]).is_some());
+    }
+
+    #[test]
+    fn names_are_without_types() {
+        let entry = "_RINvNtNtCslzravPhIUFO_8platform7sparc645entry11start_entryNtNtCs12GXHIiO899_10hypervisor7control10ControlledEBY_";
+        assert_eq!(last_name(entry), "start_entry");
+        assert_eq!(last_name("sun4v_general"), "sun4v_general");
+    }
+}
