@@ -29,12 +29,18 @@ pub enum Control {
     SlowCalls,
     /// Makes the hypervisor call itself this number of times, so that it runs out of register windows.
     Recurse(u64),
+    /// Begins a get of a hub's register by a strand, which does not end.
+    Hold(PerfReg, StrandId),
+    /// Reports that a strand has died.
+    Died(StrandId),
+    /// Turns the tracer on or off, of this machine and of those that are switched on later.
+    Trace(bool),
     /// Uses the counters of the strand that calls.
     Counters(Counters),
 }
 
 /// The number of the first call for [`Counters`].
-const COUNTERS: u64 = 15;
+const COUNTERS: u64 = 18;
 
 impl Control {
     /// Returns the registers of the call.
@@ -49,6 +55,9 @@ impl Control {
             Self::Recurse(depth) => [3, depth, 0],
             Self::Counts => [13, 0, 0],
             Self::SlowCalls => [14, 0, 0],
+            Self::Hold(register, strand) => [15, register.id(), strand.index() as u64],
+            Self::Died(strand) => [16, strand.index() as u64, 0],
+            Self::Trace(on) => [17, u64::from(on), 0],
             Self::Counters(counters) => {
                 let [kind, a, b] = counters.to_words();
                 [COUNTERS + kind, a, b]
@@ -96,6 +105,9 @@ impl Control {
             12 => Self::Change(Change::Put(Cell::Register(PerfReg::new(a)?), b)),
             13 => Self::Counts,
             14 => Self::SlowCalls,
+            15 => Self::Hold(PerfReg::new(a)?, StrandId::new(b as usize)?),
+            16 => Self::Died(StrandId::new(index)?),
+            17 => Self::Trace(a != 0),
             _ => {
                 let kind = kind.checked_sub(COUNTERS)?;
                 Self::Counters(Counters::from_words([kind, a, b])?)

@@ -38,6 +38,8 @@ mod task {
     /// As SWEEP, where words of memory are in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
+    /// What the sweep does not have: preserved registers, hubs that other strands have, and calls that are recorded.
+    pub(super) const STATES_OF_MEMORY: u64 = 14;
 }
 
 /// What the checks need, and their results so far.
@@ -71,6 +73,7 @@ pub fn run(
     checks.look()?;
     checks.sweep(swept::Of::Models)?;
     checks.sweep(swept::Of::Memory)?;
+    checks.states()?;
     checks.sampling()?;
     checks.bad_ends()?;
     checks.guests_of_others()?;
@@ -156,6 +159,27 @@ impl Checks<'_> {
             Ok(String::from_utf8_lossy(&console).into_owned())
         })?;
         self.say(&lines)
+    }
+
+    /// Checks the shipped entry code, with words of memory in place of devices, in states that the sweep does not have. A part of the
+    /// sweep is answered and counted as on the host while its calls are recorded.
+    fn states(&mut self) -> anyhow::Result<()> {
+        const READ_BACK: Detail = Detail::Configurations(1);
+        let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
+        let before = self.report.console.len();
+        let task = task::STATES_OF_MEMORY | READ_BACK.to_word() << 32;
+        let end = self.boot(&hypervisor, &self.guest.clone(), task)?;
+        self.ends.push(end);
+        let console = &self.report.console[before..];
+        let expected = swept::expected(swept::Of::Memory, READ_BACK);
+        let missing = expected
+            .iter()
+            .find(|line| !console.lines().any(|there| there == line.as_str()));
+        let line = Report::line(
+            "calls that are recorded are answered as others",
+            missing.map(String::as_str),
+        );
+        self.say(&line)
     }
 
     /// Samples in the guest, twice, and compares the two runs.

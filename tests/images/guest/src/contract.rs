@@ -4,6 +4,7 @@
 pub const EOK: u64 = 0;
 pub const EINVAL: u64 = 6;
 pub const EBADTRAP: u64 = 7;
+pub const EWOULDBLOCK: u64 = 9;
 pub const ENOACCESS: u64 = 10;
 pub const ENOTSUPPORTED: u64 = 13;
 

@@ -84,10 +84,7 @@ pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
     guest(&mut report.check("a late fault in the guest"), machine);
     slow(&mut report.check("a late fault on the slow path"));
-    fast(
-        &mut report.check("a late fault on the fast path"),
-        machine,
-    );
+    fast(&mut report.check("a late fault on the fast path"), machine);
     if machine.hubs {
         hub(&mut report.check("a late fault where a hub's store is waited for"));
     }

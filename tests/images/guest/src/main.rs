@@ -7,6 +7,7 @@ mod calls;
 mod contract;
 mod counts;
 mod faults;
+mod hubs;
 mod late;
 mod preserved;
 mod probes;
@@ -18,10 +19,13 @@ mod traps;
 use core::fmt::Write;
 
 use guest_abi::guest::{Core, Sun4v};
+use sweep::control::Control;
 use sweep::tell::Detail;
 
 use contract::Machine;
+use preserved::Devices;
 use report::Report;
+use swept::control;
 
 /// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs. From
 /// bit 32 on how much of the sweep is told.
@@ -47,11 +51,11 @@ extern "C" fn guest_main() -> ! {
     match task & 0xff {
         0 => {
             calls::run(&mut report, machine);
-            preserved::run(&mut report, machine, false);
+            preserved::run(&mut report, machine, Devices::Models);
             preserved::software_traps(&mut report);
         }
         1 => {
-            preserved::run(&mut report, machine, true);
+            preserved::run(&mut report, machine, Devices::Mmio);
             preserved::software_traps(&mut report);
             counts::run(&mut report, machine);
         }
@@ -63,6 +67,14 @@ extern "C" fn guest_main() -> ! {
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
         12 => swept::plain(&mut report, Detail::from_word(task >> 32)),
+        14 => {
+            preserved::run(&mut report, machine, Devices::Memory);
+            if machine.hubs {
+                hubs::run(&mut report);
+            }
+            control(Control::Trace(true));
+            swept::plain(&mut report, Detail::from_word(task >> 32));
+        }
         5 => {
             swept::impossible(&mut report);
             swept::exhaust(&mut report);

@@ -4,13 +4,17 @@
 #[cfg(feature = "models")]
 use core::arch::asm;
 use core::hint::black_box;
-use core::ops::ControlFlow::{self, Break, Continue};
+use core::ops::ControlFlow;
+use core::ptr;
 
-use guest_abi::{Hub, HvError, Registers, StrandId, Trap};
-use hv_core::{After, Hypervisor, Strand};
+#[cfg(not(feature = "models"))]
+use guest_abi::Served;
+#[cfg(feature = "memory")]
+use guest_abi::trap::VFALLS_GET_PERFREG;
+use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
+use hv_core::Hypervisor;
 use perfctr_service::{PerfCounterService, policy};
 use platform::sparc64::{End, TrapHandler, start_entry};
-use spin::Mutex;
 use sweep::control::{Control, FUNCTION, TRAP};
 use sweep::counters::Counters;
 use sweep::modelled::{Modelled, caller};
@@ -34,15 +38,15 @@ struct Running {
 
 static HYPERVISOR: Room<Machine> = Room::new();
 static RUNNING: Kept<Running> = Kept::new();
-static STRAND: Room<Strand<'static, (Service,), Escaped, Recorder>> = Room::new();
+static STRAND: Room<Controlled> = Room::new();
+/// The strand that the image began with.
+static FIRST: Kept<&Controlled> = Kept::new();
 /// The strand that the guest has said it is.
-static CALLER: Kept<&Strand<'static, (Service,), Escaped, Recorder>> = Kept::new();
+static CALLER: Kept<&Controlled> = Kept::new();
 
-/// The strand of an image whose guest may switch other machines on.
-struct Controlled(&'static Handler);
-
-static CONTROLLED: Mutex<Option<Controlled>> = Mutex::new(None);
-static STARTED: Kept<&Controlled> = Kept::new();
+/// The strand of an image whose guest may switch other machines on. Its code is that of the strand itself.
+#[repr(transparent)]
+struct Controlled(Handler);
 
 // On models every call takes the slow path.
 #[cfg(feature = "models")]
@@ -57,13 +61,14 @@ impl TrapHandler for Controlled {
     type Context = <Handler as TrapHandler>::Context;
 
     fn start() -> (&'static Self, u64) {
-        if let Some(controlled) = STARTED.get() {
-            return (controlled, 0);
+        if let Some(strand) = CALLER.get().or(FIRST.get()) {
+            return (strand, 0);
         }
         let (handler, entry) = Handler::start();
-        let controlled = crate::keep(&CONTROLLED, Self(handler));
-        STARTED.set(Some(controlled));
-        (controlled, entry)
+        // SAFETY: the two types have the same layout.
+        let first = unsafe { &*ptr::from_ref(handler).cast() };
+        FIRST.set(Some(first));
+        (first, entry)
     }
 
     #[cfg(feature = "models")]
@@ -73,30 +78,24 @@ impl TrapHandler for Controlled {
 
     #[cfg(not(feature = "models"))]
     fn context(&self) -> &Self::Context {
-        match CALLER.get() {
-            Some(strand) => &strand.contexts().0,
-            None => self.0.context(),
-        }
+        self.0.context()
     }
 
-    /// Serves all traps once the guest has switched a machine on and said which strand it is. The strand that the image began with
-    /// serves all others.
+    #[cfg(not(feature = "models"))]
+    fn served(&self) -> Served<'static> {
+        self.0.served()
+    }
+
+    #[cfg(not(feature = "models"))]
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        self.0.core_fast(function, arguments)
+    }
+
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
-        let Some(strand) = CALLER.get() else {
-            return self.0.trap(trap, registers);
-        };
-        match trap {
-            Trap::Fast => {
-                SLOW.set(Some(slow_calls() + 1));
-                strand.fast_trap(registers);
-            }
-            Trap::Core => {
-                if let After::Exit(code) = strand.core_trap(registers) {
-                    return Break(code);
-                }
-            }
+        if trap == Trap::Fast {
+            SLOW.set(Some(slow_calls() + 1));
         }
-        Continue(())
+        self.0.trap(trap, registers)
     }
 
     fn software_trap(&self, number: u8, registers: &mut Registers) {
@@ -121,7 +120,7 @@ impl TrapHandler for Controlled {
     }
 }
 
-/// How many traps 0x80 of the machines that the guest has switched on have come to Rust.
+/// How many traps 0x80 have come to Rust.
 static SLOW: Kept<u64> = Kept::new();
 
 fn slow_calls() -> u64 {
@@ -138,6 +137,21 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
         Control::State => return Ok(RUNNING.get().map(|running| modelled(running).state())),
         Control::Counts => return Ok(RUNNING.get().map(|running| modelled(running).counts())),
         Control::SlowCalls => return Ok(Some(slow_calls())),
+        Control::Hold(register, strand) => hold(register, strand),
+        Control::Died(strand) => {
+            if let Some(running) = RUNNING.get() {
+                let service = &running.hypervisor.services().0;
+                if let Some(on) = CALLER.get() {
+                    service.strand_died(on.0.strand.caller().strand, strand);
+                }
+            }
+        }
+        Control::Trace(on) => {
+            recorder::recorder().set_on(on);
+            if let Some(running) = RUNNING.get() {
+                running.hypervisor.services().0.trace_turned();
+            }
+        }
         Control::Change(change) => {
             if let Some(running) = RUNNING.get() {
                 let mut machine = modelled(running);
@@ -184,14 +198,43 @@ fn be(strand: StrandId) {
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
     {
+        let handler = Handler {
+            strand: running.hypervisor.strand(caller),
+            service: &running.hypervisor.services().0,
+        };
         // SAFETY: what was there was used by the one that has just been emptied, and by the fast path, whose context is renewed.
-        CALLER.set(Some(unsafe {
-            STRAND.put(running.hypervisor.strand(caller))
-        }));
+        CALLER.set(Some(unsafe { STRAND.put(Controlled(handler)) }));
         board::become_strand(strand);
     }
     renew_context();
 }
+
+/// What the hypervisor was in the middle of an access.
+#[cfg(feature = "memory")]
+static HOLDING: Room<Machine> = Room::new();
+
+/// Lets a strand make a call, and returns to the middle of its access: the strand never ends it.
+#[cfg(feature = "memory")]
+fn hold(register: PerfReg, strand: StrandId) {
+    let Some(running) = RUNNING.get() else { return };
+    let Some(caller) = caller(&running.configuration, strand) else {
+        return;
+    };
+    board::with_accesses(
+        // SAFETY: nobody uses this copy.
+        || unsafe { HOLDING.copy(&HYPERVISOR) },
+        || {
+            let mut registers = Registers::call(VFALLS_GET_PERFREG, [register.id(), 0, 0, 0, 0]);
+            running.hypervisor.strand(caller).fast_trap(&mut registers);
+        },
+    );
+    // SAFETY: the bytes are those of this hypervisor, and this strand, the only one, is in no method of it.
+    unsafe { HYPERVISOR.copy(&HOLDING) };
+}
+
+/// Models have hubs that are busy.
+#[cfg(not(feature = "memory"))]
+fn hold(_: PerfReg, _: StrandId) {}
 
 /// Gives the fast path the context of the strand that the guest is.
 fn renew_context() {
@@ -205,7 +248,7 @@ fn renew_context() {
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;
     let devices = running.hypervisor.services().0.bus();
-    let mut unit = devices.strand_unit(CALLER.get()?.caller().strand);
+    let mut unit = devices.strand_unit(CALLER.get()?.0.strand.caller().strand);
     let value = counters.apply(&mut unit);
     if matches!(counters, Counters::Happens(..)) && unit.trap_requested() {
         raise_overflow_trap();

@@ -47,6 +47,9 @@ static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
+/// What is done at each access on the slow path.
+static AT_ACCESS: Kept<fn()> = Kept::new();
+
 /// In the address of a register that does not answer.
 const ABSENT: u64 = 4;
 
@@ -85,6 +88,13 @@ pub fn become_strand(strand: StrandId) {
         PCRS[before.index()].store(registers.pcr(before), Relaxed);
     }
     registers.set_pcr(strand, PCRS[strand.index()].load(Relaxed));
+}
+
+/// Calls a function, and at each access of it on the slow path `at_access`.
+pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
+    AT_ACCESS.set(Some(at_access));
+    function();
+    AT_ACCESS.set(None);
 }
 
 /// Returns the registers of the processor.
@@ -227,6 +237,9 @@ impl Board {
 
 impl Bus for Board {
     fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+        if let Some(at_access) = AT_ACCESS.get() {
+            at_access();
+        }
         self.0.read(strand, self.place(strand, address)?)
     }
 

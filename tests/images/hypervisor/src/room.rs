@@ -14,6 +14,16 @@ impl<T> Room<T> {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 
+    /// Copies the bytes of another value, whether they are in use or not.
+    ///
+    /// # Safety
+    /// Nobody uses the value meanwhile.
+    #[cfg(feature = "memory")]
+    pub unsafe fn copy(&'static self, other: &'static Self) {
+        // SAFETY: two values of the same type. The caller promises that nobody uses this one.
+        unsafe { self.0.get().copy_from_nonoverlapping(other.0.get(), 1) };
+    }
+
     /// Replaces the value. The one before is not dropped.
     ///
     /// # Safety

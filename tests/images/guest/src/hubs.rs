@@ -1,0 +1,169 @@
+//! Hubs that other strands have, want, or have their turn at; and calls that are recorded. By the shipped entry code.
+
+use guest_abi::{PerfReg, StrandId, Trap};
+use sweep::control::Control;
+use sweep::parts;
+
+use crate::calls::{call, negotiate};
+use crate::contract::{EOK, EWOULDBLOCK, GET, SET, mask};
+use crate::report::{Check, Report};
+use crate::swept::control;
+
+const STRANDS: [usize; 3] = [3, 67, 131];
+
+pub fn run(report: &mut Report) {
+    let mut check = report.check("hubs in every state, fast path");
+    // A guest with all rights on these strands, and others, of a machine with hubs.
+    let mut machines = parts::READ_BACK.configurations();
+    let (Some((_, machine)), [Some(own), Some(holder), Some(other)]) = (
+        machines.find(|(_, machine)| machine.guests[0].strands.iter().count() == 4),
+        STRANDS.map(StrandId::new),
+    ) else {
+        check.same("configuration", "none", "one");
+        return;
+    };
+    for hub in 0..4 {
+        control(Control::PowerOn(machine));
+        control(Control::Caller(own));
+        negotiate(Some(1));
+        let states = States {
+            hub,
+            own,
+            holder,
+            other,
+        };
+        states.free(&mut check);
+        states.taken(&mut check);
+        states.remembered(&mut check);
+    }
+}
+
+struct States {
+    hub: u64,
+    /// The strand that this guest is on.
+    own: StrandId,
+    /// A strand whose access is in flight.
+    holder: StrandId,
+    /// A strand that asks, too.
+    other: StrandId,
+}
+
+impl States {
+    fn ids(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = 18 + 18 * self.hub;
+        first..first + 18
+    }
+
+    /// What the register holds from the first state on.
+    fn value(id: u64) -> u64 {
+        (id * 0x0101_0101_0101_0101) & mask(id)
+    }
+
+    fn get(&self, check: &mut Check<'_>, id: u64, status: u64) {
+        let value = if status == EOK { Self::value(id) } else { 0x11 };
+        let registers = [id, 0x11, 2, 3, 4, GET];
+        check.case(
+            registers,
+            call(Trap::Fast, registers),
+            [status, value, 2, 3, 4, GET],
+        );
+    }
+
+    fn set(&self, check: &mut Check<'_>, id: u64, value: u64, status: u64) {
+        let registers = [id, value, 2, 3, 4, SET];
+        check.case(
+            registers,
+            call(Trap::Fast, registers),
+            [status, value, 2, 3, 4, SET],
+        );
+    }
+
+    /// Begins an access of the holder, which does not end.
+    fn hold(&self) {
+        let first = self.ids().next().and_then(PerfReg::new);
+        if let Some(register) = first {
+            control(Control::Hold(register, self.holder));
+        }
+    }
+
+    /// The holder has died, so that the hub is free.
+    fn die(&self) {
+        control(Control::Died(self.holder));
+    }
+
+    fn free(&self, check: &mut Check<'_>) {
+        for id in self.ids() {
+            self.set(check, id, Self::value(id) | !mask(id), EOK);
+        }
+        self.ids().for_each(|id| self.get(check, id, EOK));
+    }
+
+    /// No register of the hub can be accessed, and those of others can.
+    fn taken(&self, check: &mut Check<'_>) {
+        self.hold();
+        let before = control(Control::State);
+        for id in self.ids() {
+            self.get(check, id, EWOULDBLOCK);
+            self.set(check, id, !Self::value(id), EWOULDBLOCK);
+        }
+        check.same("state", control(Control::State), before);
+        let others = (0..4)
+            .filter(|hub| *hub != self.hub)
+            .map(|hub| 18 + 18 * hub);
+        for id in others.chain([0, 2, 5]) {
+            let registers = [id, 0x11, 2, 3, 4, GET];
+            let [status, _, rest @ ..] = call(Trap::Fast, registers);
+            check.same(registers, (status, rest), (EOK, [2, 3, 4, GET]));
+        }
+        self.die();
+        // This strand has been refused, and so it is its turn.
+        self.ids().for_each(|id| self.get(check, id, EOK));
+    }
+
+    /// This strand has a turn. The next is of the strand with the next number, if it is remembered.
+    fn turn(&self, check: &mut Check<'_>, id: u64) {
+        self.hold();
+        self.get(check, id, EWOULDBLOCK);
+        self.die();
+        self.get(check, id, EOK);
+    }
+
+    fn remembered(&self, check: &mut Check<'_>) {
+        let ids = || self.ids().step_by(7);
+        for id in ids() {
+            self.turn(check, id);
+            self.hold();
+            control(Control::Caller(self.other));
+            self.get(check, id, EWOULDBLOCK);
+            self.die();
+            control(Control::Caller(self.own));
+            // It is the other strand's turn.
+            self.get(check, id, EWOULDBLOCK);
+            self.set(check, id, 0, EWOULDBLOCK);
+            control(Control::Caller(self.other));
+            self.get(check, id, EOK);
+            // And then this one's.
+            self.get(check, id, EWOULDBLOCK);
+            control(Control::Caller(self.own));
+            self.set(check, id, Self::value(id), EOK);
+            control(Control::Caller(self.other));
+            self.get(check, id, EOK);
+            control(Control::Caller(self.own));
+            self.get(check, id, EOK);
+        }
+        for id in ids() {
+            self.turn(check, id);
+            self.hold();
+            control(Control::Caller(self.other));
+            self.set(check, id, 0, EWOULDBLOCK);
+            self.die();
+            control(Control::Caller(self.own));
+            // The other does not come back: with two strands, that costs four refusals.
+            for _ in 0..4 {
+                self.get(check, id, EWOULDBLOCK);
+            }
+            self.get(check, id, EOK);
+            self.get(check, id, EOK);
+        }
+    }
+}
