@@ -135,12 +135,14 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 }
 
 /// One strand and the guest that it runs, with what the services have looked up for them: what a trap veneer hands over.
+#[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
+    // The first field, so that the address of the contexts needs no addition.
+    contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
     versions: &'a GuestVersions,
     traced: &'a AtomicBool,
-    contexts: S::Contexts<'a>,
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {

@@ -89,6 +89,8 @@ impl Stops {
 }
 
 impl Trace for &'static Stops {
+    type Ring = ();
+
     fn is_on(&self) -> bool {
         true
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use guest_abi::{Clock, Hub, Registers};
 use hv_core::sync::steps;
 use hv_core::trace::{
-    Clock27, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion, Trace as _, Tracer,
+    Clock27, Clock64, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion,
+    Trace as _, Tracer,
 };
 use hv_core::{Caller, Context as _, Frame, Negotiated, NegotiatedVersion, Service as _};
 use perfctr_service::Unit;
@@ -26,6 +27,20 @@ struct Fives(AtomicU64);
 impl Clock for Fives {
     fn ticks(&self) -> u64 {
         self.0.fetch_add(5, Ordering::Relaxed)
+    }
+}
+
+/// A clock that goes on by so much each time it is read.
+#[derive(Debug, Default)]
+struct Steps {
+    now: AtomicU64,
+    step: AtomicU64,
+}
+
+impl Clock for Steps {
+    fn ticks(&self) -> u64 {
+        let step = self.step.load(Ordering::Relaxed);
+        self.now.fetch_add(step, Ordering::Relaxed)
     }
 }
 
@@ -214,6 +229,46 @@ fn calls() {
     machine.get(0, 90);
     machine.negotiate(0, 1, 1);
     assert_eq!(logs[0].events(), []);
+}
+
+/// The layout has room for times that are so far from each other.
+#[test]
+fn calls_of_any_duration() {
+    let clock: &Steps = leak(Steps::default());
+    let rings: &[Ring<Clock64, PACKETS, WORDS>] = leak([Ring::new(Mode::Discard)]);
+    let tracer: &Tracer<'_, _, _, PACKETS, WORDS> = leak(Tracer::new(clock, rings));
+    tracer.set_on(true);
+    let board = leak(Board::new(Machine::Batoka, 1, &[]));
+    let guests = [Guest::new([0], Grant::GLOBAL_HTSTRAND)];
+    let machine = MachineUnderTest::with_trace(board, &guests, tracer);
+    machine.negotiate(0, 1, 1);
+    let mut reader = rings[0].reader();
+    let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
+    while reader.next(words).is_some() {}
+
+    for (ticks, duration) in [
+        (0, 0),
+        (0x7fff_ffff, 0x7fff_ffff),
+        (0x8000_0000, 0x8000_0000),
+        (0xffff_ffff, 0xffff_ffff),
+        (0x1_0000_0000, 0xffff_ffff),
+        (0x1_0000_0001, 0xffff_ffff),
+    ] {
+        clock.step.store(ticks, Ordering::Relaxed);
+        let ended = clock.now.load(Ordering::Relaxed) + ticks;
+        assert_eq!(machine.get(0, 2), (0, 0));
+        let Some(Next::Event(event)) = reader.next(words) else {
+            panic!("a call of {ticks} ticks is not recorded")
+        };
+        let get = Get {
+            perfreg: 2,
+            duration,
+            ..Get::default()
+        };
+        let expected = (ended, Some(ServiceEvent::Get(get)));
+        let decoded = ServiceEvent::decode(event.id, event.payload);
+        assert_eq!((event.time, decoded), expected);
+    }
 }
 
 #[test]

@@ -87,29 +87,28 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     pub fn record<E: Event>(&self, time: u64, event: E) {
         self.record_or(
             time,
-            event,
+            || event,
             || (),
-            |units, event| self.record_slow(units, event),
+            |units, event| self.record_slow(units, event()),
         );
     }
 
     /// Records an event with a short header in the present packet. Returns `false` if it has none, or there is no room.
     #[inline(always)]
-    pub(super) fn try_record<E: Event>(&self, time: u64, event: E) -> bool {
+    pub(super) fn try_record<E: Event>(&self, time: u64, event: impl FnOnce() -> E) -> bool {
         self.record_or(time, event, || true, |_, _| false)
     }
 
     /// Records an event with a short header in the present packet, or leaves it to `otherwise`.
     #[inline(always)]
-    fn record_or<E: Event, R>(
+    fn record_or<E: Event, F: FnOnce() -> E, R>(
         &self,
         time: u64,
-        event: E,
+        event: F,
         done: impl FnOnce() -> R,
-        otherwise: impl FnOnce(u64, E) -> R,
+        otherwise: impl FnOnce(u64, F) -> R,
     ) -> R {
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
-        let payload = event.payload();
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
         let units = time >> L::DROPPED;
         // Relaxed, here and below: the writer reads what it alone writes, and the commit publishes the words.
@@ -121,7 +120,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
             && let Some((header, rest)) = room.split_at_checked(L::SHORT_WORDS)
         {
             L::short(header, E::ID, E::WORDS, units);
-            for (cell, word) in rest.iter().zip(payload.as_ref()) {
+            for (cell, word) in rest.iter().zip(event().payload().as_ref()) {
                 cell.store(*word, Ordering::Relaxed);
             }
             packet.commit(fill, size);

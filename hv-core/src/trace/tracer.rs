@@ -19,6 +19,9 @@ pub trait Trace {
     /// `false` if it is never on.
     const RECORDS: bool = true;
 
+    /// Holds the events of a strand; `()` where nothing needs to know it.
+    type Ring;
+
     /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
@@ -33,27 +36,38 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Returns the time in ticks on this strand, for an event that is recorded also if tracing is switched off before its end. This
-    /// implementation returns `started` if tracing is off.
+    /// Makes a call. Returns the time in ticks on this strand before it, the result, and the time behind it, for an event that is
+    /// recorded also if tracing is switched off meanwhile. In this implementation such a call takes no time.
     #[inline(always)]
-    fn end(&self, strand: StrandId, started: u64) -> u64 {
-        self.time(strand).unwrap_or(started)
+    fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
+        let started = self.time(strand).unwrap_or(0);
+        let result = call();
+        (started, result, self.time(strand).unwrap_or(started))
     }
 
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Records an event as [`record`](Self::record) does, where this takes few instructions, and returns `true` if it did. This
-    /// implementation never does.
+    /// Returns the ring of a strand, which never changes. This implementation returns `None`.
     #[inline(always)]
-    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
-        let _ = (strand, time, event);
+    fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
+        let _ = strand;
+        None
+    }
+
+    /// Records an event in the [`ring`](Self::ring) of the strand as [`record`](Self::record) does, where this takes few
+    /// instructions, and returns `true` if it did. This implementation never does.
+    #[inline(always)]
+    fn try_record<E: Event>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+        let _ = (ring, time, event);
         false
     }
 }
 
 impl<T: Trace + ?Sized> Trace for &T {
     const RECORDS: bool = T::RECORDS;
+
+    type Ring = T::Ring;
 
     #[inline(always)]
     fn is_on(&self) -> bool {
@@ -71,8 +85,8 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn end(&self, strand: StrandId, started: u64) -> u64 {
-        (**self).end(strand, started)
+    fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
+        (**self).timed(strand, call)
     }
 
     #[inline(always)]
@@ -81,8 +95,13 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
-        (**self).try_record(strand, time, event)
+    fn ring(&self, strand: StrandId) -> Option<&T::Ring> {
+        (**self).ring(strand)
+    }
+
+    #[inline(always)]
+    fn try_record<E: Event>(ring: &T::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+        T::try_record(ring, time, event)
     }
 }
 
@@ -92,6 +111,8 @@ pub struct Off;
 
 impl Trace for Off {
     const RECORDS: bool = false;
+
+    type Ring = ();
 
     #[inline(always)]
     fn is_on(&self) -> bool {
@@ -187,6 +208,8 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     for Tracer<'_, C, L, PACKETS, WORDS>
 {
+    type Ring = Ring<L, PACKETS, WORDS>;
+
     #[inline(always)]
     fn is_on(&self) -> bool {
         self.on.load(Ordering::SeqCst)
@@ -208,8 +231,10 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn end(&self, strand: StrandId, _: u64) -> u64 {
-        self.clocks.ticks(strand)
+    fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
+        let started = self.clocks.ticks(strand);
+        let result = call();
+        (started, result, self.clocks.ticks(strand))
     }
 
     #[inline(always)]
@@ -221,8 +246,12 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn try_record<E: Event>(&self, strand: StrandId, time: u64, event: E) -> bool {
-        self.ring(strand)
-            .is_some_and(|ring| ring.try_record(time, event))
+    fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
+        self.rings.get(strand.index())
+    }
+
+    #[inline(always)]
+    fn try_record<E: Event>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+        ring.try_record(time, event)
     }
 }

@@ -36,6 +36,10 @@ const _: () = {
     }
 };
 
+/// The longest duration in ticks that the fast path records. Only the slow path tells it from `u32::MAX`: a comparison with this one
+/// is one instruction.
+const SHORT: u64 = i32::MAX as u64;
+
 /// Marks a branch that is seldom taken.
 #[cold]
 #[inline(always)]
@@ -194,30 +198,35 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let value = if SET { frame.o1 } else { 0 };
         let access = Access::new::<SET>(value);
         let trace = self.service.trace();
-        let started = trace.end(self.strand, 0);
-        let result = call(self, id, access);
-        frame.answer(access.answer(result));
-        let ended = trace.end(self.strand, started);
-        let duration = duration(started, ended);
+        let (started, result, ended) = trace.timed(self.strand, || {
+            let result = call(self, id, access);
+            frame.answer(access.answer(result));
+            result
+        });
+        let ticks = ended.wrapping_sub(started);
         match result {
-            Ok(read) if self.record_served::<false>(id, access, read, duration, ended) => {}
-            Ok(read) => self.record_late::<SET>(id, value | read, duration, ended),
-            Err(refusal) => self.record_failed(id, access, refusal, duration, ended),
+            Ok(read)
+                if ticks <= SHORT
+                    && self.record_served::<false>(id, access, read, ticks as u32, ended) => {}
+            Ok(read) => self.record_late::<SET>(ticks, id, started, value | read),
+            Err(refusal) => self.record_failed(ticks, id, started, access, refusal),
         }
     }
 
-    /// Records a call that was served, however long it takes. `value` was read or written.
+    /// Records a call that was served, however many instructions that takes. `value` was read or written. The end is given by the
+    /// `ticks` since `started`, so that the caller need not keep it.
     #[cold]
     #[inline(never)]
-    fn record_late<const SET: bool>(&self, id: u64, value: u64, duration: u32, ended: u64) {
-        let access = Access::new::<SET>(value);
-        self.record_served::<true>(id, access, value, duration, ended);
+    fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
+        let (access, ended) = (Access::new::<SET>(value), started.wrapping_add(ticks));
+        self.record_served::<true>(id, access, value, duration(started, ended), ended);
     }
 
     #[cold]
     #[inline(never)]
-    fn record_failed(&self, id: u64, access: Access, refusal: Refusal, duration: u32, ended: u64) {
-        self.record_refused(id, access, refusal, duration, ended);
+    fn record_failed(&self, ticks: u64, id: u64, started: u64, access: Access, refusal: Refusal) {
+        let ended = started.wrapping_add(ticks);
+        self.record_refused(id, access, refusal, duration(started, ended), ended);
     }
 
     /// The fast path of register 0.

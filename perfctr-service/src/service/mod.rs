@@ -11,11 +11,14 @@ pub mod transfer;
 #[cfg(target_arch = "sparc64")]
 mod words;
 
+use core::fmt;
+
+use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
 use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
-use platform::Machine;
+use platform::{Bus, Machine, StrandRegisters};
 use static_assertions::assert_impl_all;
 
 use crate::environment::Environment;
@@ -49,8 +52,14 @@ pub struct PerfCounterService<E> {
     rights: Rights,
 }
 
+/// An environment that strands share.
+type AnyEnvironment = (
+    &'static (dyn Bus + Sync),
+    &'static (dyn StrandRegisters + Sync),
+);
+
 assert_impl_all!(PerfCounterService<()>: Send, Sync);
-assert_impl_all!(PerfCounterContext<'static, ()>: Send, Sync);
+assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
     /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found
@@ -136,7 +145,12 @@ impl<E: Environment> Service for PerfCounterService<E> {
         PerfCounterContext {
             service: self,
             guest: self.rights.guest(caller.guest),
-            numbers: u16::from_le_bytes([caller.guest.number(), caller.strand.number()]),
+            about: u32::from_le_bytes([
+                0,
+                EOK as u8,
+                caller.guest.number(),
+                caller.strand.number(),
+            ]),
             hubs: self.hubs.each_ref(),
             rows: table::rows(caller.strand.node()),
             counts: &strand.counts,
@@ -145,6 +159,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
             node: caller.strand.node(),
             watches: &strand.stopwatches,
             version,
+            ring: self.trace().ring(caller.strand),
         }
     }
 
@@ -160,12 +175,12 @@ impl<E: Environment> Service for PerfCounterService<E> {
 }
 
 /// One strand's way into the service: all that its calls need, looked up once.
-#[derive(Debug)]
-pub struct PerfCounterContext<'a, E> {
+pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a Guest,
-    /// The numbers of the guest and the strand, two bytes as events have them.
-    numbers: u16,
+    /// The first four bytes of the event of a call that is served, but for the first, which is the number of the register: EOK, the
+    /// numbers of the guest and the strand.
+    about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
     counts: &'a Counts,
@@ -174,4 +189,14 @@ pub struct PerfCounterContext<'a, E> {
     node: Node,
     watches: &'a Stopwatches,
     version: &'a Negotiated,
+    ring: Option<&'a <E::Trace as Trace>::Ring>,
+}
+
+impl<E: Environment> fmt::Debug for PerfCounterContext<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerfCounterContext")
+            .field("guest", &self.guest)
+            .field("strand", &self.strand)
+            .finish_non_exhaustive()
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! What a guest's calls come through is inlined: on SPARC calls nest in few register windows.
 
-use guest_abi::status::EOK;
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
 use hv_core::trace::{Event, Trace};
@@ -22,7 +21,7 @@ use crate::units::Unit;
 const NOTE_TRIES: usize = 4;
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Records a call that was served: always, or only where it takes few instructions. Returns `true` if it did.
+    /// Records a call that was served: always, or only where this takes few instructions. Returns `true` if it did.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,
@@ -32,42 +31,40 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         duration: u32,
         ended: u64,
     ) -> bool {
-        let [guest, strand] = self.numbers.to_le_bytes();
-        let (perfreg, status) = (id as u8, EOK as u8);
+        let about = || (self.about | u32::from(id as u8)).to_le_bytes();
         match access {
-            Access::Get => {
-                let event = Get {
+            Access::Get => self.record::<_, ALWAYS>(ended, || {
+                let [perfreg, status, guest, strand] = about();
+                Get {
                     perfreg,
                     status,
                     guest,
                     strand,
                     duration,
                     value: read,
-                };
-                self.record::<ALWAYS>(ended, event)
-            }
-            Access::Set(value) => {
-                let event = Set {
+                }
+            }),
+            Access::Set(value) => self.record::<_, ALWAYS>(ended, || {
+                let [perfreg, status, guest, strand] = about();
+                Set {
                     perfreg,
                     status,
                     guest,
                     strand,
                     duration,
                     value,
-                };
-                self.record::<ALWAYS>(ended, event)
-            }
+                }
+            }),
         }
     }
 
     #[inline(always)]
-    fn record<const ALWAYS: bool>(&self, time: u64, event: impl Event) -> bool {
-        let trace = self.service.trace();
+    fn record<V: Event, const ALWAYS: bool>(&self, time: u64, event: impl FnOnce() -> V) -> bool {
         if ALWAYS {
-            trace.record(self.strand, time, event);
+            self.service.trace().record(self.strand, time, event());
             true
         } else {
-            trace.try_record(self.strand, time, event)
+            (self.ring).is_some_and(|ring| E::Trace::try_record(ring, time, event))
         }
     }
 
@@ -82,7 +79,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         ended: u64,
     ) {
         let trace = self.service.trace();
-        let [guest, strand] = self.numbers.to_le_bytes();
+        let [_, _, guest, strand] = self.about.to_le_bytes();
         let status = refusal.error().number() as u16;
         match access {
             Access::Get => {
@@ -111,7 +108,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     /// The guest cannot have this hub at once.
     pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
-        let [guest, strand] = self.numbers.to_le_bytes();
+        let [_, _, guest, strand] = self.about.to_le_bytes();
         self.service.note(self.strand, || HubConflict {
             hub: hub.index() as u8,
             why: why as u8,

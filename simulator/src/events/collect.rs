@@ -209,6 +209,8 @@ macro_rules! layouts {
         }
 
         impl<C: Clock> Trace for Collector<'_, C> {
+            type Ring = ();
+
             fn is_on(&self) -> bool {
                 match self {
                     Self::Off => false,
