@@ -36,8 +36,8 @@ const _: () = {
     }
 };
 
-/// The longest duration in ticks that the fast path records. Only the slow path tells it from `u32::MAX`: a comparison with this one
-/// is one instruction.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It is less than that, so that it fits in an
+/// instruction of x86-64.
 const SHORT: u64 = i32::MAX as u64;
 
 /// Marks a branch that is seldom taken.
