@@ -2,6 +2,7 @@
 //! the entry of the guest's overflow handler to its end; and those of a reference that `sim` replays.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -144,12 +145,17 @@ impl Counter {
         Ok(whole.saturating_sub(sim(short.into())?) / references)
     }
 
+    /// Returns the instructions of this program with these arguments, from its start to its end.
+    pub(super) fn own(&self, arguments: &[OsString]) -> anyhow::Result<u64> {
+        self.collected(&[], &env::current_exe()?, arguments, Stdio::null())
+    }
+
     /// Returns the instructions that callgrind counts of a program, with these options.
     fn collected(
         &self,
         options: &[&str],
         program: &Path,
-        arguments: &[&str],
+        arguments: &[impl AsRef<OsStr>],
         input: Stdio,
     ) -> anyhow::Result<u64> {
         let output = Command::new(&self.valgrind)
@@ -165,7 +171,11 @@ impl Counter {
             .output()
             .with_context(|| format!("{} cannot be run", self.valgrind.display()))?;
         let text = String::from_utf8_lossy(&output.stderr);
-        let name = || format!("{} {}", program.display(), arguments.join(" "));
+        let name = || {
+            let words = arguments.iter().map(|word| word.as_ref().to_string_lossy());
+            let words = words.collect::<Vec<_>>().join(" ");
+            format!("{} {words}", program.display())
+        };
         ensure!(
             output.status.success(),
             "{} under valgrind failed with {}: {}",

@@ -2,8 +2,10 @@
 
 mod calls;
 pub mod instructions;
+pub mod reading;
 mod recording;
 mod replay;
+mod time;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +22,7 @@ use crate::output::Force;
 use crate::table::Table;
 use calls::Times;
 use instructions::{Counter, KINDS};
+use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
 
@@ -27,8 +30,11 @@ use replay::Rates;
 ///
 /// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison; the numbers
 /// repeat exactly. The times of calls, of one thread and of two at once, are wall time, as medians of many rounds in which the
-/// kinds take turns; the ratios are to rustsbi's call in the same round. The replay runs on one core while all counters of a Batoka count; the best, the median and the worst of
-/// several rounds are printed. The cost of recording is the processor time that it adds to that of the emulator, which is
+/// kinds take turns; the ratios are to rustsbi's call in the same round. CPU time is that of all processors together. The replay of
+/// references that are in memory runs while all counters of a Batoka count; the best, the median and the worst of several rounds are
+/// printed. sim FILE is the whole command, which reads and decodes in a thread of its own where there are two processors; its
+/// instructions are counted of a long file less those of a short one. The cost of recording is the processor time that it adds to
+/// that of the emulator, which is
 /// needed (qemu-user).
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
@@ -49,12 +55,14 @@ struct Report {
     threads: BTreeMap<String, calls::Rates>,
     instructions_per_reference: BTreeMap<&'static str, u64>,
     references_per_second: u64,
+    reading: BTreeMap<&'static str, Figures>,
     recording: BTreeMap<&'static str, Cost>,
 }
 
 /// The number of rounds for the rate that the file has, and for each other rate.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
+const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
 /// Further rates: on how many strands the recording is replayed, of how many nodes.
@@ -90,7 +98,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = KINDS.len() + 1 + REPLAYS.len() + 2 + FURTHER.len() + PROGRAMS.len();
+    let steps = KINDS.len()
+        + 1
+        + REPLAYS.len()
+        + 1
+        + FURTHER.len()
+        + reading::Kind::ALL.len()
+        + PROGRAMS.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let output = &mut io::stdout().lock();
 
@@ -105,6 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             .try_for_each(|table| writeln!(output, "{table}"))
     })?;
     let references_per_second = time(output, &progress)?;
+    let reading = read(output, &progress)?;
     let recording = record(output, &progress)?;
     progress.finish_and_clear();
     if let Some(memory) = peak_memory() {
@@ -117,6 +132,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             threads: times.threads(),
             instructions_per_reference,
             references_per_second,
+            reading,
             recording,
         })?;
     }
@@ -157,8 +173,9 @@ fn count(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<(Cou
 /// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
 fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> {
     let references = replay::recording()?;
-    let mut table =
-        Table::new("million references a second|>best|>median|>worst|>to reach|>to aim for");
+    let mut table = Table::new(
+        "replay, million references a second of CPU time|>best|>median|>worst|>to reach|>to aim for",
+    );
     let mut row = |name: String, rates: &Rates, budgets: &[&str]| {
         progress.inc(1);
         let millions =
@@ -178,12 +195,6 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     let decoded = "the recording, decoded before the replay";
     let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 4))?;
     row(decoded.to_owned(), &rates, &["10", "50"]);
-    let name = "the recording, decoded during the replay";
-    row(
-        name.to_owned(),
-        &measure(name, FURTHER_ROUNDS, &replay::with_decoding)?,
-        &[],
-    );
     for (strands, nodes) in FURTHER {
         let name = format!("on {strands} strands of {nodes} nodes");
         let further = measure(&name, FURTHER_ROUNDS, &|| {
@@ -196,14 +207,35 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     Ok(rates.best().round() as u64)
 }
 
+/// Measures what `sim` takes for the references of files.
+fn read(
+    output: &mut impl Write,
+    progress: &ProgressBar,
+) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
+    let mut table = Table::new(
+        "sim FILE, for each reference|>million references|>instructions|>ns of CPU time|>ns of wall time",
+    );
+    let counter = step(Counter::new)?;
+    let mut all = BTreeMap::new();
+    for kind in reading::Kind::ALL {
+        progress.set_message(format!("reading: {}", kind.name()));
+        let figures = step(|| Files::new(kind, true)?.figures(&counter, READING_ROUNDS))?;
+        progress.inc(1);
+        table.row([kind.name().to_owned()].into_iter().chain(figures.cells()));
+        all.insert(kind.name(), figures);
+    }
+    progress.suspend(|| writeln!(output, "{table}"))?;
+    Ok(all)
+}
+
 /// Measures what it costs to record programs.
 fn record(
     output: &mut impl Write,
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
     let mut table = Table::new(
-        "recording|>million references|>ns each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
-         >ns to read each (to reach: 3)",
+        "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
+         >ns of CPU time to read each (to reach: 3)",
     );
     let mut costs = BTreeMap::new();
     for program in PROGRAMS {

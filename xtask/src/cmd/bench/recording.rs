@@ -5,13 +5,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
-use anyhow::{Context, ensure};
-use nix::sys::resource::{UsageWho, getrusage};
+use anyhow::ensure;
 use serde::Serialize;
 use simulator::recording::{Chunk, Recording};
 
+use super::time;
 use crate::output::OutputFile;
 use crate::recorder::{self, Options};
 use crate::tools::{self, QEMU_X86};
@@ -74,14 +73,8 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     };
     let directory = std::env::temp_dir();
     let own = format!("xtask-bench-{}", std::process::id());
-    let mut text = String::new();
-    let mut number = 1_u32;
-    for _ in 0..LINES {
-        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        writeln!(text, "{}", number >> 8)?;
-    }
     let input = OutputFile::create(directory.join(own), false)?;
-    fs::write(input.temporary(), text)?;
+    fs::write(input.temporary(), numbers(LINES))?;
     let mut command = vec![program.into_os_string()];
     command.extend(words.iter().map(|word| match *word {
         "FILE" => input.temporary().into(),
@@ -90,6 +83,17 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     let cost = measure(&command, &directory, rounds).map(Some);
     let _ = fs::remove_file(format!("{}.gz", input.temporary().display()));
     cost
+}
+
+/// Returns so many lines, each with a number.
+pub(super) fn numbers(lines: u32) -> String {
+    let mut text = String::new();
+    let mut number = 1_u32;
+    for _ in 0..lines {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let _ = writeln!(text, "{}", number >> 8);
+    }
+    text
 }
 
 fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Result<Cost> {
@@ -102,27 +106,26 @@ fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Res
     let (mut alone, mut with, mut reading) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let (mut references, mut bytes) = (0, 0);
     for _ in 0..rounds {
-        alone = alone.min(seconds(|| {
-            let status = Command::new(&emulator)
-                .args(command)
-                .stdin(Stdio::null())
-                .status()?;
-            ensure!(status.success(), "{status}");
-            Ok(())
-        })?);
+        let (status, time) = time::of_children(|| {
+            let mut emulator = Command::new(&emulator);
+            Ok(emulator.args(command).stdin(Stdio::null()).status()?)
+        })?;
+        ensure!(status.success(), "{status}");
+        alone = alone.min(time.cpu);
         fs::write(file, [])?;
-        with = with.min(seconds(|| {
-            let recorded = recorder::record(command, file, Options::default())?;
-            (references, bytes) = (recorded.references, recorded.bytes);
+        let (recorded, time) =
+            time::of_children(|| recorder::record(command, file, Options::default()))?;
+        (references, bytes) = (recorded.references, recorded.bytes);
+        with = with.min(time.cpu);
+        let ((), time) = time::own(|| {
+            let mut recording = Recording::open(file)?;
+            let mut chunk = Chunk::default();
+            for thread in 0..recording.threads() {
+                while recording.next_chunk(thread, &mut chunk)? {}
+            }
             Ok(())
-        })?);
-        let start = Instant::now();
-        let mut recording = Recording::open(file)?;
-        let mut chunk = Chunk::default();
-        for thread in 0..recording.threads() {
-            while recording.next_chunk(thread, &mut chunk)? {}
-        }
-        reading = reading.min(start.elapsed().as_secs_f64());
+        })?;
+        reading = reading.min(time.cpu);
     }
     let count = references as f64;
     Ok(Cost {
@@ -132,22 +135,4 @@ fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Res
         bytes: bytes as f64 / count,
         reading_nanoseconds: reading / count * 1e9,
     })
-}
-
-/// Returns the processor time of the processes that `run` starts, in seconds.
-fn seconds(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
-    let used = || {
-        let usage =
-            getrusage(UsageWho::RUSAGE_CHILDREN).context("the processor time is unknown")?;
-        let times = [usage.user_time(), usage.system_time()];
-        anyhow::Ok(
-            times
-                .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
-                .iter()
-                .sum::<f64>(),
-        )
-    };
-    let before = used()?;
-    run()?;
-    Ok(used()? - before)
 }

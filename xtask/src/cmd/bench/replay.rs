@@ -1,7 +1,5 @@
 //! Measures how fast references are replayed on one core of the host, while all counters of the machine count.
 
-use std::time::Instant;
-
 use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr, SparcPcr};
@@ -9,6 +7,7 @@ use guest_abi::{Counter, HubRole, HubUnit, Kind, McuRole, PerfReg, StrandId};
 use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
 
+use super::time;
 use simulator::memory::MemorySystem;
 use simulator::placement::Placement;
 use simulator::recording::{Chunk, Recording, Reference, bundled};
@@ -19,7 +18,7 @@ use simulator::scheduler::Scheduler;
 pub(super) struct Rates(Vec<f64>);
 
 impl Rates {
-    /// Runs `rounds` rounds of `round`, which returns the number of references that it replayed, and the seconds it took.
+    /// Runs `rounds` rounds of `round`, which returns the number of references that it replayed, and the seconds of processor time that it took.
     pub(super) fn of(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -61,7 +60,7 @@ fn devices(machine: Machine) -> anyhow::Result<Devices> {
 }
 
 /// Replays a recording, whose threads are spread on the strands of a Batoka with so many nodes. Returns the number of
-/// references, and the seconds that it took.
+/// references, and the seconds of processor time that it took.
 fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let machine = Machine::new(Model::Batoka, nodes)?;
     let devices = devices(machine)?;
@@ -70,16 +69,18 @@ fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let named = vec![None; recording.threads()];
     let strands = Placement::Spread.strands(machine, all, &named)?;
     let mut scheduler = Scheduler::new(vec![recording], &strands);
-    let mut references = 0;
-    let start = Instant::now();
-    let mut work = memory.work(&devices);
-    while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
-        let executed = work.replay(&quantum);
-        scheduler.executed(&executed);
-        references += executed.references;
-    }
-    work.finish(scheduler.now());
-    Ok((references, start.elapsed().as_secs_f64()))
+    let (references, time) = time::own(|| {
+        let mut references = 0;
+        let mut work = memory.work(&devices);
+        while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
+            let executed = work.replay(&quantum);
+            scheduler.executed(&executed);
+            references += executed.references;
+        }
+        work.finish(scheduler.now());
+        Ok(references)
+    })?;
+    Ok((references, time.cpu))
 }
 
 fn strand_pcr() -> u64 {
@@ -115,7 +116,7 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
 }
 
 /// Replays references that are in memory on so many strands and nodes. Each strand executes a piece of them. Returns their
-/// number and the seconds it took.
+/// number and the seconds of processor time that it took.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,
@@ -129,11 +130,6 @@ pub(super) fn decoded(
     };
     let threads = pieces.map(|piece| vec![chunk(piece)]).collect();
     replay(nodes, Recording::from_threads("the recording", threads))
-}
-
-/// Replays the bundled recording block by block as it is decompressed and decoded.
-pub(super) fn with_decoding() -> anyhow::Result<(usize, f64)> {
-    replay(Model::Batoka.max_nodes(), bundled())
 }
 
 /// Returns the references of the bundled recording, of one thread after the other.

@@ -1,0 +1,246 @@
+//! Measures what `sim` takes for each reference of a file, from the file to the counters.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde::{Deserialize, Serialize};
+
+use super::instructions::Counter;
+use super::recording::numbers;
+use super::time;
+use crate::output::OutputFile;
+use crate::recorder::{self, Options};
+use crate::tools::{self, VALGRIND};
+
+/// A kind of file that `sim` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A recording of a program of one thread.
+    OneThread,
+    /// A recording of a program of 64 threads.
+    ManyThreads,
+    /// Text of lackey.
+    Lackey,
+    /// The same, compressed.
+    LackeyZstd,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [
+        Self::OneThread,
+        Self::ManyThreads,
+        Self::Lackey,
+        Self::LackeyZstd,
+    ];
+
+    /// Returns the name of its figures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneThread => "own_1_thread",
+            Self::ManyThreads => "own_64_threads",
+            Self::Lackey => "lackey",
+            Self::LackeyZstd => "lackey_zstd",
+        }
+    }
+}
+
+/// What a reference of a file takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Figures {
+    references: u64,
+    instructions: u64,
+    cpu_nanoseconds: f64,
+    wall_nanoseconds: f64,
+}
+
+impl Figures {
+    /// Returns the cells of a table.
+    pub(super) fn cells(&self) -> [String; 4] {
+        [
+            format!("{:.1}", self.references as f64 / 1e6),
+            self.instructions.to_string(),
+            format!("{:.1}", self.cpu_nanoseconds),
+            format!("{:.1}", self.wall_nanoseconds),
+        ]
+    }
+}
+
+/// Files of which `sim` reads one: what they are of, a short one and a long one.
+pub struct Files {
+    short: OutputFile,
+    long: OutputFile,
+    json: OutputFile,
+}
+
+/// What `sim --json` says.
+#[derive(Deserialize)]
+struct Outcome {
+    references: u64,
+}
+
+/// How long files are: numbers that `sort` sorts, rounds of the threads, and references of lackey.
+struct Lengths {
+    numbers: u32,
+    rounds: u32,
+    lackey: usize,
+}
+
+const SHORT: Lengths = Lengths {
+    numbers: 50,
+    rounds: 1,
+    lackey: 100_000,
+};
+const MIDDLE: Lengths = Lengths {
+    numbers: 500,
+    rounds: 3,
+    lackey: 500_000,
+};
+const LONG: Lengths = Lengths {
+    numbers: 10_000,
+    rounds: 25,
+    lackey: 4_000_000,
+};
+
+impl Files {
+    /// Makes files of a kind that are long enough to count instructions, or, if `timed`, to measure times.
+    ///
+    /// # Errors
+    /// A program that makes them is missing or fails.
+    pub fn new(kind: Kind, timed: bool) -> anyhow::Result<Self> {
+        let file = |name: &str| {
+            let name = format!("xtask-bench-{}-{name}", std::process::id());
+            OutputFile::create(std::env::temp_dir().join(name), false)
+        };
+        let files = Self {
+            short: file("short")?,
+            long: file("long")?,
+            json: file("json")?,
+        };
+        let input = file("input")?;
+        let scratch = input.temporary();
+        let long = if timed { LONG } else { MIDDLE };
+        for (file, lengths) in [(&files.short, SHORT), (&files.long, long)] {
+            make(kind, &lengths, file.temporary(), scratch)?;
+        }
+        Ok(files)
+    }
+
+    /// Returns the instructions for each reference: those that the long file takes more than the short one, so that
+    /// the start counts for nothing.
+    ///
+    /// # Errors
+    /// valgrind fails, or counts nothing.
+    pub fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
+        let count = |file: &OutputFile| {
+            let instructions = counter.own(&self.arguments(file))?;
+            anyhow::Ok((instructions, self.references()?))
+        };
+        let (short, long) = (count(&self.short)?, count(&self.long)?);
+        ensure!(long.1 > short.1, "the longer recording is not longer");
+        Ok((long.0.saturating_sub(short.0)).div_ceil(long.1 - short.1))
+    }
+
+    /// Measures the times of the long file, the best of so many rounds.
+    pub(super) fn figures(&self, counter: &Counter, rounds: usize) -> anyhow::Result<Figures> {
+        let own = std::env::current_exe()?;
+        let (mut cpu, mut wall) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..rounds {
+            let mut sim = Command::new(&own);
+            sim.args(self.arguments(&self.long)).stdout(Stdio::null());
+            let (status, time) = time::of_children(|| Ok(sim.status()?))?;
+            ensure!(status.success(), "sim fails with {status}");
+            (cpu, wall) = (cpu.min(time.cpu), wall.min(time.wall));
+        }
+        let references = self.references()?;
+        let nanoseconds = |seconds: f64| seconds / references as f64 * 1e9;
+        Ok(Figures {
+            references,
+            instructions: self.instructions(counter)?,
+            cpu_nanoseconds: nanoseconds(cpu),
+            wall_nanoseconds: nanoseconds(wall),
+        })
+    }
+
+    fn arguments(&self, file: &OutputFile) -> Vec<OsString> {
+        let [file, json] = [file, &self.json].map(|file| file.temporary().into());
+        vec!["sim".into(), file, "--force".into(), "--json".into(), json]
+    }
+
+    /// Returns the references that `sim` has replayed.
+    fn references(&self) -> anyhow::Result<u64> {
+        let outcome: Outcome = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
+        Ok(outcome.references)
+    }
+}
+
+/// Makes a file; `scratch` is one that may be written over.
+fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
+    match kind {
+        Kind::OneThread => {
+            fs::write(scratch, numbers(lengths.numbers))?;
+            record(&sort(scratch)?, file)
+        }
+        Kind::ManyThreads => {
+            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cmd/bench/threads.c");
+            let status = Command::new("cc")
+                .args(["-O2", "-pthread", "-o"])
+                .args([scratch, Path::new(source)])
+                .status()
+                .context("cc cannot be run")?;
+            ensure!(status.success(), "cc failed with {status}");
+            record(&[scratch.into(), lengths.rounds.to_string().into()], file)
+        }
+        Kind::Lackey => lackey(lengths.lackey, file, scratch),
+        Kind::LackeyZstd => {
+            lackey(lengths.lackey, file, scratch)?;
+            let text = fs::read(file)?;
+            Ok(fs::write(
+                file,
+                compress_to_vec(&text[..], CompressionLevel::Fastest),
+            )?)
+        }
+    }
+}
+
+fn sort(input: &Path) -> anyhow::Result<[OsString; 4]> {
+    let sort = tools::find("sort").context("there is no sort")?;
+    let options = ["--numeric-sort", "--output=/dev/null"].map(OsString::from);
+    let [numeric, output] = options;
+    Ok([sort.into(), numeric, output, input.into()])
+}
+
+fn record(command: &[OsString], file: &Path) -> anyhow::Result<()> {
+    fs::write(file, [])?;
+    recorder::record(command, file, Options::default()).map(drop)
+}
+
+/// Writes so many lines of what lackey says of `sort`.
+fn lackey(lines: usize, file: &Path, scratch: &Path) -> anyhow::Result<()> {
+    fs::write(scratch, numbers((lines / 400) as u32))?;
+    let mut lackey = Command::new(VALGRIND.require()?)
+        .args([
+            "--command-line-only=yes",
+            "--tool=lackey",
+            "--trace-mem=yes",
+        ])
+        .args(sort(scratch)?)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let text = lackey.stderr.take().context("lackey says nothing")?;
+    let mut output = BufWriter::new(File::create(file)?);
+    for line in BufReader::new(text).split(b'\n').take(lines) {
+        output.write_all(&[&line?[..], b"\n"].concat())?;
+    }
+    output.flush()?;
+    lackey.kill()?;
+    lackey.wait()?;
+    Ok(())
+}
