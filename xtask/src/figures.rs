@@ -1,7 +1,7 @@
 //! The figures in README files, which `cargo xtask test` compares with what is counted.
 //!
-//! - A row of a table that begins with the words of [`ROWS`] has counts in its cells.
-//! - A sentence of [`SENTENCES`] has counts in place of `{}`.
+//! - A row of a table that begins with the words of `ROWS` has counts in its cells.
+//! - A sentence of `SENTENCES` has counts in place of `{}`.
 //! - A block of text below a line `<!-- cargo xtask ... -->` is what this command prints. A line `...` stands for any lines.
 //!
 //! Times are not compared: each says of which machine it is.
