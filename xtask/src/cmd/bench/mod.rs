@@ -108,7 +108,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let output = &mut io::stdout().lock();
 
-    let (instructions, instructions_per_reference) = count(output, &progress)?;
+    progress.set_message("building what is counted");
+    let counter = step(Counter::new)?;
+    let (instructions, instructions_per_reference) = count(&counter, output, &progress)?;
     progress.set_message("time of calls");
     let times = step(Times::measure)?;
     progress.inc(1);
@@ -119,7 +121,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             .try_for_each(|table| writeln!(output, "{table}"))
     })?;
     let references_per_second = time(output, &progress)?;
-    let reading = read(output, &progress)?;
+    let reading = read(&counter, output, &progress)?;
     let recording = record(output, &progress)?;
     progress.finish_and_clear();
     if let Some(memory) = peak_memory() {
@@ -143,9 +145,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 type Counts = BTreeMap<&'static str, u64>;
 
 /// Counts the instructions of every kind of call, and of a reference in every kind of replay.
-fn count(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<(Counts, Counts)> {
-    progress.set_message("building what is counted");
-    let counter = step(Counter::new)?;
+fn count(
+    counter: &Counter,
+    output: &mut impl Write,
+    progress: &ProgressBar,
+) -> anyhow::Result<(Counts, Counts)> {
     let mut instructions = BTreeMap::new();
     for kind in &KINDS {
         progress.set_message(kind.name);
@@ -209,19 +213,23 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
 
 /// Measures what `sim` takes for the references of files.
 fn read(
+    counter: &Counter,
     output: &mut impl Write,
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
     let mut table = Table::new(
-        "sim FILE, for each reference|>million references|>instructions|>ns of CPU time|>ns of wall time",
+        "sim FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
     );
-    let counter = step(Counter::new)?;
     let mut all = BTreeMap::new();
-    for kind in reading::Kind::ALL {
+    for &kind in reading::Kind::ALL {
         progress.set_message(format!("reading: {}", kind.name()));
-        let figures = step(|| Files::new(kind, true)?.figures(&counter, READING_ROUNDS))?;
+        let figures = step(|| Files::new(kind)?.figures(counter, READING_ROUNDS))?;
         progress.inc(1);
-        table.row([kind.name().to_owned()].into_iter().chain(figures.cells()));
+        table.row(
+            [kind.name().to_owned()]
+                .into_iter()
+                .chain(figures.cells(kind)),
+        );
         all.insert(kind.name(), figures);
     }
     progress.suspend(|| writeln!(output, "{table}"))?;

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use ruzstd::encoding::{CompressionLevel, compress};
 use serde::{Deserialize, Serialize};
 
 use super::instructions::Counter;
 use super::recording::numbers;
 use super::time;
+use crate::budgets::OF_X86;
 use crate::output::OutputFile;
 use crate::recorder::{self, Options};
 use crate::tools::{self, VALGRIND};
@@ -31,22 +32,26 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [
-        Self::OneThread,
-        Self::ManyThreads,
-        Self::Lackey,
-        Self::LackeyZstd,
-    ];
+    /// All kinds, if this is a processor on which programs can be recorded.
+    pub const ALL: &[Self] = if cfg!(target_arch = "x86_64") {
+        &[
+            Self::OneThread,
+            Self::ManyThreads,
+            Self::Lackey,
+            Self::LackeyZstd,
+        ]
+    } else {
+        &[]
+    };
 
-    /// Returns the name of its figures.
+    /// Returns the name of its figures, which is that of its budget, if it has one.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::OneThread => "own_1_thread",
-            Self::ManyThreads => "own_64_threads",
-            Self::Lackey => "lackey",
-            Self::LackeyZstd => "lackey_zstd",
+            Self::OneThread => "reference_own",
+            Self::ManyThreads => "reference_own_64_threads",
+            Self::Lackey => "reference_lackey",
+            Self::LackeyZstd => "reference_lackey_zstd",
         }
     }
 }
@@ -62,10 +67,12 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Returns the cells of a table.
-    pub(super) fn cells(&self) -> [String; 4] {
+    pub(super) fn cells(&self, kind: Kind) -> [String; 5] {
+        let budget = OF_X86.of(kind.name());
         [
             format!("{:.1}", self.references as f64 / 1e6),
             self.instructions.to_string(),
+            budget.map_or("-".to_owned(), |budget| budget.reach.to_string()),
             format!("{:.1}", self.cpu_nanoseconds),
             format!("{:.1}", self.wall_nanoseconds),
         ]
@@ -97,23 +104,18 @@ const SHORT: Lengths = Lengths {
     rounds: 1,
     lackey: 100_000,
 };
-const MIDDLE: Lengths = Lengths {
-    numbers: 500,
-    rounds: 3,
-    lackey: 500_000,
-};
 const LONG: Lengths = Lengths {
-    numbers: 10_000,
+    numbers: 2_000,
     rounds: 25,
-    lackey: 4_000_000,
+    lackey: 2_000_000,
 };
 
 impl Files {
-    /// Makes files of a kind that are long enough to count instructions, or, if `timed`, to measure times.
+    /// Makes files of a kind.
     ///
     /// # Errors
     /// A program that makes them is missing or fails.
-    pub fn new(kind: Kind, timed: bool) -> anyhow::Result<Self> {
+    pub fn new(kind: Kind) -> anyhow::Result<Self> {
         let file = |name: &str| {
             let name = format!("xtask-bench-{}-{name}", std::process::id());
             OutputFile::create(std::env::temp_dir().join(name), false)
@@ -125,8 +127,7 @@ impl Files {
         };
         let input = file("input")?;
         let scratch = input.temporary();
-        let long = if timed { LONG } else { MIDDLE };
-        for (file, lengths) in [(&files.short, SHORT), (&files.long, long)] {
+        for (file, lengths) in [(&files.short, SHORT), (&files.long, LONG)] {
             make(kind, &lengths, file.temporary(), scratch)?;
         }
         Ok(files)
@@ -199,12 +200,10 @@ fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::R
         }
         Kind::Lackey => lackey(lengths.lackey, file, scratch),
         Kind::LackeyZstd => {
-            lackey(lengths.lackey, file, scratch)?;
-            let text = fs::read(file)?;
-            Ok(fs::write(
-                file,
-                compress_to_vec(&text[..], CompressionLevel::Fastest),
-            )?)
+            lackey(lengths.lackey, scratch, file)?;
+            let (text, file) = (File::open(scratch)?, File::create(file)?);
+            compress(BufReader::new(text), file, CompressionLevel::Fastest);
+            Ok(())
         }
     }
 }
