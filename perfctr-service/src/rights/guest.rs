@@ -235,8 +235,10 @@ impl Guest {
 
     /// Returns `word` with the fast path of all that the version and the rights in `allowed` allow now. It is empty if the word is
     /// for calls that are recorded, or not, and they are not, or are.
-    // Inlined, so that a negotiation nests in few register windows on SPARC V9.
-    #[inline(always)]
+    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that other calls keep fewer
+    // registers.
+    #[cfg_attr(target_arch = "sparc64", inline(always))]
+    #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(
         &self,
         word: AccessWord,
