@@ -174,18 +174,19 @@ impl Guest {
 
     /// Its calls are recorded from now on, or are not. A [`refresh`](Self::refresh) is to follow.
     pub(super) fn set_traced(&self, traced: bool) {
-        self.traced.store(traced, Ordering::SeqCst);
         let closed = if traced { &self.access } else { &self.recorded };
+        // Before, so that a guest that gives its version up meanwhile finds nothing left of it; and after, because of those who
+        // found it as it was.
+        take(closed, AccessWord::FAST);
+        self.traced.store(traced, Ordering::SeqCst);
         take(closed, AccessWord::FAST);
     }
 
     /// Takes these bits away. What they depend on has been changed already.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         take(&self.access, bits);
-        // Who adds bits to it looks at what they depend on after it was found traced.
-        if self.traced.load(Ordering::SeqCst) {
-            take(&self.recorded, bits);
-        }
+        // Also while its calls are not recorded: whoever turns the tracer off clears this word after that is known.
+        take(&self.recorded, bits);
     }
 
     /// Takes all rights away but these.
@@ -399,6 +400,21 @@ mod tests {
                 guest.set_traced(false);
                 assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, no more");
             }
+        }
+    }
+
+    /// Rights go from both words, at each instant of turning the tracer: whoever turns it off says so before it clears the word.
+    #[test]
+    fn what_is_withdrawn_is_gone_from_recorded_calls() {
+        let machine = Machine::new(Model::Batoka, 4).unwrap();
+        for says_off in [false, true] {
+            let guest = guest(Grant::ALL, false, machine);
+            guest.set_traced(true);
+            assert_eq!(fast(&guest, 2, None), 0);
+            assert_eq!(places(guest.recorded()), 0x7c_000d | 0x30);
+            guest.traced.store(!says_off, Ordering::SeqCst);
+            guest.keep(Grant::NONE);
+            assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
         }
     }
 

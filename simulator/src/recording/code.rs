@@ -104,7 +104,11 @@ impl Code {
             }
             self.references.push(reference);
         }
-        if let Some(first) = references.first().filter(|first| first.kind.is_fetch()) {
+        // Instructions that are longer than any real one would take many steps each.
+        let is_long =
+            |reference: &Reference| reference.kind.is_fetch() && reference.size > 1 << FETCH_SHIFT;
+        let first = references.first().filter(|first| first.kind.is_fetch());
+        if let Some(first) = first.filter(|_| !references.iter().any(is_long)) {
             shape.address = first.address;
             let open = add_steps(references, &mut self.steps);
             (shape.begin, shape.taken) = (open.begin, open.taken);

@@ -12,7 +12,7 @@ use crate::recording::Recording;
 use crate::scheduler::Scheduler;
 
 /// The most references without a pause.
-const PAUSE: u64 = 1 << 16;
+const PAUSE: u64 = 1 << 14;
 
 /// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
 const LONGEST_UNREAD: u64 = 1_000_000;

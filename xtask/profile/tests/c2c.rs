@@ -96,7 +96,9 @@ fn where_nothing_moves_there_are_no_lines() {
 
 #[test]
 fn what_cannot_be_replayed_is_said() {
-    xtask(&["-"]).badly("expected a file, found standard input");
+    for stream in ["-", "/dev/stdin"] {
+        xtask(&[stream]).badly(&format!("{stream}: expected a file"));
+    }
     xtask(&["nowhere.refs"]).badly("nowhere.refs");
     xtask(&["--place", "nowhere"]).badly("found 'nowhere'");
     let both = end(program::command(&["a.refs", "--", "true"]), b"");

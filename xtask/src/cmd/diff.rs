@@ -130,13 +130,8 @@ impl Run {
                 self.numbers.insert(key, number.as_f64().unwrap_or(0.0));
             }
             Value::Object(fields) => {
-                // A counter that shows what happened is one number.
-                let truth = fields.get("truth");
-                if truth.is_some() && fields.get("measured") == truth {
-                    return self.add(group, name, &fields["truth"]);
-                }
                 for (key, value) in fields {
-                    if !NAMES.contains(&&**key) {
+                    if !NAMES.contains(&&**key) && key != "perfreg" {
                         self.add(group, &joined(name, key), value);
                     }
                 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::bail;
 use clap::Parser;
 use profile::symbols::Symbols;
 use simulator::placement::Placement;
@@ -74,14 +74,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
-    let is_stream = args
-        .recording
-        .as_ref()
-        .is_some_and(|path| path.as_os_str() == "-");
-    ensure!(
-        !is_stream,
-        "the recording is replayed several times: expected a file, found standard input"
-    );
+    // Whatever cannot be opened is named when it is opened.
+    let is_stream = |path: &PathBuf| {
+        path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
+    };
+    if let Some(path) = args.recording.as_ref().filter(|path| is_stream(path)) {
+        bail!(
+            "{}: expected a file, which is replayed several times, found a stream",
+            path.display()
+        );
+    }
     let machine = args.machine.machine()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let temporary = match args.command.is_empty() {
