@@ -11,7 +11,8 @@
 //! **What ends an access.** A call on the fast path does not count the end of its access. The strand that enters the gate next
 //! does, if the fast path has been closed meanwhile, and before anyone is served. That suffices: no other access ends between two
 //! looks of a strand. From its first look on it is remembered, and while a strand is remembered nobody gets the hub on the
-//! fast path. When it is forgotten, another strand is served on the slow path, which counts its access before it gives the unit
+//! fast path. (But for one case: a strand that is given its turn dies between opening the fast path and its second look at
+//! who is remembered. The next ask closes the fast path again.) When it is forgotten, another strand is served on the slow path, which counts its access before it gives the unit
 //! back.
 
 mod judgement;

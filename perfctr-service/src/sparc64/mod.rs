@@ -8,7 +8,7 @@
 //! # What the author of an image does
 //! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the
 //!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
-//!    [direct](platform::Bus::is_direct), such as a model, calls that succeed take the slow path.
+//!    [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext). What `hv_core::Strand::served` returns are the functions that it serves.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.

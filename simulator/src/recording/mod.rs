@@ -6,7 +6,8 @@
 //! # Our own
 //! What `cargo xtask record` writes: [all threads](native), with what orders them. A file in this format is read
 //! where it is. If it is compressed as a whole, or comes from a stream, it is first decompressed to a temporary file
-//! without a name. Memory: what the code of the program takes, and for each thread one frame.
+//! without a name. Memory: what the code of the program takes, for each thread one frame, and the
+//! chunks that are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
 //! What `valgrind --tool=lackey --trace-mem=yes` writes: one thread, read in constant memory.

@@ -12,7 +12,7 @@ const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
 /// Where the bytes of falsely shared lines are that only one node uses: in a line of the same home, channel and bank, for each
-/// node another.
+/// node another. A reference goes where its first byte is.
 pub(super) struct Apart {
     /// By the line's number: where each node has its bytes, and which bytes these are.
     lines: HashMap<u64, [(u64, u64); NODES]>,
