@@ -184,10 +184,10 @@ fn one_access_in_flight_and_nobody_is_lost() {
     });
 }
 
-/// Three strands ask once each; at most 5 preemptions.
+/// Three strands ask once each; at most 4 preemptions. (With 5 it takes minutes.)
 #[test]
 fn three_asks() {
-    explore(5, 1_000, || {
+    explore(4, 1_000, || {
         let hub = meet(Hub::new(), [once::<0>, once::<1>, once::<2>]);
         hub.settle();
     });
@@ -218,10 +218,10 @@ fn a_refused_strand_is_served_after_b_accesses() {
     });
 }
 
-/// The same while strand 1 asks too, once; at most 3 preemptions.
+/// The same while strand 1 asks too, once; at most 2 preemptions. (With 3 there are 587,070 orders.)
 #[test]
 fn a_refused_strand_that_asks_among_others() {
-    explore(3, 1_000, || {
+    explore(2, 1_000, || {
         let hub = Hub::new();
         assert!(hub.ask(0));
         assert!(!hub.ask(1));
