@@ -80,7 +80,7 @@ const SENTENCES: [(&str, &str, &[Name]); 4] = [
     ),
     (
         "README.md",
-        "`VFALLS_SET_PERFREG` (0x107), {} registers",
+        "`VFALLS_SET_PERFREG` (0x107), {} registers,",
         &[("", "registers")],
     ),
 ];
@@ -280,6 +280,15 @@ pub fn not_counted(budgets: &Budgets, counted: &Counted) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_sentence_is_in_its_file() {
+        for (file, sentence, counts) in SENTENCES {
+            let text = fs::read_to_string(root().join(file)).unwrap();
+            let (_, found) = numbers(&text, sentence).expect(sentence);
+            assert_eq!(found.len(), counts.len(), "{sentence}");
+        }
+    }
 
     #[test]
     fn a_sentence_is_found_by_its_words() {

@@ -116,6 +116,10 @@ impl HubArbiter {
 
     /// Gives back all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
+        // Before, so that a strand that looks at the free hub finds the access ended.
+        if self.gate.is_held_by(dead) {
+            self.progress.ended();
+        }
         self.gate.abandon(dead);
     }
 

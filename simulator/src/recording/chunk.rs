@@ -82,6 +82,22 @@ impl Chunk {
         for shape in shapes {
             code.add(shape);
         }
+        Self::executing_code(code, shapes, executed)
+    }
+
+    /// As [`executing`](Self::executing), reference by reference: the shapes have no steps.
+    #[cfg(test)]
+    pub(crate) fn one_by_one(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
+        let mut code = Code::default();
+        for shape in shapes {
+            code.add(shape);
+        }
+        code.forget_steps();
+        Self::executing_code(code, shapes, executed)
+    }
+
+    #[cfg(test)]
+    fn executing_code(code: Code, shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut chunk = Self::default();
         let (executions, _) = chunk.begin(&Arc::new(code));
         let accessed = executed.iter().map(|(_, data)| data.len()).sum();

@@ -119,6 +119,14 @@ impl Code {
         (self.shapes.len() - 1) as u32
     }
 
+    /// Has all shapes executed reference by reference.
+    #[cfg(test)]
+    pub(super) fn forget_steps(&mut self) {
+        for shape in &mut self.shapes {
+            shape.steps = 0;
+        }
+    }
+
     /// Returns `true` if references are an execution of a shape, and appends the addresses of their data then.
     #[inline]
     pub(super) fn is_execution(

@@ -109,7 +109,11 @@ impl Job<'_> {
         }
         let home = MemorySystem::new(&self.machine)?;
         let lines = hottest.into_iter().map(|(line, moves)| {
-            let (address, users) = users.of(line);
+            let (address, mut users) = users.of(line);
+            if deal {
+                // Each strand executes a part of the only thread.
+                users.iter_mut().for_each(|user| user.thread = 0);
+            }
             Line::new(address, home.home(line), moves, users)
         });
         let lines: Vec<_> = lines.collect();

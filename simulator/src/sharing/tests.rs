@@ -84,6 +84,27 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert!(apart.cycles < report.cost.cycles);
 }
 
+/// 3,072 stores to one line, of which strands 0 and 64 execute 1,024 at a time.
+#[test]
+fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
+    let text = "0 w 1000\n".repeat(3 * Placement::TURN);
+    let job = Job {
+        open: &mut || {
+            let text = std::io::Cursor::new(text.clone());
+            Recording::from_reader("by hand", text, None)
+        },
+        machine: Machine::new(Model::Batoka, 4).unwrap(),
+        placement: Some("deal:0,64".parse().unwrap()),
+        most: 10,
+        progress: &mut |_, _| (),
+    };
+    let report = job.run().unwrap();
+    let users: Vec<_> = (report.lines[0].users.iter())
+        .map(|user| (user.thread, user.strand.index(), user.times))
+        .collect();
+    assert_eq!(users, [(0, 0, 2048), (0, 64, 1024)]);
+}
+
 #[test]
 fn strands_of_a_node_take_nothing_from_each_other() {
     let report = report("0 w 1000\n8 w 1008\n0 w 1000\n");

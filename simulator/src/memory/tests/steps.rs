@@ -149,7 +149,8 @@ proptest! {
             (shape as u32, addresses[..count].to_vec())
         }).collect();
         let by_steps = Chunk::executing(&shapes, &executions);
-        let one_by_one = Chunk::new(by_steps.references().iter().collect(), Vec::new());
+        let one_by_one = Chunk::one_by_one(&shapes, &executions);
+        prop_assert!(by_steps.references().iter().eq(one_by_one.references().iter()));
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk| {
             let mut bench = Bench::new(Model::Batoka, 2);

@@ -111,6 +111,9 @@ impl Cursor {
             while let Some((at, order)) = self.order
                 && at == self.done
             {
+                if orders.len() >= CHUNK {
+                    return Some(true);
+                }
                 orders.push((chunk.length, order));
                 self.next_order()?;
             }

@@ -287,13 +287,13 @@ mod tests {
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
-        let library = binary(&[
+        let shared = binary(&[
             (0, 0, 0x5f0),
             (0x1000, 0x1000, 0x345),
             (0x2de8, 0x1de8, 0x240),
         ]);
         for (address, offset) in [(0, 0), (0x1000, 0x1000), (0x2000, 0x1000)] {
-            let at = library.loaded_at(base + address, offset, base);
+            let at = shared.loaded_at(base + address, offset, base);
             assert_eq!(at, Some(base), "{address:#x}");
         }
         // All in one page of the file.
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(two.loaded_at(base, 0x4000, base), None, "beyond the end");
         let fixed = Binary {
             anywhere: false,
-            ..library
+            ..shared
         };
         assert_eq!(fixed.loaded_at(0x40_1000, 0x1000, 0x40_0000), Some(0));
     }
