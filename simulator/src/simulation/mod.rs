@@ -19,7 +19,7 @@ mod totals;
 pub use error::RunError;
 pub use measure::{Pair, Place};
 pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, ThreadResults};
-pub use run::Progress;
+pub use run::{Now, Progress};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};
 pub use totals::Total;

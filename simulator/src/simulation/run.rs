@@ -6,13 +6,14 @@ use guest_abi::Pmu;
 
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
-use super::outcome::{Hypercalls, Outcome, counters, of_guests};
+use super::outcome::{GuestResults, Hypercalls, Outcome, ThreadResults, counters, of_guests};
 use super::replay::Replay;
 use super::setup::Simulation;
 use crate::machine::board::Board;
+use crate::memory::Truth;
 
 /// A stage that a simulation has reached.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Progress<'a> {
     /// The guest has programmed its counters, but for those of the units given here, which it may not use.
     Started(&'a [Pmu]),
@@ -24,7 +25,42 @@ pub enum Progress<'a> {
         references: u64,
         /// The counters.
         counters: &'a [Pair],
+        /// What else can be seen at this point.
+        now: Now<'a>,
     },
+}
+
+/// What can be seen of a simulation while it waits for its observer. Nothing is computed before it is asked for.
+#[derive(Clone, Copy)]
+pub struct Now<'a> {
+    replay: &'a Replay,
+    guests: &'a dyn Fn() -> Vec<GuestResults>,
+}
+
+impl<'a> Now<'a> {
+    /// Returns what happened until now.
+    #[must_use]
+    pub fn truth(self) -> &'a Truth {
+        self.replay.truth()
+    }
+
+    /// Returns what each thread did until now.
+    #[must_use]
+    pub fn threads(self) -> &'a [ThreadResults] {
+        &self.replay.threads
+    }
+
+    /// Returns the hypercalls of each guest until now.
+    #[must_use]
+    pub fn guests(self) -> Vec<GuestResults> {
+        (self.guests)()
+    }
+
+    /// Returns the bytes of the recordings that have been read.
+    #[must_use]
+    pub fn bytes_read(self) -> u64 {
+        self.replay.bytes_read()
+    }
 }
 
 /// Tells the observer of the progress.
@@ -68,14 +104,16 @@ impl Simulation {
                 }
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
-                    let counters = &guest.pairs;
-                    tell(
-                        observe,
-                        Progress::Sample {
-                            references,
-                            counters,
+                    let guests = || of_guests(&self.setup.guests, board);
+                    let sample = Progress::Sample {
+                        references,
+                        counters: &guest.pairs,
+                        now: Now {
+                            replay: &replay,
+                            guests: &guests,
                         },
-                    )?;
+                    };
+                    tell(observe, sample)?;
                     guest.pairs.iter_mut().for_each(Pair::shown);
                     sampled = references;
                 }

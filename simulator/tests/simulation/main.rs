@@ -51,6 +51,7 @@ fn progress_is_told_and_can_end_a_simulation() {
             if let Progress::Sample {
                 references,
                 counters,
+                ..
             } = progress
             {
                 samples.push((references, counters.len()));
@@ -76,4 +77,39 @@ fn progress_is_told_and_can_end_a_simulation() {
     });
     assert!(matches!(stopped, Err(RunError::Stopped)));
     assert_eq!(first, Some(100));
+}
+
+/// At each sample an observer sees what has happened until then; at the last, what the outcome says.
+#[test]
+fn a_sample_shows_what_has_happened() {
+    let setup = Setup {
+        interval: Some(400),
+        ..Setup::new(machine(), program(1_000))
+    };
+    let mut seen = Vec::new();
+    let outcome = (setup.check().unwrap()).run(&mut |progress| {
+        if let Progress::Sample { now, .. } = progress {
+            let calls: Vec<u64> = (now.guests().iter())
+                .map(|guest| guest.hypercalls.total)
+                .collect();
+            let threads = now.threads().to_vec();
+            seen.push((threads, now.truth().cycles(), calls, now.bytes_read()));
+        }
+        ControlFlow::Continue(())
+    });
+    let outcome = outcome.unwrap();
+    // Each instruction has one reference to data.
+    let instructions: Vec<u64> = (seen.iter())
+        .map(|(threads, ..)| threads[0].instructions)
+        .collect();
+    assert_eq!(instructions, [200, 400, 500]);
+    assert!(
+        seen.is_sorted_by(|(_, before, calls, read), (_, after, more, on)| {
+            before < after && calls[0] < more[0] && read <= on
+        })
+    );
+    let (threads, cycles, calls, _) = seen.pop().unwrap();
+    assert_eq!((threads, cycles), (outcome.threads, outcome.cycles));
+    let guests = outcome.guests.iter();
+    assert!(guests.map(|guest| guest.hypercalls.total).eq(calls));
 }

@@ -293,6 +293,7 @@ fn run_plain(
         Progress::Sample {
             references,
             counters,
+            ..
         } if interval => bar.suspend(|| {
             samples.print(output, references, counters)?;
             output.flush()
