@@ -63,6 +63,39 @@ use crate::table::{WIDTH, cut, wrap};
 )]
 pub struct Args {
     #[command(flatten)]
+    run: RunArgs,
+
+    /// List the events that the units of the machine count, what they mean, and which are not modelled
+    #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
+    list: bool,
+
+    /// Print a row for each unit and strand after every N references, as busstat does after a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    interval: Option<u64>,
+
+    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may also have [[guest]] tables
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
+    scenario: Option<PathBuf>,
+
+    /// Print the hypercalls by guest and status, too
+    #[arg(long)]
+    calls: bool,
+
+    /// Write the results to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
+
+    #[command(flatten)]
+    events_out: EventArgs,
+}
+
+/// What is run where, and what is counted.
+#[derive(clap::Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
     machine: MachineArgs,
 
     /// Machine and guests from a machine description, binary or its source (.toml); see cargo xtask md --help
@@ -93,17 +126,9 @@ pub struct Args {
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
-    /// List the events that the units of the machine count, what they mean, and which are not modelled
-    #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
-    list: bool,
-
     /// The L2 misses that L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
-
-    /// Print a row for each unit and strand after every N references, as busstat does after a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    interval: Option<u64>,
 
     /// The cycles that an access to a hub takes, in which the hub is busy
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
@@ -112,24 +137,6 @@ pub struct Args {
     /// The guests, from a TOML file of [[guest]] tables: name, strands, grant, compatible
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
-
-    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may also have [[guest]] tables
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
-    scenario: Option<PathBuf>,
-
-    /// Print the hypercalls by guest and status, too
-    #[arg(long)]
-    calls: bool,
-
-    /// Write the results to a file, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    #[command(flatten)]
-    force: Force,
-
-    #[command(flatten)]
-    events_out: EventArgs,
 }
 
 const CONFIGS: [(&str, PerfConfig); 4] = [
@@ -193,7 +200,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let output = &mut io::BufWriter::new(io::stdout().lock());
-    header(output, &simulation, &args)?;
+    header(output, &simulation, &args.run)?;
     let ended = match scenario {
         None => Ended::Plain(run_plain(output, simulation, args.calls)?),
         Some(scenario) => Ended::Scenario(play(output, simulation, &scenario)?),
@@ -218,7 +225,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 
 fn list(args: &Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let events = Selection::all_of(args.machine.machine()?);
+    let events = Selection::all_of(args.run.machine.machine()?);
     let mut output = io::stdout().lock();
     write!(output, "{}", report::events(&events))?;
     let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
@@ -229,7 +236,10 @@ fn list(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Prints which machine executes which programs where: three lines and an empty one.
-fn header(output: &mut impl Write, simulation: &Simulation, args: &Args) -> io::Result<()> {
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn header(output: &mut impl Write, simulation: &Simulation, args: &RunArgs) -> io::Result<()> {
     let setup = simulation.setup();
     let programs: Vec<_> = (setup.programs.iter())
         .map(|program| match program.command() {

@@ -10,7 +10,7 @@ use simulator::recording::{Recording, bundled};
 use simulator::simulation::scenario::{Scenario, Unchecked};
 use simulator::simulation::{Selection, Setup, Simulation};
 
-use super::Args;
+use super::{Args, RunArgs};
 use crate::cmd::md::describe;
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
@@ -22,47 +22,61 @@ use crate::say::say;
 /// # Errors
 /// The arguments describe no simulation, or a file cannot be used.
 pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenario>)> {
-    if let Some(list) = &args.strands {
-        bail!(
-            "--strands is gone: --place {list} places threads on strands, --place deal:{list} deals the references of one thread to them"
-        );
-    }
     let scenario = (args.scenario.as_ref())
         .map(|path| Scenario::read(path))
         .transpose()?;
-    let (machine, guests) = machine_and_guests(args, scenario.as_ref())?;
-    let selection = match &args.event[..] {
-        [] => Selection::default_of(machine),
-        lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
-    };
-    let standard_inputs = (args.recordings.iter())
-        .filter(|path| path.as_os_str() == "-")
-        .count();
-    ensure!(
-        standard_inputs <= 1,
-        "standard input is named {standard_inputs} times, expected once at most"
-    );
-    let programs = match &args.recordings[..] {
-        [] if args.command.is_empty() => vec![bundled()],
-        [] => vec![record(&args.command)?],
-        recordings => (recordings.iter())
-            .map(Recording::open)
-            .collect::<Result<_, _>>()?,
-    };
     let setup = Setup {
-        machine,
-        programs: programs.into_iter().map(Recording::read_ahead).collect(),
-        guests,
-        placement: args.place.clone(),
-        selection,
-        perf_config: args.perf_config,
         interval: args.interval,
-        hub_cycles: args.hub_cycles,
         tracing: args.events_out.tracing(),
+        ..args.run.setup(scenario.as_ref())?
     };
     let simulation = setup.check()?;
     let scenario = scenario.map(|file| file.check(&simulation)).transpose()?;
     Ok((simulation, scenario))
+}
+
+impl RunArgs {
+    /// Opens what is run, or records it. The guests are those of the scenario, if it has any.
+    ///
+    /// # Errors
+    /// The arguments describe no simulation, or a file cannot be used.
+    pub fn setup(&self, scenario: Option<&Unchecked>) -> anyhow::Result<Setup> {
+        if let Some(list) = &self.strands {
+            bail!(
+                "--strands is gone: --place {list} places threads on strands, --place deal:{list} deals the references of one thread to them"
+            );
+        }
+        let (machine, guests) = machine_and_guests(self, scenario)?;
+        let selection = match &self.event[..] {
+            [] => Selection::default_of(machine),
+            lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
+        };
+        let standard_inputs = (self.recordings.iter())
+            .filter(|path| path.as_os_str() == "-")
+            .count();
+        ensure!(
+            standard_inputs <= 1,
+            "standard input is named {standard_inputs} times, expected once at most"
+        );
+        let programs = match &self.recordings[..] {
+            [] if self.command.is_empty() => vec![bundled()],
+            [] => vec![record(&self.command)?],
+            recordings => (recordings.iter())
+                .map(Recording::open)
+                .collect::<Result<_, _>>()?,
+        };
+        Ok(Setup {
+            machine,
+            programs: programs.into_iter().map(Recording::read_ahead).collect(),
+            guests,
+            placement: self.place.clone(),
+            selection,
+            perf_config: self.perf_config,
+            interval: None,
+            hub_cycles: self.hub_cycles,
+            tracing: None,
+        })
+    }
 }
 
 /// Records a program, and opens the recording, whose file is gone then.
@@ -89,7 +103,7 @@ pub fn recorded(command: &[OsString]) -> anyhow::Result<OutputFile> {
 }
 
 fn machine_and_guests(
-    args: &Args,
+    args: &RunArgs,
     scenario: Option<&Unchecked>,
 ) -> anyhow::Result<(Machine, Vec<Guest>)> {
     let of_scenario = scenario.filter(|file| !file.guests.is_empty());
