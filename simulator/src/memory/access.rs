@@ -20,7 +20,7 @@ use super::plane::Plane;
 use super::queue::Queue;
 use super::system::{Core, MemorySystem, Strand};
 use super::timing;
-use super::truth::{ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord};
+use super::truth::{ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait};
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
 use crate::recording::{Action, ByKind, FETCH_SHIFT, Flow, Kind, Reference, References, Step};
@@ -59,7 +59,6 @@ pub(super) struct Access<'w> {
     /// The line of instructions that was fetched last, if it has not been dropped since.
     fetched: u64,
     offset: u64,
-    served: [u64; 4],
     /// The number of the core in the machine, and in its node.
     core: usize,
     core_in_node: usize,
@@ -114,7 +113,6 @@ impl<'w> Access<'w> {
             until: 0,
             fetched: NO_LINE,
             offset: quantum.offset,
-            served: [0; 4],
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
             node,
@@ -133,7 +131,6 @@ impl<'w> Access<'w> {
             issued: self.issued,
             ends: self.now,
             instructions: self.instructions,
-            served: self.served,
         }
     }
 
@@ -298,7 +295,7 @@ impl<'w> Access<'w> {
             _ => {
                 self.load(Request::Atomic, address, size);
                 let stored = self.store(address, size);
-                self.now = self.now.max(stored);
+                self.wait(Wait::Atomic, stored);
             }
         }
     }
@@ -356,6 +353,7 @@ impl<'w> Access<'w> {
             Request::Fetch => 2,
             Request::Load | Request::Atomic | Request::Store => 1,
         };
+        let began = self.now;
         self.ask_bank(line, accesses);
         let Some(hit) = self.l2().hit(line) else {
             let (slot, service) = self.miss(line, State::Shared);
@@ -370,10 +368,12 @@ impl<'w> Access<'w> {
                 self.event(event);
             }
             self.served(request, service);
+            self.waited(Wait::Request(service), began);
             return slot;
         };
-        self.now = self.now.max(hit.arrives);
         self.served(request, Service::Hit);
+        self.waited(Wait::Request(Service::Hit), began);
+        self.wait(Wait::Arriving, hit.arrives);
         hit.slot
     }
 
@@ -388,9 +388,9 @@ impl<'w> Access<'w> {
     #[inline(never)]
     fn store_line(&mut self, line16: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
-        let goes_on = self.now.max(self.strand.stores.room());
+        self.wait(Wait::Stores, self.strand.stores.room());
         // What follows takes time that the strand does not wait for.
-        self.now = goes_on;
+        let goes_on = self.now;
         let line = Line(line16 >> 2);
         self.ask_bank(line, 1);
         let (slot, service) = match self.l2().hit(line) {
@@ -438,8 +438,21 @@ impl<'w> Access<'w> {
     }
 
     fn served(&mut self, request: Request, service: Service) {
-        self.served[service as usize] += 1;
         self.strand_record.served(request, service);
+    }
+
+    /// The strand has waited from the time `since` until now.
+    fn waited(&mut self, wait: Wait, since: u64) {
+        self.strand_record.waits(wait, self.now - since);
+    }
+
+    /// The strand waits until the time `until`, if that comes.
+    #[inline]
+    fn wait(&mut self, wait: Wait, until: u64) {
+        if until > self.now {
+            let since = std::mem::replace(&mut self.now, until);
+            self.waited(wait, since);
+        }
     }
 
     /// The L2 cache of the strand's node.

@@ -58,9 +58,6 @@ pub struct Executed {
     pub ends: u64,
     /// How many instructions began.
     pub instructions: u64,
-    /// Accesses to the L2 cache: those that it served itself, and those that local memory, remote memory, and the L2 cache
-    /// of another node served.
-    pub served: [u64; 4],
 }
 
 /// The memory system at work, while nobody looks at the devices.

@@ -14,11 +14,12 @@ mod run;
 pub mod scenario;
 mod selection;
 mod setup;
+mod threads;
 mod totals;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
-pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, ThreadResults};
+pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, Stack, ThreadResults};
 pub use run::{Now, Progress};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};

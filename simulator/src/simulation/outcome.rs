@@ -1,6 +1,7 @@
 //! The outcome of a simulation: what the guest measured beside what happened.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
@@ -61,6 +62,57 @@ pub struct ThreadResults {
     pub cycles: u64,
     /// Where its requests were served.
     pub served: Served,
+    /// What it did in these cycles.
+    pub stack: Stack,
+}
+
+/// What a thread did or waited for, in cycles: the sum is [`ThreadResults::cycles`].
+///
+/// A request to the L2 cache is waited for from when it leaves the core until its data arrive, with its time in all queues. That
+/// time is of the kind that [served](Served) the request. Stores are not waited for, unless eight are on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stack {
+    /// It issued instructions, loaded from its L1 cache, or jumped: what the instructions take if nothing is waited for.
+    pub busy: u64,
+    /// It waited for the L2 cache of its node: for its bank, and for the line.
+    pub l2: u64,
+    /// It waited for the memory of its node.
+    pub local: u64,
+    /// It waited for the memory of another node.
+    pub remote: u64,
+    /// It waited for the L2 cache of another node.
+    pub c2c: u64,
+    /// It waited for a line that was on its way to the L2 cache already, for another strand or a store.
+    pub arriving: u64,
+    /// It waited for room among its stores.
+    pub stores: u64,
+    /// It waited for the store of an atomic instruction, and for those before it.
+    pub atomics: u64,
+    /// It waited for the pipeline, which other strands used.
+    pub pipeline: u64,
+}
+
+impl Stack {
+    /// Returns all cycles.
+    #[must_use]
+    pub const fn sum(&self) -> u64 {
+        let requests = self.l2 + self.local + self.remote + self.c2c + self.arriving;
+        self.busy + requests + self.stores + self.atomics + self.pipeline
+    }
+}
+
+impl AddAssign for Stack {
+    fn add_assign(&mut self, other: Self) {
+        self.busy += other.busy;
+        self.l2 += other.l2;
+        self.local += other.local;
+        self.remote += other.remote;
+        self.c2c += other.c2c;
+        self.arriving += other.arriving;
+        self.stores += other.stores;
+        self.atomics += other.atomics;
+        self.pipeline += other.pipeline;
+    }
 }
 
 /// Where the requests of a core to the L2 cache of its node were served, in accesses.

@@ -3,10 +3,11 @@
 use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
-use super::outcome::{Served, ThreadResults};
+use super::outcome::ThreadResults;
 use super::setup::Simulation;
+use super::threads::Threads;
 use crate::machine::board::Board;
-use crate::memory::{Executed, MemorySystem, Truth};
+use crate::memory::{MemorySystem, Truth};
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::scheduler::Scheduler;
@@ -29,8 +30,7 @@ pub(super) struct Replay {
     memory: MemorySystem,
     /// The references until now.
     pub(super) references: u64,
-    /// What the threads did until now.
-    pub(super) threads: Vec<ThreadResults>,
+    threads: Threads,
     /// What somebody who reads the results should know of programs whose branches are not known.
     notes: Vec<String>,
     /// The references, and the cycles of lines in a queue, when the counters were read.
@@ -66,13 +66,10 @@ impl Replay {
                 Scheduler::new(programs, placed)
             }
         };
-        let threads = (placed.iter().enumerate()).map(|(number, strand)| ThreadResults {
-            thread: if dealt { 0 } else { number },
-            strand: strand.index(),
-            ..ThreadResults::default()
-        });
+        let number = |number| if dealt { 0 } else { number };
+        let threads = placed.iter().enumerate();
         Self {
-            threads: threads.collect(),
+            threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
             scheduler,
             memory: simulation.memory.clone(),
             references: 0,
@@ -96,10 +93,12 @@ impl Replay {
             let Some((thread, quantum)) = self.scheduler.next(most)? else {
                 break;
             };
+            let begins = quantum.begins;
+            self.threads.begin(thread, quantum.strand, work.truth());
             let executed = work.replay(&quantum);
             let cycles = self.scheduler.executed(&executed);
             self.references += executed.references as u64;
-            self.threads[thread].add(&executed, cycles);
+            self.threads.executed(thread, &executed, begins, cycles);
         }
         work.finish(self.scheduler.now());
         Ok(self.references > began)
@@ -128,24 +127,13 @@ impl Replay {
         [self.scheduler.notes(), self.notes.clone()].concat()
     }
 
+    /// Returns what the threads did until now.
+    pub(super) fn threads(&self) -> Vec<ThreadResults> {
+        self.threads.results(self.truth())
+    }
+
     /// Returns what happened until now.
     pub(super) fn truth(&self) -> &Truth {
         self.memory.truth()
-    }
-}
-
-impl ThreadResults {
-    fn add(&mut self, executed: &Executed, cycles: u64) {
-        let Served {
-            l2,
-            local,
-            remote,
-            c2c,
-        } = &mut self.served;
-        for (sum, count) in [l2, local, remote, c2c].into_iter().zip(executed.served) {
-            *sum += count;
-        }
-        self.instructions += executed.instructions;
-        self.cycles += cycles;
     }
 }

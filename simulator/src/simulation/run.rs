@@ -46,8 +46,8 @@ impl<'a> Now<'a> {
 
     /// Returns what each thread did until now.
     #[must_use]
-    pub fn threads(self) -> &'a [ThreadResults] {
-        &self.replay.threads
+    pub fn threads(self) -> Vec<ThreadResults> {
+        self.replay.threads()
     }
 
     /// Returns the hypercalls of each guest until now.
@@ -131,7 +131,7 @@ impl Simulation {
                 references: replay.references,
                 cycles: truth.cycles(),
                 placement: self.placement.to_string(),
-                threads: replay.threads.clone(),
+                threads: replay.threads(),
                 notes: replay.notes(),
                 hypercalls: Hypercalls::sum(&board.tallies()),
                 guests: of_guests(&self.setup.guests, board),

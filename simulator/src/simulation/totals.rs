@@ -81,6 +81,7 @@ impl ThreadResults {
             sum.served.local += thread.served.local;
             sum.served.remote += thread.served.remote;
             sum.served.c2c += thread.served.c2c;
+            sum.stack += thread.stack;
         }
         sum
     }

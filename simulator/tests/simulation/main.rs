@@ -3,6 +3,7 @@
 mod ahead;
 mod clock;
 mod setup;
+mod stacks;
 mod theory;
 mod threads;
 

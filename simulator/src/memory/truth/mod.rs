@@ -11,7 +11,8 @@ use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
 
 pub(super) use hub::HubRecord;
-pub(super) use strand::{CoreRecord, Request, Service, StrandRecord};
+pub use strand::Waited;
+pub(super) use strand::{CoreRecord, Request, Service, StrandRecord, Wait};
 
 /// What happened at a DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,14 @@ impl Truth {
             return self.cycles - self.cores[strand.core()].busy(self.cycles);
         }
         record.total(select, perf_config)
+    }
+
+    /// Returns where the requests of a strand were served, and what it waited for; nothing of a strand that the machine does not
+    /// have.
+    #[must_use]
+    pub fn waited(&self, strand: StrandId) -> Waited {
+        let record = self.strands.get(strand.index());
+        record.map(StrandRecord::waited).unwrap_or_default()
     }
 
     /// Returns the count of an event of a DRAM channel.

@@ -18,6 +18,32 @@ pub(in crate::memory) enum Service {
     CacheToCache,
 }
 
+/// What a strand waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::memory) enum Wait {
+    /// A request to the L2 cache that is served [so](Service): as many as there are services, in their order.
+    Request(Service),
+    /// A line that is on its way to the L2 cache already.
+    Arriving,
+    /// Room among its stores.
+    Stores,
+    /// The store of an atomic instruction.
+    Atomic,
+}
+
+impl Wait {
+    const COUNT: usize = 7;
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Request(service) => service as usize,
+            Self::Arriving => 4,
+            Self::Stores => 5,
+            Self::Atomic => 6,
+        }
+    }
+}
+
 /// A core's request to the L2 cache, one for each line of its L1 caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Request {
@@ -65,11 +91,61 @@ pub(in crate::memory) struct StrandRecord {
     /// Those without data, loads, stores, and those that do both, each in the order of [`Branch`](crate::recording::Branch).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
+    /// The cycles of each [`Wait`].
+    waited: [u64; Wait::COUNT],
+}
+
+/// Where the requests of a strand were served, and for how long it waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Requests that the L2 cache served itself, and those that local memory, remote memory, and the L2 cache of another node
+    /// served.
+    pub served: [u64; 4],
+    /// The cycles that the strand waited for those of its requests that were so served.
+    pub requests: [u64; 4],
+    /// The cycles that it waited, beyond the request, for lines that were on their way to the L2 cache already.
+    pub arriving: u64,
+    /// The cycles that it waited for room among its stores.
+    pub stores: u64,
+    /// The cycles that it waited for the stores of atomic instructions.
+    pub atomics: u64,
+}
+
+impl Waited {
+    /// Returns what came since an earlier time.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let less = |now: &[u64; 4], then: &[u64; 4]| std::array::from_fn(|n| now[n] - then[n]);
+        Self {
+            served: less(&self.served, &earlier.served),
+            requests: less(&self.requests, &earlier.requests),
+            arriving: self.arriving - earlier.arriving,
+            stores: self.stores - earlier.stores,
+            atomics: self.atomics - earlier.atomics,
+        }
+    }
 }
 
 impl StrandRecord {
     pub(in crate::memory) fn served(&mut self, request: Request, service: Service) {
         self.served[request as usize][service as usize] += 1;
+    }
+
+    /// The strand waited for so many cycles.
+    #[inline]
+    pub(in crate::memory) fn waits(&mut self, wait: Wait, cycles: u64) {
+        self.waited[wait.index()] += cycles;
+    }
+
+    pub(super) fn waited(&self) -> Waited {
+        let [l2, local, remote, cache, arriving, stores, atomics] = self.waited;
+        Waited {
+            served: std::array::from_fn(|by| self.served.iter().map(|served| served[by]).sum()),
+            requests: [l2, local, remote, cache],
+            arriving,
+            stores,
+            atomics,
+        }
     }
 
     /// Instructions by class, then in the order of [`Branch`](crate::recording::Branch).
@@ -85,6 +161,7 @@ impl StrandRecord {
         subtract(self.instructions.as_flattened_mut(), instructions);
         let served = earlier.served.as_flattened();
         subtract(self.served.as_flattened_mut(), served);
+        subtract(&mut self.waited, &earlier.waited);
     }
 
     /// The clocks in which an event of the select happens. The events of one instruction happen together; those of its

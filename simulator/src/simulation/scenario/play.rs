@@ -100,7 +100,7 @@ impl Simulation {
                 references: replay.references,
                 cycles: replay.truth().cycles(),
                 placement: self.placement.to_string(),
-                threads: replay.threads.clone(),
+                threads: replay.threads(),
                 notes: replay.notes(),
                 steps: done,
                 phases,

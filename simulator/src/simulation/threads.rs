@@ -1,0 +1,104 @@
+//! What each thread did, from what happened on its strand while it executed there.
+
+use guest_abi::StrandId;
+
+use super::outcome::{Served, ThreadResults};
+use crate::memory::{Executed, Truth, Waited};
+
+/// The threads of a replay.
+pub(super) struct Threads {
+    /// What they did, as far as it is known: see [`results`](Self::results).
+    results: Vec<ThreadResults>,
+    /// The thread that executed last on each strand, and what had happened there when it began.
+    on: Vec<(usize, Waited)>,
+}
+
+/// No thread has this number.
+const NONE: usize = usize::MAX;
+
+impl Threads {
+    /// Returns threads with these numbers, each on its strand.
+    pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
+        let results = threads.map(|(thread, strand)| ThreadResults {
+            thread,
+            strand: strand.index(),
+            ..ThreadResults::default()
+        });
+        Self {
+            results: results.collect(),
+            on: vec![(NONE, Waited::default()); StrandId::COUNT],
+        }
+    }
+
+    /// A thread, by its place in the list, executes on its strand next.
+    #[inline]
+    pub(super) fn begin(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
+        if self.on[strand.index()].0 != thread {
+            self.change(thread, strand, truth);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
+        let now = truth.waited(strand);
+        let (before, since) = std::mem::replace(&mut self.on[strand.index()], (thread, now));
+        if let Some(results) = self.results.get_mut(before) {
+            results.add(&now.since(&since));
+        }
+    }
+
+    /// A thread has executed from the time `begins`, and has taken so many cycles since its strand was ready.
+    #[inline]
+    pub(super) fn executed(
+        &mut self,
+        thread: usize,
+        executed: &Executed,
+        begins: u64,
+        cycles: u64,
+    ) {
+        let results = &mut self.results[thread];
+        results.instructions += executed.instructions;
+        results.cycles += cycles;
+        results.stack.pipeline += cycles - (executed.ends - begins);
+    }
+
+    /// Returns what the threads did until now.
+    pub(super) fn results(&self, truth: &Truth) -> Vec<ThreadResults> {
+        let mut all = self.results.clone();
+        let strands = (0..).map_while(StrandId::new);
+        for (strand, (thread, since)) in strands.zip(&self.on) {
+            if let Some(results) = all.get_mut(*thread) {
+                results.add(&truth.waited(strand).since(since));
+            }
+        }
+        for results in &mut all {
+            results.stack.busy = results.cycles - results.stack.sum();
+        }
+        all
+    }
+}
+
+impl ThreadResults {
+    fn add(&mut self, waited: &Waited) {
+        let Served {
+            l2,
+            local,
+            remote,
+            c2c,
+        } = &mut self.served;
+        let stack = &mut self.stack;
+        let sums = [
+            (l2, &mut stack.l2),
+            (local, &mut stack.local),
+            (remote, &mut stack.remote),
+            (c2c, &mut stack.c2c),
+        ];
+        for (service, (served, cycles)) in sums.into_iter().enumerate() {
+            *served += waited.served[service];
+            *cycles += waited.requests[service];
+        }
+        stack.arriving += waited.arriving;
+        stack.stores += waited.stores;
+        stack.atomics += waited.atomics;
+    }
+}
