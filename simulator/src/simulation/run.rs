@@ -6,7 +6,9 @@ use guest_abi::Pmu;
 
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
-use super::outcome::{GuestResults, Hypercalls, Outcome, ThreadResults, counters, of_guests};
+use super::outcome::{
+    CounterResult, GuestResults, Hypercalls, Outcome, ThreadResults, counters, of_guests,
+};
 use super::replay::Replay;
 use super::setup::Simulation;
 use crate::machine::board::Board;
@@ -34,6 +36,7 @@ pub enum Progress<'a> {
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
+    counters: &'a dyn Fn() -> Vec<CounterResult>,
     guests: &'a dyn Fn() -> Vec<GuestResults>,
 }
 
@@ -48,6 +51,12 @@ impl<'a> Now<'a> {
     #[must_use]
     pub fn threads(self) -> Vec<ThreadResults> {
         self.replay.threads()
+    }
+
+    /// Returns the counters that have an event, beside the truth.
+    #[must_use]
+    pub fn counters(self) -> Vec<CounterResult> {
+        (self.counters)()
     }
 
     /// Returns the hypercalls of each guest until now.
@@ -105,11 +114,13 @@ impl Simulation {
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
                     let guests = || of_guests(&self.setup.guests, board);
+                    let counters = || self.counters(&guest.pairs, replay.truth());
                     let sample = Progress::Sample {
                         references,
                         counters: &guest.pairs,
                         now: Now {
                             replay: &replay,
+                            counters: &counters,
                             guests: &guests,
                         },
                     };
@@ -122,9 +133,7 @@ impl Simulation {
                 }
             }
             let truth = replay.truth();
-            let counters: Vec<_> = (guest.pairs.iter())
-                .flat_map(|pair| counters(pair, truth, self.setup.perf_config))
-                .collect();
+            let counters = self.counters(&guest.pairs, truth);
             Ok(Outcome {
                 machine: self.setup.machine.model().name(),
                 nodes: self.setup.machine.nodes(),
@@ -142,6 +151,13 @@ impl Simulation {
         })?;
         outcome.trace = trace;
         Ok(outcome)
+    }
+
+    /// Returns the counters of these PMUs and strands beside the truth.
+    fn counters(&self, pairs: &[Pair], truth: &Truth) -> Vec<CounterResult> {
+        let perf_config = self.setup.perf_config;
+        let counters = |pair| counters(pair, truth, perf_config);
+        pairs.iter().flat_map(counters).collect()
     }
 
     fn start<'a>(&self, board: &'a Board<'a>) -> Result<Measurement<'a>, RunError> {

@@ -93,8 +93,16 @@ fn a_sample_shows_what_has_happened() {
             let calls: Vec<u64> = (now.guests().iter())
                 .map(|guest| guest.hypercalls.total)
                 .collect();
+            let counters = now.counters();
+            assert!(counters.iter().all(|one| one.measured == one.truth));
             let threads = now.threads().to_vec();
-            seen.push((threads, now.truth().cycles(), calls, now.bytes_read()));
+            seen.push((
+                threads,
+                counters,
+                now.truth().cycles(),
+                calls,
+                now.bytes_read(),
+            ));
         }
         ControlFlow::Continue(())
     });
@@ -104,13 +112,15 @@ fn a_sample_shows_what_has_happened() {
         .map(|(threads, ..)| threads[0].instructions)
         .collect();
     assert_eq!(instructions, [200, 400, 500]);
-    assert!(
-        seen.is_sorted_by(|(_, before, calls, read), (_, after, more, on)| {
-            before < after && calls[0] < more[0] && read <= on
-        })
-    );
-    let (threads, cycles, calls, _) = seen.pop().unwrap();
+    for pair in seen.windows(2) {
+        let [(.., before, calls, read), (.., after, more, on)] = pair else {
+            unreachable!();
+        };
+        assert!(before < after && calls[0] < more[0] && read <= on);
+    }
+    let (threads, counters, cycles, calls, _) = seen.pop().unwrap();
     assert_eq!((threads, cycles), (outcome.threads, outcome.cycles));
+    assert_eq!(counters, outcome.counters);
     let guests = outcome.guests.iter();
     assert!(guests.map(|guest| guest.hypercalls.total).eq(calls));
 }
