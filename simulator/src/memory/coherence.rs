@@ -21,8 +21,7 @@ impl Access<'_> {
         let answers = snoop.answers;
         let dirty =
             |answer: &Option<Answer>| matches!(answer, Some(Answer::Modified | Answer::Owned));
-        let found = |answer: &Option<Answer>| !matches!(answer, None | Some(Answer::Miss));
-        let alone = !answers.iter().any(found);
+        let alone = !answers.iter().flatten().any(|answer| answer.has());
         let (source, service) = match answers.iter().position(dirty) {
             Some(owner) => {
                 let owner = Node::ALL[owner];
@@ -70,10 +69,11 @@ impl Access<'_> {
     fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
         let nodes = self.machine.nodes();
         let arrives = self.now;
-        let mut begins = arrives;
+        let (mut begins, mut waited) = (arrives, 0);
         if nodes > 1 {
             let asked;
             (begins, asked) = self.plane(line).serialize(line, arrives);
+            waited = asked - timing::SERIALIZE - arrives;
             self.now = asked + timing::SNOOP;
         }
         let mut answers = [None; Node::ALL.len()];
@@ -85,6 +85,7 @@ impl Access<'_> {
         Snoop {
             begins,
             met: begins > arrives,
+            waited,
             answers,
         }
     }
@@ -98,7 +99,7 @@ impl Access<'_> {
             if let Some(moves) = &mut self.moves {
                 moves.note(line, &request);
             }
-            self.tell_hub(line, request, snoop.met);
+            self.tell_hub(line, request, snoop.met, snoop.waited);
         }
     }
 
@@ -160,9 +161,10 @@ impl Access<'_> {
         let (home, mcu) = self.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
-            (_, arrives) = self.plane(line).serialize(line, arrives);
-            arrives = self.send(line, self.node, home, arrives);
-            self.tell_hub(line, Request::WriteBack { home }, false);
+            let (_, asked) = self.plane(line).serialize(line, arrives);
+            let waited = asked - timing::SERIALIZE - arrives;
+            arrives = self.send(line, self.node, home, asked);
+            self.tell_hub(line, Request::WriteBack { home }, false, waited);
         }
         let channel = &mut self.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives) - arrives;
@@ -173,17 +175,18 @@ impl Access<'_> {
         controller.line_written(queued as u32);
     }
 
-    /// A request passes the hub of its line, where nodes are linked by hubs and there is another node. `met` says that it
-    /// waited there for another request for the same line.
-    fn tell_hub(&mut self, line: Line, request: Request, met: bool) {
+    /// A request passes the hub of its line, or what takes its place where nodes are linked directly; there is another node.
+    /// `waited` are the cycles that it waited there, and `met` says that it did so for another request for the same line.
+    fn tell_hub(&mut self, line: Line, request: Request, met: bool, waited: u64) {
+        let transaction = Transaction {
+            hub: line.hub(),
+            requester: self.node,
+            request,
+            met,
+            waited,
+        };
+        self.hub_records[transaction.hub.index()].record(&transaction);
         if self.machine.model().has_hubs() {
-            let transaction = Transaction {
-                hub: line.hub(),
-                requester: self.node,
-                request,
-                met,
-            };
-            self.hub_records[transaction.hub.index()].record(&transaction);
             self.hub_events[transaction.hub.index()].passed(&transaction);
         }
     }
@@ -204,5 +207,7 @@ struct Snoop {
     begins: u64,
     /// Whether the request had to wait for another.
     met: bool,
+    /// The cycles that it waited for this and for the hub.
+    waited: u64,
     answers: Answers,
 }

@@ -79,5 +79,5 @@ pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
 pub use system::MemorySystem;
-pub use truth::{Truth, Waited};
+pub use truth::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Truth, Usage, Waited};
 pub use work::{Executed, Quantum, Work};

@@ -30,8 +30,8 @@ impl MovedLines {
     /// A request to the other nodes is complete.
     pub(super) fn note(&mut self, line: Line, request: &Request) {
         let lost = |answers: &[Option<Answer>]| {
-            let had = |answer: &&Option<Answer>| !matches!(answer, None | Some(Answer::Miss));
-            answers.iter().filter(had).count() as u64
+            let answers = answers.iter().flatten();
+            answers.filter(|answer| answer.has()).count() as u64
         };
         let (transfers, invalidations) = match request {
             Request::Read {

@@ -16,7 +16,7 @@ use super::moves::{MovedLines, Moves};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
-use super::truth::Truth;
+use super::truth::{Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 use super::work::Work;
 
@@ -76,7 +76,7 @@ impl MemorySystem {
             planes: Default::default(),
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
             hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
-            truth: Truth::new(machine.strands()),
+            truth: Truth::new(machine),
             moves: None,
         })
     }
@@ -121,6 +121,12 @@ impl MemorySystem {
     /// Returns how many nodes have memory, between which lines are interleaved.
     pub(crate) fn homes(&self) -> u64 {
         self.interleave.nodes()
+    }
+
+    /// Returns how channels, hubs and links were used until now.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::new(&self.truth, &self.machine)
     }
 
     /// Returns what happened until now.

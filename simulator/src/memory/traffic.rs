@@ -21,6 +21,13 @@ pub(super) enum Answer {
     Miss,
 }
 
+impl Answer {
+    /// Whether the node has the line.
+    pub(super) fn has(self) -> bool {
+        self != Self::Miss
+    }
+}
+
 /// The answers of the other nodes of the machine; none of the requester and of absent nodes.
 pub(super) type Answers = [Option<Answer>; Node::ALL.len()];
 
@@ -47,4 +54,6 @@ pub(super) struct Transaction {
     pub(super) request: Request,
     /// It waited for another request for the same line.
     pub(super) met: bool,
+    /// The cycles that it waited for this and for the hub.
+    pub(super) waited: u64,
 }

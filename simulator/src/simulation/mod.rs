@@ -19,7 +19,9 @@ mod totals;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
-pub use outcome::{CounterResult, GuestResults, Hypercalls, Outcome, Served, Stack, ThreadResults};
+pub use outcome::{
+    CounterResult, GuestResults, Hypercalls, Outcome, Served, Stack, ThreadResults, Time,
+};
 pub use run::{Now, Progress};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Setup, SetupError, Simulation, Tracing};

@@ -14,7 +14,8 @@ use super::measure::{Pair, Place};
 use crate::events::Trace;
 use crate::guests::Guest;
 use crate::machine::board::{Board, Tally};
-use crate::memory::Truth;
+use crate::machine::clock::HZ;
+use crate::memory::{Truth, Usage};
 use crate::nearest::status_name;
 
 /// The outcome of a simulation.
@@ -28,10 +29,15 @@ pub struct Outcome {
     pub references: u64,
     /// The cycles that the references took: until the last thread ended.
     pub cycles: u64,
+    /// The same in seconds, and the clock.
+    pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
     /// What each thread did.
     pub threads: Vec<ThreadResults>,
+    /// How channels, hubs and links were used.
+    #[serde(flatten)]
+    pub usage: Usage,
     /// What somebody who reads the results should know: whole sentences without a full stop.
     pub notes: Vec<String>,
     /// The hypercalls of all guests.
@@ -45,6 +51,27 @@ pub struct Outcome {
     /// The hypervisor's events, if the [setup](super::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Trace>,
+}
+
+/// How long a program took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Time {
+    /// Cycles a second.
+    pub hertz: u64,
+    /// The cycles, as [`Outcome::cycles`].
+    pub cycles: u64,
+    /// The seconds.
+    pub seconds: f64,
+}
+
+impl Time {
+    pub(super) fn new(cycles: u64) -> Self {
+        Self {
+            hertz: HZ,
+            cycles,
+            seconds: cycles as f64 / HZ as f64,
+        }
+    }
 }
 
 /// What a thread did.

@@ -7,7 +7,7 @@ use super::outcome::ThreadResults;
 use super::setup::Simulation;
 use super::threads::Threads;
 use crate::machine::board::Board;
-use crate::memory::{MemorySystem, Truth};
+use crate::memory::{MemorySystem, Truth, Usage};
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::scheduler::Scheduler;
@@ -125,6 +125,11 @@ impl Replay {
     /// Returns what somebody who reads the results should know of the replay.
     pub(super) fn notes(&self) -> Vec<String> {
         [self.scheduler.notes(), self.notes.clone()].concat()
+    }
+
+    /// Returns how channels, hubs and links were used until now.
+    pub(super) fn usage(&self) -> Usage {
+        self.memory.usage()
     }
 
     /// Returns what the threads did until now.

@@ -7,12 +7,12 @@ use guest_abi::Pmu;
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::outcome::{
-    CounterResult, GuestResults, Hypercalls, Outcome, ThreadResults, counters, of_guests,
+    CounterResult, GuestResults, Hypercalls, Outcome, ThreadResults, Time, counters, of_guests,
 };
 use super::replay::Replay;
 use super::setup::Simulation;
 use crate::machine::board::Board;
-use crate::memory::Truth;
+use crate::memory::{Truth, Usage};
 
 /// A stage that a simulation has reached.
 #[derive(Clone, Copy)]
@@ -45,6 +45,12 @@ impl<'a> Now<'a> {
     #[must_use]
     pub fn truth(self) -> &'a Truth {
         self.replay.truth()
+    }
+
+    /// Returns how channels, hubs and links were used until now.
+    #[must_use]
+    pub fn usage(self) -> Usage {
+        self.replay.usage()
     }
 
     /// Returns what each thread did until now.
@@ -141,6 +147,8 @@ impl Simulation {
                 cycles: truth.cycles(),
                 placement: self.placement.to_string(),
                 threads: replay.threads(),
+                time: Time::new(truth.cycles()),
+                usage: replay.usage(),
                 notes: replay.notes(),
                 hypercalls: Hypercalls::sum(&board.tallies()),
                 guests: of_guests(&self.setup.guests, board),

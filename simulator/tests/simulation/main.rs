@@ -6,6 +6,7 @@ mod setup;
 mod stacks;
 mod theory;
 mod threads;
+mod usage;
 
 use std::fmt::Write;
 use std::io::Cursor;

@@ -2,8 +2,9 @@
 
 use platform::{Machine, Model};
 use proptest::prelude::*;
+use simulator::memory::TrafficKind;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
-use simulator::simulation::{Outcome, Setup, Stack};
+use simulator::simulation::{Outcome, Served, Setup, Stack};
 
 use crate::run;
 
@@ -217,6 +218,20 @@ proptest! {
             };
             prop_assert_eq!(results.stack.busy, thread.iter().map(cycles).sum::<u64>());
             prop_assert_eq!(results.stack.sum(), results.cycles);
+        }
+        // A node gets as many lines as its threads miss.
+        for node in 0..4 {
+            let lines = |kind| -> u64 {
+                let traffic = outcome.usage.traffic.iter();
+                let traffic = traffic.filter(|one| (one.to, one.kind) == (node, kind));
+                traffic.map(|one| one.lines).sum()
+            };
+            let served = |by: fn(&Served) -> u64| -> u64 {
+                let threads = outcome.threads.iter().filter(|thread| thread.strand / 64 == node);
+                threads.map(|thread| by(&thread.served)).sum()
+            };
+            prop_assert_eq!(lines(TrafficKind::Memory), served(|served| served.local + served.remote));
+            prop_assert_eq!(lines(TrafficKind::C2c), served(|served| served.c2c));
         }
     }
 }

@@ -257,7 +257,8 @@ fn every_modelled_event_can_happen() {
     for event in DramEvent::ALL.iter().filter(|event| event.is_modelled()) {
         assert_ne!(bench.dram(*event), 0, "{event}");
     }
-    assert_eq!(bench.truth().since(bench.truth()), Truth::new(256));
+    let machine = bench.devices.machine();
+    assert_eq!(bench.truth().since(bench.truth()), Truth::new(&machine));
     let happened = bench.lpu();
     for event in LpuEvent::ALL.iter().filter(|event| event.is_modelled()) {
         let counted = matches!(event, LpuEvent::None | LpuEvent::Clock)

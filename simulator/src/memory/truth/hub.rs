@@ -2,7 +2,7 @@
 
 use guest_abi::event::LpuEvent;
 
-use super::super::traffic::{Answers, Request, Source, Transaction};
+use super::super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::subtract;
 
 const NODES: usize = 4;
@@ -23,8 +23,12 @@ pub(in crate::memory) struct HubRecord {
     invalidations: [u64; NODES],
     /// Answers: by the node that gave them, then in the order of `Answer`.
     answers: [[u64; 4]; NODES],
+    /// Copies that were lost because another node wrote to the line: by the node that wrote, then the one that lost.
+    lost: Pairs,
     /// Requests that waited for another for the same line.
     met: u64,
+    /// The cycles that requests waited, for this and for the hub.
+    waited: u64,
 }
 
 const TO_SHARE: usize = 0;
@@ -34,6 +38,7 @@ impl HubRecord {
     pub(in crate::memory) fn record(&mut self, transaction: &Transaction) {
         let from = transaction.requester.index();
         self.met += u64::from(transaction.met);
+        self.waited += transaction.waited;
         match transaction.request {
             Request::Read {
                 to_own,
@@ -46,10 +51,14 @@ impl HubRecord {
                 };
                 reads[if to_own { TO_OWN } else { TO_SHARE }][from][node.index()] += 1;
                 self.answered(&answers);
+                if to_own {
+                    self.lose(from, &answers);
+                }
             }
             Request::Invalidate { answers } => {
                 self.invalidations[from] += 1;
                 self.answered(&answers);
+                self.lose(from, &answers);
             }
             Request::WriteBack { home } => self.written[from][home.index()] += 1,
         }
@@ -63,6 +72,12 @@ impl HubRecord {
         }
     }
 
+    fn lose(&mut self, from: usize, answers: &Answers) {
+        for (lost, answer) in self.lost[from].iter_mut().zip(answers) {
+            *lost += u64::from(answer.is_some_and(Answer::has));
+        }
+    }
+
     pub(super) fn subtract(&mut self, earlier: &Self) {
         for (now, then) in [
             (self.cache.as_flattened_mut(), earlier.cache.as_flattened()),
@@ -71,12 +86,30 @@ impl HubRecord {
                 earlier.memory.as_flattened(),
             ),
             (&mut self.written[..], &earlier.written[..]),
+            (&mut self.lost[..], &earlier.lost[..]),
             (&mut self.answers[..], &earlier.answers[..]),
         ] {
             subtract(now.as_flattened_mut(), then.as_flattened());
         }
         subtract(&mut self.invalidations, &earlier.invalidations);
         self.met -= earlier.met;
+        self.waited -= earlier.waited;
+    }
+
+    /// Returns the lines that went from one node to another: from its memory, from its cache, and back to the memory of the other;
+    /// and the copies that the other lost because the one wrote.
+    pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
+        let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
+        [
+            read(&self.memory),
+            read(&self.cache),
+            self.written[from][to],
+            self.lost[from][to],
+        ]
+    }
+
+    pub(super) fn waited(&self) -> u64 {
+        self.waited
     }
 
     pub(super) fn met(&self) -> u64 {

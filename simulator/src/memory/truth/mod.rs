@@ -5,16 +5,19 @@
 
 mod hub;
 mod strand;
+mod usage;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
+use platform::Machine;
 
 pub(super) use hub::HubRecord;
 pub use strand::Waited;
 pub(super) use strand::{CoreRecord, Request, Service, StrandRecord, Wait};
+pub use usage::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 
-/// What happened at a DRAM channel.
+/// What happened at a DRAM channel. The cycles are those that lines spent in its queue, with the time of the transfer itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -27,6 +30,7 @@ pub(super) struct ChannelRecord {
 /// All that happened in a machine from the start, or from one point in time to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
+    has_hubs: bool,
     pub(super) cycles: u64,
     pub(super) strands: Vec<StrandRecord>,
     pub(super) cores: Vec<CoreRecord>,
@@ -35,8 +39,10 @@ pub struct Truth {
 }
 
 impl Truth {
-    pub(super) fn new(strands: usize) -> Self {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let strands = machine.strands();
         Self {
+            has_hubs: machine.model().has_hubs(),
             cycles: 0,
             strands: vec![StrandRecord::default(); strands],
             cores: vec![CoreRecord::default(); strands / StrandId::PER_CORE],
@@ -123,7 +129,7 @@ impl Truth {
         match event {
             LpuEvent::Clock => self.cycles,
             // Nothing passes a port without a node.
-            _ if port.index() * StrandId::PER_NODE >= self.strands.len() => 0,
+            _ if port.index() * StrandId::PER_NODE >= self.strands.len() || !self.has_hubs => 0,
             event => self.hubs[hub.index()].lpu(port.index(), event),
         }
     }
@@ -140,6 +146,7 @@ impl Truth {
     pub fn asu(&self, hub: Hub, event: AsuEvent) -> u64 {
         match event {
             AsuEvent::Clock => self.cycles,
+            _ if !self.has_hubs => 0,
             AsuEvent::PacketsIn => self.hubs[hub.index()].packets_in(),
             AsuEvent::PacketsOut => self.hubs[hub.index()].packets_out(),
             AsuEvent::CamHit | AsuEvent::Wakeup => self.hubs[hub.index()].met(),
