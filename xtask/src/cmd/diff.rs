@@ -77,6 +77,9 @@ const RUN: &str = "run";
 /// What tells the things of a list apart, the most telling first.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
+/// What does so, all together, for things that have none of these.
+const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
+
 /// Compares and prints.
 ///
 /// # Errors
@@ -131,7 +134,8 @@ impl Run {
             }
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    if !NAMES.contains(&&**key) && key != "perfreg" {
+                    let names = NAMES.iter().chain(&PLACES).any(|name| name == key);
+                    if !names && key != "perfreg" {
                         self.add(group, &joined(name, key), value);
                     }
                 }
@@ -165,19 +169,23 @@ impl Run {
     }
 }
 
-/// What a thing of a list is called: by the first of [`NAMES`] and, if that is a text, by the others too.
+/// What a thing of a list is called: by the first of [`NAMES`] and, if that is a text, by the others too; or by all [`PLACES`].
 fn label(number: usize, item: &Value) -> String {
-    let words = NAMES.iter().filter_map(|key| match &item[*key] {
+    let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),
         Value::Number(number) => Some((true, format!("{key} {number}"))),
         _ => None,
-    });
+    };
     let mut label = String::new();
-    for (is_number, word) in words {
+    for (is_number, word) in NAMES.iter().filter_map(word) {
         label = joined(&label, &word);
         if is_number {
             break;
         }
+    }
+    if label.is_empty() {
+        let places = PLACES.iter().filter_map(word);
+        label = places.fold(label, |label, (_, word)| joined(&label, &word));
     }
     match label.is_empty() {
         true => number.to_string(),

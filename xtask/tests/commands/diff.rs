@@ -97,3 +97,25 @@ fn what_is_no_run_is_named() {
     }
     xtask(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
 }
+
+/// What is the same is found in both runs, wherever it is in their lists.
+#[test]
+fn traffic_is_compared_by_nodes_and_kind() {
+    let place = Place::new("diff-traffic");
+    let lines =
+        |to: usize, lines: usize| json!({ "from": 0, "to": to, "kind": "memory", "lines": lines });
+    let a = json!({ "traffic": [lines(1, 7), lines(2, 5)] });
+    let b = json!({ "traffic": [lines(2, 8)] });
+    let [a, b] = files(&place, &a, &b);
+    let shown = xtask(&["diff", &a, &b]).well();
+    let rows: Vec<_> = (shown.lines().skip(1))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "memory from 0 to 1 lines 7 - -7 -100.0",
+            "memory from 0 to 2 lines 5 8 +3 +60.0",
+        ]
+    );
+}
