@@ -6,34 +6,33 @@ use std::hint::select_unpredictable;
 
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Mcu, Node, StrandId};
-use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::copies::{self, Copy};
-use super::geometry::{ADDRESS_MASK, Interleave, L1D_LINE_SHIFT, L1I_LINE_SHIFT, Line};
+use super::copies::Copy;
+use super::figures::{Figures, Variant};
+use super::geometry::{ADDRESS_MASK, Line};
 use super::hub::HubEvents;
 use super::l2::{L2, Slot, State};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::queue::Queue;
-use super::system::{Core, MemorySystem, Strand};
-use super::timing;
+use super::system::{Core, MemorySystem, Plan, Strand};
+use super::timing::{ISSUE, Timing};
 use super::truth::{ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait};
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
-use crate::recording::{Action, ByKind, FETCH_SHIFT, Flow, Kind, Reference, References, Step};
+use crate::recording::{Action, ByKind, Flow, Kind, Reference, References, Step};
 
 /// A strand at work. What it uses is borrowed piece by piece, for speed.
-pub(super) struct Access<'w> {
-    pub(super) machine: &'w Machine,
-    pub(super) interleave: &'w Interleave,
+pub(super) struct Access<'w, V: Variant> {
+    pub(super) plan: &'w Plan<V>,
     pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut Strand,
-    cores: Cores<'w>,
-    pub(super) l2s: &'w mut [L2],
+    cores: Cores<'w, V>,
+    pub(super) l2s: &'w mut [L2<V>],
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
     pub(super) channels: &'w mut [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
@@ -65,14 +64,13 @@ pub(super) struct Access<'w> {
     pub(super) node: Node,
 }
 
-impl<'w> Access<'w> {
+impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
-    pub(super) fn new(work: &'w mut Work<'_>, quantum: &Quantum<'_>) -> Self {
+    pub(super) fn new(work: &'w mut Work<'_, V>, quantum: &Quantum<'_>) -> Self {
         let strand = quantum.strand;
         let node = strand.node();
         let MemorySystem {
-            machine,
-            interleave,
+            plan,
             strands,
             cores,
             l2,
@@ -88,8 +86,7 @@ impl<'w> Access<'w> {
             "strand {strand} is not of this machine"
         );
         Self {
-            machine,
-            interleave,
+            plan,
             devices: work.devices,
             perf_config: &work.perf_config[node.index()],
             strand: &mut strands[strand.index()],
@@ -142,7 +139,7 @@ impl<'w> Access<'w> {
         }
         self.issues += 1;
         self.issued = self.now;
-        self.now += timing::ISSUE;
+        self.now += ISSUE;
     }
 
     /// Executes whole shapes step by step, as long as they are sure to end before the time `until`, and passes over what it has
@@ -153,9 +150,10 @@ impl<'w> Access<'w> {
         let (mut now, mut issued) = (self.now, self.issued);
         (self.until, self.fetched) = (until, NO_LINE);
         let mut left = 0;
+        let (data_shift, instruction_shift) = self.line_shifts();
         'shapes: while let Some((shape, steps, data)) = rest.first_whole() {
             // Without a miss.
-            let longest = u64::from(shape.count) * LONGEST;
+            let longest = u64::from(shape.count) * self.timing().longest();
             if steps.is_empty() || longest >= until.saturating_sub(now) {
                 break;
             }
@@ -163,24 +161,24 @@ impl<'w> Access<'w> {
             for step in steps {
                 let begin = u64::from(step.begin);
                 issued = select_unpredictable(begin > 0, (now + begin).wrapping_sub(1), issued);
-                now += begin * timing::ISSUE + u64::from(step.taken) * timing::TAKEN;
+                now += begin * ISSUE + u64::from(step.taken) * self.timing().taken;
                 let (kind, address) = match step.action {
                     Action::None => continue,
                     Action::Load => {
                         let Some(&address) = data.next() else { break };
-                        let line = self.line::<L1D_LINE_SHIFT>(address);
+                        let line = self.line(data_shift, address);
                         let last = address.wrapping_add(step.further.into());
                         if self.cores.own.data.is_latest(line)
-                            && self.line::<L1D_LINE_SHIFT>(last) == line
+                            && self.line(data_shift, last) == line
                         {
-                            now += timing::LOAD;
+                            now += self.timing().load;
                             continue;
                         }
                         (Kind::Load, address)
                     }
                     Action::Fetch | Action::FetchFurther => {
                         let address = shape.address.wrapping_add_signed(step.offset.into());
-                        let line = self.line::<L1I_LINE_SHIFT>(address);
+                        let line = self.line(instruction_shift, address);
                         if self.cores.own.instructions.is_latest(line)
                             && step.action == Action::Fetch
                         {
@@ -206,11 +204,11 @@ impl<'w> Access<'w> {
                     break 'shapes;
                 }
             }
-            now += u64::from(shape.begin) * timing::ISSUE;
+            now += u64::from(shape.begin) * ISSUE;
             if shape.begin > 0 {
                 issued = now - 1;
             }
-            now += u64::from(shape.taken) * timing::TAKEN;
+            now += u64::from(shape.taken) * self.timing().taken;
             let by_kind = self.by_kind;
             self.by_kind = array::from_fn(|kind| by_kind[kind] + shape.by_kind[kind]);
             rest.skip_whole(shape);
@@ -244,10 +242,27 @@ impl<'w> Access<'w> {
         rest.skip(references);
     }
 
-    /// Returns the line of 2 to the power `SHIFT` bytes that an address is in.
     #[inline(always)]
-    fn line<const SHIFT: u32>(&self, address: u64) -> u64 {
-        (address.wrapping_add(self.offset) & ADDRESS_MASK) >> SHIFT
+    fn figures(&self) -> &'w Figures {
+        let plan: &'w Plan<V> = self.plan;
+        plan.variant.figures()
+    }
+
+    #[inline(always)]
+    pub(super) fn timing(&self) -> &'w Timing {
+        &self.figures().timing
+    }
+
+    /// Returns the powers of 2 that lines of the data cache, and of the instruction cache, have bytes.
+    #[inline(always)]
+    fn line_shifts(&self) -> (u32, u32) {
+        (self.figures().l1d.line_shift, self.figures().l1i.line_shift)
+    }
+
+    /// Returns the line of 2 to the power `shift` bytes that an address is in.
+    #[inline(always)]
+    fn line(&self, shift: u32, address: u64) -> u64 {
+        (address.wrapping_add(self.offset) & ADDRESS_MASK) >> shift
     }
 
     /// Executes a reference of an instruction that has been issued.
@@ -264,11 +279,12 @@ impl<'w> Access<'w> {
         }
         self.count(kind, flow);
         self.now += if flow.is_elsewhere() {
-            timing::TAKEN
+            self.timing().taken
         } else {
             0
         };
-        lines::<L1I_LINE_SHIFT>(address.wrapping_add(self.offset), size, |line| {
+        let (_, shift) = self.line_shifts();
+        lines(shift, address.wrapping_add(self.offset), size, |line| {
             if line != self.fetched {
                 self.fetched = line;
                 self.fetch_line(line);
@@ -309,8 +325,9 @@ impl<'w> Access<'w> {
 
     #[inline(always)]
     fn load(&mut self, request: Request, address: u64, size: u16) {
-        self.now += timing::LOAD;
-        lines::<L1D_LINE_SHIFT>(address, size, |line| {
+        self.now += self.timing().load;
+        let (shift, _) = self.line_shifts();
+        lines(shift, address, size, |line| {
             if !self.cores.own.data.touch(line) {
                 self.load_line(request, line);
             }
@@ -321,38 +338,41 @@ impl<'w> Access<'w> {
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
-        lines::<L1D_LINE_SHIFT>(address, size, |line| done = self.store_line(line));
+        let (shift, _) = self.line_shifts();
+        lines(shift, address, size, |line| done = self.store_line(line));
         done
     }
 
-    /// A line of 32 bytes that the instruction cache does not have.
+    /// A line that the instruction cache does not have.
     #[inline(never)]
-    fn fetch_missing(&mut self, line32: u64) {
+    fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
         self.event(StrandEvent::CrossbarFetch);
-        let slot = self.read(Request::Fetch, Line(line32 >> 1));
-        let copy = copies::instructions(self.core_in_node, line32);
+        let slot = self.read(Request::Fetch, self.figures().line_of_instructions(part));
+        let copy = self.figures().instruction_copy(self.core_in_node, part);
         *self.l2().copies(slot) |= copy;
-        self.cores.own.instructions.fill(line32);
+        self.cores.own.instructions.fill(part);
     }
 
-    /// A line of 16 bytes that the data cache does not have.
+    /// A line that the data cache does not have.
     #[inline(never)]
-    fn load_line(&mut self, request: Request, line16: u64) {
+    fn load_line(&mut self, request: Request, part: u64) {
         self.event(StrandEvent::DataCacheMiss);
         self.event(StrandEvent::CrossbarLoad);
-        let slot = self.read(request, Line(line16 >> 2));
-        let copy = copies::data(self.core_in_node, line16);
+        let slot = self.read(request, self.figures().line_of_data(part));
+        let copy = self.figures().data_copy(self.core_in_node, part);
         *self.l2().copies(slot) |= copy;
-        self.cores.own.data.fill(line16);
+        self.cores.own.data.fill(part);
     }
 
     /// Reads a line of the L2 cache.
     fn read(&mut self, request: Request, line: Line) -> Slot {
-        let accesses = match request {
-            Request::Fetch => 2,
-            Request::Load | Request::Atomic | Request::Store => 1,
+        let (data_shift, instruction_shift) = self.line_shifts();
+        let shift = match request {
+            Request::Fetch => instruction_shift,
+            Request::Load | Request::Atomic | Request::Store => data_shift,
         };
+        let accesses = (1 << shift >> BANK_SHIFT).max(1);
         let began = self.now;
         self.ask_bank(line, accesses);
         let Some(hit) = self.l2().hit(line) else {
@@ -379,19 +399,20 @@ impl<'w> Access<'w> {
 
     /// A request goes to the bank of its line.
     fn ask_bank(&mut self, line: Line, accesses: u64) {
+        let Timing { bank, l2, .. } = *self.timing();
+        let cycles = accesses * bank;
         let bank = &mut self.banks[line.bank()];
-        let cycles = accesses * timing::BANK;
-        self.now = bank.enter(self.now, cycles) - cycles + timing::L2_ACCESS;
+        self.now = bank.enter(self.now, cycles) - cycles + l2;
     }
 
-    /// Writes to a line of 16 bytes. Returns when that is done.
+    /// Writes to a line of the data cache, be it there or not. Returns when that is done.
     #[inline(never)]
-    fn store_line(&mut self, line16: u64) -> u64 {
+    fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
         // What follows takes time that the strand does not wait for.
         let goes_on = self.now;
-        let line = Line(line16 >> 2);
+        let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
         let (slot, service) = match self.l2().hit(line) {
             Some(hit) => {
@@ -404,7 +425,7 @@ impl<'w> Access<'w> {
             None => self.miss(line, State::Modified),
         };
         self.served(Request::Store, service);
-        let stale = copies::stale_after_store(self.core_in_node, line16);
+        let stale = self.figures().stale_after_store(self.core_in_node, part);
         let copies = self.l2().copies(slot);
         let stale = *copies & stale;
         if stale != 0 {
@@ -412,7 +433,7 @@ impl<'w> Access<'w> {
             self.drop_copies(self.node, line, stale);
         }
         let stores = &mut self.strand.stores;
-        let done = stores.enter(self.now);
+        let done = stores.enter(self.now, self.plan.variant.figures().timing.stores);
         self.now = goes_on;
         done
     }
@@ -420,7 +441,7 @@ impl<'w> Access<'w> {
     /// Takes parts of a line out of the L1 caches of a node.
     pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
-        for copy in copies::each(bits, line) {
+        for copy in self.figures().copies(bits, line) {
             match copy {
                 Copy::Data { core, line } => self.cores.get(first + core).data.remove(line),
                 Copy::Instructions { core, line } => {
@@ -456,7 +477,7 @@ impl<'w> Access<'w> {
     }
 
     /// The L2 cache of the strand's node.
-    pub(super) fn l2(&mut self) -> &mut L2 {
+    pub(super) fn l2(&mut self) -> &mut L2<V> {
         &mut self.l2s[self.node.index()]
     }
 
@@ -472,22 +493,22 @@ impl<'w> Access<'w> {
 }
 
 /// All cores, with the one of the strand apart, for speed.
-struct Cores<'w> {
-    before: &'w mut [Core],
-    own: &'w mut Core,
-    after: &'w mut [Core],
+struct Cores<'w, V: Variant> {
+    before: &'w mut [Core<V>],
+    own: &'w mut Core<V>,
+    after: &'w mut [Core<V>],
 }
 
-impl<'w> Cores<'w> {
+impl<'w, V: Variant> Cores<'w, V> {
     #[inline(always)]
-    fn new(cores: &'w mut [Core], own: usize) -> Self {
+    fn new(cores: &'w mut [Core<V>], own: usize) -> Self {
         let (before, rest) = cores.split_at_mut(own);
         let (own, after) = rest.split_first_mut().expect("the strand has a core");
         Self { before, own, after }
     }
 
     /// Returns the core with this number.
-    fn get(&mut self, number: usize) -> &mut Core {
+    fn get(&mut self, number: usize) -> &mut Core<V> {
         let own = self.before.len();
         match number.cmp(&own) {
             Ordering::Less => &mut self.before[number],
@@ -499,25 +520,22 @@ impl<'w> Cores<'w> {
 
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// No reference takes longer, unless it misses a cache.
-pub(super) const LONGEST: u64 = timing::ISSUE + timing::TAKEN + timing::LOAD;
+/// A bank of the L2 cache reads 2 to this power bytes at once.
+const BANK_SHIFT: u32 = 4;
 
 /// No line has this number.
 const NO_LINE: u64 = u64::MAX;
 
-// What a step skips is fetched already.
-const _: () = assert!(FETCH_SHIFT == L1I_LINE_SHIFT);
-
-/// Calls `touch` with each line of 2 to the power `SHIFT` bytes that a reference touches, in their order.
+/// Calls `touch` with each line of 2 to the power `shift` bytes that a reference touches, in their order.
 #[inline(always)]
-fn lines<const SHIFT: u32>(address: u64, size: u16, mut touch: impl FnMut(u64)) {
+fn lines(shift: u32, address: u64, size: u16, mut touch: impl FnMut(u64)) {
     let address = address & ADDRESS_MASK;
-    let first = address >> SHIFT;
-    let last = (address + u64::from(size).saturating_sub(1)) >> SHIFT;
+    let first = address >> shift;
+    let last = (address + u64::from(size).saturating_sub(1)) >> shift;
     touch(first);
     let mut line = first;
     while line != last {
         line += 1;
-        touch(line & (ADDRESS_MASK >> SHIFT));
+        touch(line & (ADDRESS_MASK >> shift));
     }
 }

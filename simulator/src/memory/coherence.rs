@@ -3,14 +3,14 @@
 use guest_abi::Node;
 
 use super::access::Access;
+use super::figures::Variant;
 use super::geometry::Line;
 use super::l2::{Slot, State, Victim};
 use super::plane::Plane;
-use super::timing;
 use super::traffic::{Answer, Answers, Request, Source, Transaction};
 use super::truth::Service;
 
-impl Access<'_> {
+impl<V: Variant> Access<'_, V> {
     /// Gets a line that the node's L2 cache does not have, to write it if `state` is modified. Says where it is
     /// and what served it.
     #[cold]
@@ -25,7 +25,7 @@ impl Access<'_> {
         let (source, service) = match answers.iter().position(dirty) {
             Some(owner) => {
                 let owner = Node::ALL[owner];
-                self.now += timing::CACHE_TO_CACHE;
+                self.now += self.timing().cache_to_cache;
                 self.now = self.send(line, owner, self.node, self.now);
                 (Source::Cache(owner), Service::CacheToCache)
             }
@@ -67,14 +67,14 @@ impl Access<'_> {
 
     /// Asks the other nodes of the machine for a line, and takes it from them if it is to be owned.
     fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
-        let nodes = self.machine.nodes();
+        let nodes = self.plan.machine.nodes();
         let arrives = self.now;
         let (mut begins, mut waited) = (arrives, 0);
         if nodes > 1 {
             let asked;
-            (begins, asked) = self.plane(line).serialize(line, arrives);
-            waited = asked - timing::SERIALIZE - arrives;
-            self.now = asked + timing::SNOOP;
+            (begins, asked) = self.serialize(line, arrives);
+            waited = asked - self.timing().serialize - arrives;
+            self.now = asked + self.timing().snoop;
         }
         let mut answers = [None; Node::ALL.len()];
         for (node, answer) in Node::ALL.iter().zip(&mut answers).take(nodes) {
@@ -92,7 +92,7 @@ impl Access<'_> {
 
     /// A request to the other nodes is complete.
     fn complete(&mut self, line: Line, snoop: &Snoop, request: Request) {
-        if self.machine.nodes() > 1 {
+        if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
             plane.complete(line, snoop.begins, ends, issued);
@@ -122,11 +122,11 @@ impl Access<'_> {
     }
 
     fn read_memory(&mut self, line: Line) -> (Source, Service) {
-        let (home, mcu) = self.interleave.home(line);
+        let (home, mcu) = self.plan.interleave.home(line);
         let channel = &mut self.channels[home.index()][mcu.index()];
-        let (done, held) = channel.read(line, self.now);
+        let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
         let queued = done - self.now;
-        self.now = done + timing::MEMORY;
+        self.now = done + self.timing().memory;
         let truth = &mut self.channel_records[home.index()][mcu.index()];
         truth.lines_read += 1;
         truth.cycles_to_read += queued;
@@ -140,7 +140,7 @@ impl Access<'_> {
         let service = if home == self.node {
             Service::Local
         } else {
-            self.now += timing::REMOTE;
+            self.now += self.timing().remote;
             self.now = self.send(line, home, self.node, self.now);
             Service::Remote
         };
@@ -158,16 +158,16 @@ impl Access<'_> {
         if !state.is_dirty() {
             return;
         }
-        let (home, mcu) = self.interleave.home(line);
+        let (home, mcu) = self.plan.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
-            let (_, asked) = self.plane(line).serialize(line, arrives);
-            let waited = asked - timing::SERIALIZE - arrives;
+            let (_, asked) = self.serialize(line, arrives);
+            let waited = asked - self.timing().serialize - arrives;
             arrives = self.send(line, self.node, home, asked);
             self.tell_hub(line, Request::WriteBack { home }, false, waited);
         }
         let channel = &mut self.channels[home.index()][mcu.index()];
-        let queued = channel.write(line, arrives) - arrives;
+        let queued = channel.write(line, arrives, &self.plan.variant.figures().timing) - arrives;
         let truth = &mut self.channel_records[home.index()][mcu.index()];
         truth.lines_written += 1;
         truth.cycles_to_write += queued;
@@ -186,14 +186,21 @@ impl Access<'_> {
             waited,
         };
         self.hub_records[transaction.hub.index()].record(&transaction);
-        if self.machine.model().has_hubs() {
+        if self.plan.machine.model().has_hubs() {
             self.hub_events[transaction.hub.index()].passed(&transaction);
         }
     }
 
     /// Returns when a line that leaves a node at the time `now` arrives at another.
     fn send(&mut self, line: Line, from: Node, to: Node, now: u64) -> u64 {
-        self.plane(line).send(from, to, now)
+        let timing = &self.plan.variant.figures().timing;
+        self.planes[line.hub().index()].send(from, to, now, timing)
+    }
+
+    /// A request for a line arrives at its hub; see [`Plane::serialize`].
+    fn serialize(&mut self, line: Line, arrives: u64) -> (u64, u64) {
+        let timing = &self.plan.variant.figures().timing;
+        self.planes[line.hub().index()].serialize(line, arrives, timing)
     }
 
     fn plane(&mut self, line: Line) -> &mut Plane {

@@ -1,71 +1,121 @@
-//! Which L1 caches of a node may have parts of an L2 line, as bits of a word: 4 bits for the data cache of each
-//! core (the four 16-byte parts), then 2 for the instruction cache of each (the two halves).
+//! Which L1 caches of a node may have parts of an L2 line, as bits of a word: for each core 4 bits for the parts that are lines
+//! of its data cache, then for each 4 for those that are lines of its instruction cache.
 //!
 //! A bit is set when an L1 cache takes the part in. It is not cleared when the L1 cache drops it by itself.
 
+use super::figures::Figures;
 use super::geometry::Line;
 
+/// A line of the L2 cache has so many parts at most, of either kind.
+pub(super) const MOST_PARTS: u64 = 1 << PARTS_SHIFT;
+const PARTS_SHIFT: usize = 2;
 const CORES: usize = 8;
-const INSTRUCTION: usize = 4 * CORES;
+const INSTRUCTION: usize = CORES << PARTS_SHIFT;
 
 /// Part 0 in every data cache.
 const DATA_PARTS: u64 = 0x1111_1111;
-/// Half 0 in every instruction cache.
-const INSTRUCTION_PARTS: u64 = 0x5555 << INSTRUCTION;
+/// Part 0 in every instruction cache.
+const INSTRUCTION_PARTS: u64 = DATA_PARTS << INSTRUCTION;
 
 /// A part of a line that an L1 cache may have, by the core's number within the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copy {
-    /// A 16-byte line of the core's data cache, by the line's number.
+    /// A line of the core's data cache, by the line's number.
     Data { core: usize, line: u64 },
-    /// A 32-byte line of its instruction cache.
+    /// A line of its instruction cache.
     Instructions { core: usize, line: u64 },
 }
 
-/// The bit of a 16-byte line in the data cache of a core.
-pub(super) fn data(core: usize, line16: u64) -> u64 {
-    1 << (4 * core + (line16 & 3) as usize)
-}
+impl Figures {
+    /// Returns the L2 line that a line of a data cache is part of.
+    #[inline(always)]
+    pub(super) fn line_of_data(&self, line: u64) -> Line {
+        Line(line >> self.data_shift())
+    }
 
-/// The bit of a 32-byte line in the instruction cache of a core.
-pub(super) fn instructions(core: usize, line32: u64) -> u64 {
-    1 << (INSTRUCTION + 2 * core + (line32 & 1) as usize)
-}
+    /// Returns the L2 line that a line of an instruction cache is part of.
+    #[inline(always)]
+    pub(super) fn line_of_instructions(&self, line: u64) -> Line {
+        Line(line >> self.instruction_shift())
+    }
 
-/// The bits of all copies that a store to a 16-byte line by this core makes stale: every copy but its own in its
-/// data cache.
-pub(super) fn stale_after_store(core: usize, line16: u64) -> u64 {
-    let part = line16 & 3;
-    (DATA_PARTS << part | INSTRUCTION_PARTS << (part / 2)) & !data(core, line16)
-}
+    /// An L2 line has 2 to this power lines of a data cache.
+    fn data_shift(&self) -> u32 {
+        self.l2.line_shift - self.l1d.line_shift
+    }
 
-/// The copies of a line that these bits mean.
-pub(super) fn each(mut bits: u64, line: Line) -> impl Iterator<Item = Copy> {
-    std::iter::from_fn(move || {
-        let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-        bits &= bits - 1;
-        Some(match bit.checked_sub(INSTRUCTION) {
-            None => Copy::Data {
-                core: bit / 4,
-                line: line.0 * 4 + bit as u64 % 4,
-            },
-            Some(bit) => Copy::Instructions {
-                core: bit / 2,
-                line: line.0 * 2 + bit as u64 % 2,
-            },
+    fn instruction_shift(&self) -> u32 {
+        self.l2.line_shift - self.l1i.line_shift
+    }
+
+    fn data_part(&self, line: u64) -> u64 {
+        line & ((1 << self.data_shift()) - 1)
+    }
+
+    /// Returns the bit of a line in the data cache of a core.
+    pub(super) fn data_copy(&self, core: usize, line: u64) -> u64 {
+        1 << ((core << PARTS_SHIFT) + self.data_part(line) as usize)
+    }
+
+    /// Returns the bit of a line in the instruction cache of a core.
+    pub(super) fn instruction_copy(&self, core: usize, line: u64) -> u64 {
+        let part = line & ((1 << self.instruction_shift()) - 1);
+        1 << (INSTRUCTION + (core << PARTS_SHIFT) + part as usize)
+    }
+
+    /// Returns the bits of all copies that a store by this core to a line of its data cache makes stale: every copy but its own
+    /// in its data cache.
+    pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
+        let part = self.data_part(line);
+        let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
+        // The bytes of one or several lines of instructions.
+        let (first, several) = match data <= instructions {
+            true => (part >> (instructions - data), 1),
+            false => (
+                part << (data - instructions),
+                (1 << (1 << (data - instructions))) - 1,
+            ),
+        };
+        (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
+    }
+
+    /// Returns the copies of a line that these bits mean.
+    pub(super) fn copies(&self, mut bits: u64, line: Line) -> impl Iterator<Item = Copy> + use<> {
+        let first_data = line.0 << self.data_shift();
+        let first_instructions = line.0 << self.instruction_shift();
+        std::iter::from_fn(move || {
+            let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            bits &= bits - 1;
+            let (core, part) = (bit % INSTRUCTION >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
+            Some(match bit < INSTRUCTION {
+                true => Copy::Data {
+                    core,
+                    line: first_data + part,
+                },
+                false => Copy::Instructions {
+                    core,
+                    line: first_instructions + part,
+                },
+            })
         })
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::config::Config;
+
+    const T2_PLUS: Figures = Figures::new(&Config::T2_PLUS);
 
     #[test]
     fn bits_and_back() {
-        let bits = data(0, 400) | data(7, 403) | instructions(0, 201) | instructions(7, 200);
-        assert_eq!(bits, 1 | 1 << 31 | 1 << 33 | 1 << 46);
-        let copies: Vec<_> = each(bits, Line(100)).collect();
+        let bits = T2_PLUS.data_copy(0, 400)
+            | T2_PLUS.data_copy(7, 403)
+            | T2_PLUS.instruction_copy(0, 201)
+            | T2_PLUS.instruction_copy(7, 200);
+        assert_eq!(bits, 1 | 1 << 31 | 1 << 33 | 1 << 60);
+        let copies: Vec<_> = T2_PLUS.copies(bits, Line(100)).collect();
         assert_eq!(
             copies,
             [
@@ -79,9 +129,36 @@ mod tests {
 
     #[test]
     fn a_store_spares_its_own_data_cache_and_other_parts() {
-        let stale = stale_after_store(2, 402);
+        let stale = T2_PLUS.stale_after_store(2, 402);
         assert_eq!(stale & 0xffff_ffff, 0x4444_4044);
-        assert_eq!(stale >> 32, 0xaaaa);
-        assert_eq!(stale_after_store(0, 401) >> 32, 0x5555);
+        assert_eq!(stale >> 32, 0x2222_2222);
+        assert_eq!(T2_PLUS.stale_after_store(0, 401) >> 32, 0x1111_1111);
+    }
+
+    /// A line of 128 bytes has 2 lines of data, each of which has 2 lines of instructions; or 4 of either kind.
+    #[test]
+    fn lines_of_other_lengths() {
+        let figures = |line, data, instructions| {
+            let mut config = Config::T2_PLUS;
+            (config.l2.line, config.l1d.line, config.l1i.line) = (line, data, instructions);
+            Figures::new(&config)
+        };
+        let wide = figures(128, 64, 32);
+        assert_eq!(wide.line_of_data(201), Line(100));
+        assert_eq!(wide.line_of_instructions(403), Line(100));
+        let stale = wide.stale_after_store(0, 201);
+        assert_eq!(stale & 0xffff_ffff, 0x2222_2220);
+        assert_eq!(stale >> 32, 0xcccc_cccc);
+        let copies: Vec<_> = wide.copies(stale & 0xf000_00f0, Line(100)).collect();
+        assert_eq!(
+            copies,
+            [
+                Copy::Data { core: 1, line: 201 },
+                Copy::Data { core: 7, line: 201 },
+            ]
+        );
+        let narrow = figures(128, 32, 32);
+        let stale = narrow.stale_after_store(7, 403);
+        assert_eq!(stale, 0x8888_8888_0888_8888);
     }
 }

@@ -16,25 +16,6 @@ pub const ADDRESS_BITS: u32 = 39;
 /// What is kept of an address.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// Sets of the instruction cache of a core: 16 KB, 8 ways, lines of 32 bytes.
-pub const L1I_SETS: usize = 64;
-/// Ways of the instruction cache.
-pub const L1I_WAYS: usize = 8;
-/// A line of the instruction cache has 2 to this power bytes.
-pub const L1I_LINE_SHIFT: u32 = 5;
-
-/// Sets of the data cache of a core: 8 KB, 4 ways, lines of 16 bytes.
-pub const L1D_SETS: usize = 128;
-/// Ways of the data cache.
-pub const L1D_WAYS: usize = 4;
-/// A line of the data cache has 2 to this power bytes.
-pub const L1D_LINE_SHIFT: u32 = 4;
-
-/// Sets of the L2 cache of a node, those of its eight banks together: 4 MB, 16 ways, lines of 64 bytes.
-pub const L2_SETS: usize = 4096;
-/// Ways of the L2 cache.
-pub const L2_WAYS: usize = 16;
-
 /// A line of the L2 cache has 2 to this power bytes.
 pub const LINE_SHIFT: u32 = 6;
 /// So many bytes, 2 to this power, follow each other in the memory of one node.

@@ -1,78 +1,131 @@
 //! A cache of a core.
 
-use std::array;
+use std::fmt::Debug;
+
+use super::figures::Shape;
+
+/// The sets of a cache, each with the tags of its ways.
+pub trait Sets: Clone + Debug {
+    /// The tags of a set.
+    type Set: AsMut<[u32]> + ?std::marker::Sized;
+
+    /// Returns empty sets.
+    fn new(shape: &Shape) -> Self;
+
+    /// Returns the set of a line, and its tag there.
+    fn set(&mut self, line: u64) -> (&mut Self::Set, u32);
+}
+
+/// Sets whose number is known to the compiler.
+#[derive(Clone, Debug)]
+pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
+
+impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
+    type Set = [u32; WAYS];
+
+    fn new(_: &Shape) -> Self {
+        Self([[FREE; WAYS]; SETS])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, line: u64) -> (&mut Self::Set, u32) {
+        (
+            &mut self.0[line as usize % SETS],
+            (line / SETS as u64) as u32,
+        )
+    }
+}
+
+/// Any number of sets.
+#[derive(Clone, Debug)]
+pub struct Sized {
+    shape: Shape,
+    tags: Box<[u32]>,
+}
+
+impl Sets for Sized {
+    type Set = [u32];
+
+    fn new(shape: &Shape) -> Self {
+        Self {
+            shape: *shape,
+            tags: vec![FREE; shape.sets() * shape.ways].into(),
+        }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, line: u64) -> (&mut Self::Set, u32) {
+        let (set, tag) = self.shape.place(line);
+        let ways = self.shape.ways;
+        (&mut self.tags[set * ways..][..ways], tag)
+    }
+}
 
 /// Tags, set by set. Within a set the most recently used way is the first, so that replacement is exact LRU and
 /// most hits need one comparison. Free ways are the last ones.
 #[derive(Clone, Debug)]
-pub(super) struct L1<const SETS: usize, const WAYS: usize> {
-    sets: [[u32; WAYS]; SETS],
-}
+pub(super) struct L1<S>(S);
 
-/// Tags have 28 bits.
+/// Tags have 31 bits at most.
 const FREE: u32 = u32::MAX;
 
-impl<const SETS: usize, const WAYS: usize> L1<SETS, WAYS> {
-    pub(super) fn new() -> Self {
-        Self {
-            sets: [[FREE; WAYS]; SETS],
-        }
+impl<S: Sets> L1<S> {
+    pub(super) fn new(shape: &Shape) -> Self {
+        Self(S::new(shape))
     }
 
     /// Returns `true` if the cache has the line, and makes it the most recently used of its set.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
-        let (set, tag) = self.set(line);
-        set[0] == tag || Self::touch_older(set, tag)
+        let (set, tag) = self.0.set(line);
+        set.as_mut()[0] == tag || Self::touch_older(set, tag)
     }
 
     /// Returns `true` if the line is the most recently used of its set.
     #[inline(always)]
     pub(super) fn is_latest(&mut self, line: u64) -> bool {
-        let (set, tag) = self.set(line);
-        set[0] == tag
+        let (set, tag) = self.0.set(line);
+        set.as_mut()[0] == tag
     }
 
-    fn touch_older(set: &mut [u32; WAYS], tag: u32) -> bool {
+    fn touch_older(set: &mut S::Set, tag: u32) -> bool {
+        let set = set.as_mut();
         // The line in each way goes to the next way, up to where the line was.
-        for way in 1..WAYS {
+        for way in 1..set.len() {
             set.swap(0, way);
             if set[0] == tag {
                 return true;
             }
         }
-        *set = array::from_fn(|way| set[(way + 1) % WAYS]);
+        let last = set[0];
+        set.copy_within(1.., 0);
+        set[set.len() - 1] = last;
         false
     }
 
     /// Returns `true` if the cache has the line. Changes nothing.
     #[cfg(test)]
-    pub(super) fn has(&self, line: u64) -> bool {
-        self.sets[line as usize % SETS].contains(&((line / SETS as u64) as u32))
+    pub(super) fn has(&mut self, line: u64) -> bool {
+        let (set, tag) = self.0.set(line);
+        set.as_mut().contains(&tag)
     }
 
     /// Takes in a line that it does not have, in place of the least recently used one.
     pub(super) fn fill(&mut self, line: u64) {
-        let (set, tag) = self.set(line);
-        set.copy_within(..WAYS - 1, 1);
+        let (set, tag) = self.0.set(line);
+        let set = set.as_mut();
+        set.copy_within(..set.len() - 1, 1);
         set[0] = tag;
     }
 
     /// Removes a line if the cache has it.
     pub(super) fn remove(&mut self, line: u64) {
-        let (set, tag) = self.set(line);
+        let (set, tag) = self.0.set(line);
+        let set = set.as_mut();
         if let Some(way) = set.iter().position(|entry| *entry == tag) {
             set[way..].rotate_left(1);
-            set[WAYS - 1] = FREE;
+            set[set.len() - 1] = FREE;
         }
-    }
-
-    #[inline(always)]
-    fn set(&mut self, line: u64) -> (&mut [u32; WAYS], u32) {
-        (
-            &mut self.sets[line as usize % SETS],
-            (line / SETS as u64) as u32,
-        )
     }
 }
 
@@ -81,8 +134,8 @@ mod tests {
     use super::*;
 
     /// Lines 0, 4, 8 and 12 share set 0.
-    fn full() -> L1<4, 4> {
-        let mut cache = L1::new();
+    fn full<S: Sets>() -> L1<S> {
+        let mut cache = L1::new(&SHAPE);
         for line in [0, 4, 8, 12] {
             assert!(!cache.touch(line));
             cache.fill(line);

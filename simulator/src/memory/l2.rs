@@ -1,7 +1,8 @@
 //! The L2 cache of a node.
 
-use super::geometry::{L2_SETS, L2_WAYS, Line};
-use super::order::Order;
+use super::figures::{Shape, Variant};
+use super::geometry::Line;
+use super::order::{MOST_WAYS, Order};
 
 /// The state of a line that is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +32,17 @@ pub(super) struct Slot(usize);
 impl Slot {
     #[inline]
     fn new(set: usize, way: usize) -> Self {
-        Self(set * L2_WAYS + way)
+        Self(set * MOST_WAYS + way)
     }
 
     #[inline]
     fn set(self) -> usize {
-        self.0 / L2_WAYS
+        self.0 / MOST_WAYS
     }
 
     #[inline]
     fn way(self) -> usize {
-        self.0 % L2_WAYS
+        self.0 % MOST_WAYS
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Victim {
     pub(super) copies: u64,
 }
 
-/// Tags have 21 bits.
+/// Tags have 31 bits at most.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -71,37 +72,46 @@ struct Set {
     /// The way that a line came into last, and when that line arrives.
     filled: usize,
     arrives: u64,
-    states: [State; L2_WAYS],
-    tags: [u32; L2_WAYS],
+    /// Ways that the cache does not have stay free.
+    states: [State; MOST_WAYS],
+    tags: [u32; MOST_WAYS],
 }
 
 /// Tags and states. Inclusive: what an L1 cache of the node has, this cache has. Replacement is exact LRU.
 #[derive(Clone, Debug)]
-pub(super) struct L2 {
+pub(super) struct L2<V> {
+    variant: V,
     sets: Vec<Set>,
     /// Which L1 caches of the node may have parts of a line; see [`super::copies`].
     copies: Vec<u64>,
 }
 
-impl L2 {
-    pub(super) fn new() -> Self {
+impl<V: Variant> L2<V> {
+    pub(super) fn new(variant: V) -> Self {
+        let shape = variant.figures().l2;
         let set = Set {
-            order: Order::new(),
+            order: Order::new(shape.ways),
             filled: 0,
             arrives: 0,
-            states: [State::Shared; L2_WAYS],
-            tags: [FREE; L2_WAYS],
+            states: [State::Shared; MOST_WAYS],
+            tags: [FREE; MOST_WAYS],
         };
         Self {
-            sets: vec![set; L2_SETS],
-            copies: vec![0; L2_SETS * L2_WAYS],
+            variant,
+            sets: vec![set; shape.sets()],
+            copies: vec![0; shape.sets() * MOST_WAYS],
         }
+    }
+
+    #[inline(always)]
+    fn shape(&self) -> &Shape {
+        &self.variant.figures().l2
     }
 
     /// Where the line is.
     #[inline]
     pub(super) fn find(&self, line: Line) -> Option<Slot> {
-        let (index, tag) = place(line);
+        let (index, tag) = self.shape().place(line.0);
         let set = &self.sets[index];
         let latest = set.order.latest();
         if set.tags[latest] == tag {
@@ -114,7 +124,7 @@ impl L2 {
     /// Finds a line, and makes it the most recently used of its set.
     #[inline(always)]
     pub(super) fn hit(&mut self, line: Line) -> Option<Hit> {
-        let (index, tag) = place(line);
+        let (index, tag) = self.shape().place(line.0);
         let set = &mut self.sets[index];
         let mut way = set.order.latest();
         if set.tags[way] != tag {
@@ -151,8 +161,8 @@ impl L2 {
         state: State,
         arrives: u64,
     ) -> (Slot, Option<Victim>) {
-        let (index, tag) = place(line);
-        let slot = Slot::new(index, self.sets[index].order.oldest());
+        let (index, tag) = self.shape().place(line.0);
+        let slot = Slot::new(index, self.sets[index].order.oldest(self.shape().ways));
         let victim = self.take(slot);
         let set = &mut self.sets[index];
         set.tags[slot.way()] = tag;
@@ -164,12 +174,13 @@ impl L2 {
 
     /// Drops a line; its place is the next to be filled. `None` if there was none.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Victim> {
+        let shape = *self.shape();
         let set = &mut self.sets[slot.set()];
-        set.order.retire(slot.way());
+        set.order.retire(slot.way(), shape.ways);
         let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
         let copies = std::mem::take(&mut self.copies[slot.0]);
         (tag != FREE).then(|| Victim {
-            line: Line(u64::from(tag) * L2_SETS as u64 + slot.set() as u64),
+            line: Line(shape.line(slot.set(), tag)),
             state: set.states[slot.way()],
             copies,
         })
@@ -182,22 +193,15 @@ impl L2 {
             let entries = set.tags.iter().zip(set.states);
             entries
                 .filter(|(tag, _)| **tag != FREE)
-                .map(move |(tag, state)| {
-                    let line = Line(u64::from(*tag) * L2_SETS as u64 + index as u64);
-                    (line, state)
-                })
+                .map(move |(tag, state)| (Line(self.shape().line(index, *tag)), state))
         })
     }
-}
-
-#[inline]
-fn place(line: Line) -> (usize, u32) {
-    (line.0 as usize % L2_SETS, (line.0 / L2_SETS as u64) as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::figures::T2Plus;
 
     /// The nth line of set 5.
     fn line(n: u64) -> Line {
@@ -206,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_goes() {
-        let mut cache = L2::new();
+        let mut cache = L2::new(T2Plus);
         for n in 0..16 {
             let (slot, victim) = cache.fill(line(n), State::Exclusive, 0);
             assert!(victim.is_none(), "{n}");
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_taken_leaves_room() {
-        let mut cache = L2::new();
+        let mut cache = L2::new(T2Plus);
         for n in 0..16 {
             cache.fill(line(n), State::Owned, 0);
         }

@@ -18,7 +18,7 @@
 //!
 //! # Time
 //! Every strand has a time of its own, and [`crate::scheduler`] says whose turn it is. A strand waits for its instructions and
-//! for what it loads; up to [eight](timing::STORES) stores are on their way while it goes on. What serves others at the same
+//! for what it loads; up to [eight](timing::Timing::stores) stores are on their way while it goes on. What serves others at the same
 //! time is waited for: the pipeline that it shares, a bank of the L2 cache, a hub, a link, a DRAM channel. A line that is on
 //! its way to an L2 cache is waited for by all strands of the node that use it, and a request to other nodes waits as long
 //! as another for the same line is under way. An atomic instruction waits for its store.
@@ -54,7 +54,9 @@
 mod access;
 mod channel;
 mod coherence;
+mod config;
 mod copies;
+mod figures;
 pub mod geometry;
 mod hub;
 mod l1;
@@ -75,6 +77,8 @@ mod wires;
 mod work;
 
 pub use channel::BUFFER_LINES;
+pub use config::{Cache, Config};
+pub use figures::{T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;

@@ -1,15 +1,19 @@
-//! In which order the sixteen ways of a set were used.
+//! In which order the ways of a set were used, sixteen at most.
 
-/// The ways of a set from the one used last, in bits 3:0, to the one to be replaced next, in bits 63:60.
+/// The ways of a set from the one used last, in bits 3:0, to the one to be replaced next: in bits 63:60, if there are
+/// sixteen. The bits above it are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
+
+/// A set has so many ways at most.
+pub(super) const MOST_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;
 
 impl Order {
-    /// Way 0 is filled first.
-    pub(super) const fn new() -> Self {
-        Self(0x0123_4567_89ab_cdef)
+    /// Way 0 of so many is filled first.
+    pub(super) const fn new(ways: usize) -> Self {
+        Self(0x0123_4567_89ab_cdef >> (4 * (MOST_WAYS - ways)))
     }
 
     /// The way used last.
@@ -18,10 +22,10 @@ impl Order {
         (self.0 & 0xf) as usize
     }
 
-    /// The way to be replaced next.
+    /// The way to be replaced next, of so many.
     #[inline]
-    pub(super) fn oldest(self) -> usize {
-        (self.0 >> 60) as usize
+    pub(super) fn oldest(self, ways: usize) -> usize {
+        (self.0 >> (4 * ways - 4)) as usize
     }
 
     /// The way is used.
@@ -36,12 +40,12 @@ impl Order {
         self.0 = older | younger << 4 | way as u64;
     }
 
-    /// The way is free.
-    pub(super) fn retire(&mut self, way: usize) {
+    /// The way, of so many, is free.
+    pub(super) fn retire(&mut self, way: usize, ways: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);
         let older = self.0 & (u64::MAX << shift << 4);
-        self.0 = older >> 4 | younger | (way as u64) << 60;
+        self.0 = older >> 4 | younger | (way as u64) << (4 * ways - 4);
     }
 
     /// Where a way stands: how many bits are below it.
@@ -61,7 +65,7 @@ mod tests {
     use super::*;
 
     fn digits(order: Order) -> Vec<usize> {
-        (0..16)
+        (0..MOST_WAYS)
             .map(|n| (order.0 >> (4 * n) & 0xf) as usize)
             .collect()
     }
@@ -75,30 +79,36 @@ mod tests {
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
         order.renew(15);
         assert_eq!(order, Order(0xedcb_a987_6432_105f));
-        order.retire(15);
+        order.retire(15, 16);
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
-        order.retire(15);
+        order.retire(15, 16);
         assert_eq!(order, Order(0xfedc_ba98_7643_2105));
-        order.retire(9);
+        order.retire(9, 16);
         assert_eq!(order, Order(0x9fed_cba8_7643_2105));
-        assert_eq!((order.latest(), order.oldest()), (5, 9));
+        assert_eq!((order.latest(), order.oldest(16)), (5, 9));
     }
 
     proptest! {
         #[test]
-        fn as_a_list(moves in prop::collection::vec((0..16_usize, any::<bool>()), 0..100)) {
-            let mut order = Order::new();
-            let mut list: Vec<usize> = (0..16).rev().collect();
+        fn as_a_list(
+            ways in 1..=16_usize,
+            moves in prop::collection::vec((0..16_usize, any::<bool>()), 0..100),
+        ) {
+            let mut order = Order::new(ways);
+            let mut list: Vec<usize> = (0..ways).rev().collect();
             for (way, front) in moves {
+                let way = way % ways;
                 list.retain(|other| *other != way);
                 if front {
                     order.renew(way);
                     list.insert(0, way);
                 } else {
-                    order.retire(way);
+                    order.retire(way, ways);
                     list.push(way);
                 }
-                prop_assert_eq!(digits(order), list.clone());
+                prop_assert_eq!(&digits(order)[..ways], &list);
+                prop_assert_eq!(digits(order)[ways..].iter().sum::<usize>(), 0);
+                prop_assert_eq!((order.latest(), order.oldest(ways)), (list[0], list[ways - 1]));
             }
         }
     }

@@ -4,7 +4,7 @@ use guest_abi::Node;
 
 use super::geometry::Line;
 use super::queue::Queue;
-use super::timing;
+use super::timing::Timing;
 
 /// A request on its way, or several for the same line, each of which waited for the one before it.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Plane {
 impl Plane {
     /// A request for a line arrives at the time `now`. Returns when it is its turn, which is later if it has to wait for another
     /// request for the same line, and when the other nodes are asked.
-    pub(super) fn serialize(&mut self, line: Line, now: u64) -> (u64, u64) {
+    pub(super) fn serialize(&mut self, line: Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
         };
@@ -45,13 +45,13 @@ impl Plane {
         while let Some(flight) = flights.iter().find(|flight| meets(flight, begins)) {
             begins = flight.ends;
         }
-        (begins, self.serializer.enter(begins, timing::SERIALIZE))
+        (begins, self.serializer.enter(begins, timing.serialize))
     }
 
     /// Returns when a line that leaves a node at the time `now` has passed its link.
-    pub(super) fn send(&mut self, from: Node, to: Node, now: u64) -> u64 {
-        let sent = self.links[from.index()].out.enter(now, timing::LINK);
-        self.links[to.index()].into.enter(sent, timing::LINK)
+    pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
+        let sent = self.links[from.index()].out.enter(now, timing.link);
+        self.links[to.index()].into.enter(sent, timing.link)
     }
 
     /// A request for a line was under way in this time. No request comes before the time `now` any more.
@@ -94,7 +94,7 @@ mod tests {
                     all.iter().any(|(other, when)| *other == number && when.contains(at))
                 };
                 let begins = (time + later..).find(|at| !under_way(at)).unwrap();
-                prop_assert_eq!(plane.serialize(line, time + later).0, begins);
+                prop_assert_eq!(plane.serialize(line, time + later, &Timing::T2_PLUS).0, begins);
                 plane.complete(line, begins, begins + takes, time);
                 all.push((number, begins..begins + takes));
             }

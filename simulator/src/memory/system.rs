@@ -8,7 +8,9 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::geometry::{Interleave, L1D_SETS, L1D_WAYS, L1I_SETS, L1I_WAYS, Line, NoMemory};
+use super::config::Config;
+use super::figures::{Figures, T2Plus, Variant};
+use super::geometry::{Interleave, Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
@@ -21,10 +23,10 @@ use super::wires::{Idle, StrandEvents};
 use super::work::Work;
 
 #[derive(Clone, Debug)]
-pub(super) struct Core {
+pub(super) struct Core<V: Variant> {
     pub(super) idle: Idle,
-    pub(super) instructions: L1<L1I_SETS, L1I_WAYS>,
-    pub(super) data: L1<L1D_SETS, L1D_WAYS>,
+    pub(super) instructions: L1<V::Instructions>,
+    pub(super) data: L1<V::Data>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,16 +35,23 @@ pub(super) struct Strand {
     pub(super) events: StrandEvents,
 }
 
-/// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
-///
-/// Less than 1 MB a node. Deterministic: the same references in the same order have the same effects.
+/// What does not change while a machine works.
 #[derive(Clone, Debug)]
-pub struct MemorySystem {
+pub(super) struct Plan<V> {
     pub(super) machine: Machine,
     pub(super) interleave: Interleave,
+    pub(super) variant: V,
+}
+
+/// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
+///
+/// A T2 Plus takes less than 1 MB a node. Deterministic: the same references in the same order have the same effects.
+#[derive(Clone, Debug)]
+pub struct MemorySystem<V: Variant = T2Plus> {
+    pub(super) plan: Plan<V>,
     pub(super) strands: Vec<Strand>,
-    pub(super) cores: Vec<Core>,
-    pub(super) l2: Vec<L2>,
+    pub(super) cores: Vec<Core<V>>,
+    pub(super) l2: Vec<L2<V>>,
     /// The banks of the L2 cache of each node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// The ways of the lines of each hub, be there hubs or not.
@@ -55,23 +64,32 @@ pub struct MemorySystem {
 }
 
 impl MemorySystem {
-    /// Returns the memory system of a machine.
+    /// Returns the memory system of a machine with T2 Plus processors.
     ///
     /// # Errors
     /// None of the machine's memory channels is enabled.
     pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
+        Self::of(machine, T2Plus)
+    }
+}
+
+impl<V: Variant> MemorySystem<V> {
+    pub(super) fn of(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
         let core = Core {
             idle: Idle::default(),
-            instructions: L1::new(),
-            data: L1::new(),
+            instructions: L1::new(&variant.figures().l1i),
+            data: L1::new(&variant.figures().l1d),
         };
         let channel = Channel::new();
         Ok(Self {
-            machine: *machine,
-            interleave: Interleave::new(machine)?,
+            plan: Plan {
+                machine: *machine,
+                interleave: Interleave::new(machine)?,
+                variant,
+            },
             strands: vec![Strand::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
-            l2: vec![L2::new(); machine.nodes()],
+            l2: vec![L2::new(variant); machine.nodes()],
             banks: Default::default(),
             planes: Default::default(),
             channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
@@ -85,10 +103,10 @@ impl MemorySystem {
     ///
     /// # Panics
     /// The devices are those of another machine.
-    pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a> {
+    pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a, V> {
         assert_eq!(
             devices.machine(),
-            self.machine,
+            self.plan.machine,
             "devices of another machine"
         );
         Work::new(self, devices)
@@ -115,12 +133,12 @@ impl MemorySystem {
 
     /// Returns the node in whose memory a line is.
     pub(crate) fn home(&self, line: u64) -> Node {
-        self.interleave.home(Line(line)).0
+        self.plan.interleave.home(Line(line)).0
     }
 
     /// Returns how many nodes have memory, between which lines are interleaved.
     pub(crate) fn homes(&self) -> u64 {
-        self.interleave.nodes()
+        self.plan.interleave.nodes()
     }
 
     /// Returns how channels, hubs and links were used until now.

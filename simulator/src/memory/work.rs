@@ -5,7 +5,8 @@ use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
-use super::access::{Access, LONGEST};
+use super::access::Access;
+use super::figures::{T2Plus, Variant};
 use super::system::MemorySystem;
 use super::truth::Truth;
 use crate::recording::{Reference, References};
@@ -64,14 +65,14 @@ pub struct Executed {
 ///
 /// What happens on a strand or in a hub is [told](Self::tell) to the counters at the end only, or when the caller wants it;
 /// PERF_CONFIG is read at the begin.
-pub struct Work<'a> {
-    pub(super) system: &'a mut MemorySystem,
+pub struct Work<'a, V: Variant = T2Plus> {
+    pub(super) system: &'a mut MemorySystem<V>,
     pub(super) devices: &'a Devices,
     pub(super) perf_config: [[PerfConfig; L2_BANKS]; Node::ALL.len()],
 }
 
-impl<'a> Work<'a> {
-    pub(super) fn new(system: &'a mut MemorySystem, devices: &'a Devices) -> Self {
+impl<'a, V: Variant> Work<'a, V> {
+    pub(super) fn new(system: &'a mut MemorySystem<V>, devices: &'a Devices) -> Self {
         let perf_config = std::array::from_fn(|node| devices.l2(Node::ALL[node]).perf_config());
         Self {
             system,
@@ -87,12 +88,13 @@ impl<'a> Work<'a> {
     /// # Panics
     /// The machine does not have the strand.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
+        let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = Access::new(self, quantum);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
             // In a short turn no shape is sure to end.
-            if quantum.until.saturating_sub(access.now) > LONGEST && !quantum.data_alone {
+            if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
             }
@@ -118,7 +120,7 @@ impl<'a> Work<'a> {
     /// of the devices, catch up with what happened.
     pub fn finish(mut self, now: u64) {
         self.pass(now);
-        for strand in (0..self.system.machine.strands()).filter_map(StrandId::new) {
+        for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
             self.system.tell(strand, self.devices);
         }
     }
@@ -149,7 +151,7 @@ impl<'a> Work<'a> {
         }
         system.truth.cycles = now;
         self.devices.advance(passed);
-        if system.machine.model().has_hubs() {
+        if system.plan.machine.model().has_hubs() {
             for hub in Hub::ALL {
                 self.devices.hub(*hub).pass(passed);
             }
