@@ -51,23 +51,23 @@ mod tests {
     fn one_line_at_a_time() {
         let mut channel = Channel::new();
         // A line that is read takes 7 cycles, and one that is written 14.
-        assert_eq!(channel.read(Line(1, TIMING), 1000), (1007, false));
-        assert_eq!(channel.write(Line(2, TIMING), 1003), 1021);
-        assert_eq!(channel.read(Line(3, TIMING), 1010), (1028, false));
-        assert_eq!(channel.read(Line(4, TIMING), 2000), (2007, false));
+        assert_eq!(channel.read(Line(1), 1000, TIMING), (1007, false));
+        assert_eq!(channel.write(Line(2), 1003, TIMING), 1021);
+        assert_eq!(channel.read(Line(3), 1010, TIMING), (1028, false));
+        assert_eq!(channel.read(Line(4), 2000, TIMING), (2007, false));
     }
 
     #[test]
     fn the_buffer_keeps_the_last_eight_lines_written() {
         let mut channel = Channel::new();
         for line in 1..=8 {
-            channel.write(Line(line, TIMING), line * 1000);
+            channel.write(Line(line), line * 1000, TIMING);
         }
-        assert_eq!(channel.read(Line(1, TIMING), 9000), (9007, true));
-        channel.write(Line(1, TIMING), 10_000);
-        channel.write(Line(9, TIMING), 11_000);
-        assert_eq!(channel.read(Line(1, TIMING), 12_000), (12_007, false));
-        assert_eq!(channel.read(Line(2, TIMING), 13_000), (13_007, true));
-        assert_eq!(channel.read(Line(9, TIMING), 14_000), (14_007, true));
+        assert_eq!(channel.read(Line(1), 9000, TIMING), (9007, true));
+        channel.write(Line(1), 10_000, TIMING);
+        channel.write(Line(9), 11_000, TIMING);
+        assert_eq!(channel.read(Line(1), 12_000, TIMING), (12_007, false));
+        assert_eq!(channel.read(Line(2), 13_000, TIMING), (13_007, true));
+        assert_eq!(channel.read(Line(9), 14_000, TIMING), (14_007, true));
     }
 }

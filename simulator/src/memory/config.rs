@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::timing::Timing;
-use crate::recording::FETCH_SHIFT;
 
 /// A cache. Replacement is exact LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,9 +56,6 @@ impl Config {
         },
         timing: Timing::T2_PLUS,
     };
-
-    /// The least bytes of a line of instructions: what a recording says is fetched together.
-    pub(super) const LEAST_FETCH: u64 = 1 << FETCH_SHIFT;
 }
 
 impl Default for Config {

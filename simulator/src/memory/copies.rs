@@ -86,7 +86,7 @@ impl Figures {
         std::iter::from_fn(move || {
             let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
             bits &= bits - 1;
-            let (core, part) = (bit % INSTRUCTION >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
+            let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
             Some(match bit < INSTRUCTION {
                 true => Copy::Data {
                     core,

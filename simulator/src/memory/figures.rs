@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use super::config::{Cache, Config};
 use super::l1::{Fixed, Sets, Sized};
 use super::timing::Timing;
+use crate::recording::FETCH_SHIFT;
 
 /// The shape of a cache.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    const fn new(cache: &Cache) -> Self {
+    pub(super) const fn new(cache: &Cache) -> Self {
         Self {
             line_shift: cache.line.trailing_zeros(),
             set_shift: cache.sets().trailing_zeros(),
@@ -54,6 +55,9 @@ pub struct Figures {
     pub(super) l2: Shape,
     pub(super) timing: Timing,
 }
+
+// What a step skips is fetched already.
+const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {
     const T2_PLUS: Self = Self::new(&Config::T2_PLUS);

@@ -1,6 +1,9 @@
-//! The sizes of the caches, and which unit serves which address.
+//! Which unit serves which address.
 //!
-//! | bits of the physical address | choose |
+//! If lines of the L2 cache have 64 bytes, bits of the physical address choose. In any case it is these bits of the line's number,
+//! without the 6 below.
+//!
+//! | bits | choose |
 //! |---|---|
 //! | 8:6 | the L2 bank |
 //! | 8:7 | the hub that carries the line |
@@ -16,12 +19,12 @@ pub const ADDRESS_BITS: u32 = 39;
 /// What is kept of an address.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// A line of the L2 cache has 2 to this power bytes.
+/// A line of the L2 cache of a T2 Plus has 2 to this power bytes.
 pub const LINE_SHIFT: u32 = 6;
-/// So many bytes, 2 to this power, follow each other in the memory of one node.
+/// So many bytes, 2 to this power, follow each other in the memory of one node, if lines have 64 bytes.
 pub const INTERLEAVE_SHIFT: u32 = 9;
 
-/// The number of a line of 64 bytes: bits 38:6 of its address.
+/// The number of a line of the L2 cache: on a T2 Plus, bits 38:6 of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line(pub(super) u64);
 

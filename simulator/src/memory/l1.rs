@@ -132,6 +132,13 @@ impl<S: Sets> L1<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::config::Cache;
+
+    const SHAPE: Shape = Shape::new(&Cache {
+        bytes: 256,
+        ways: 4,
+        line: 16,
+    });
 
     /// Lines 0, 4, 8 and 12 share set 0.
     fn full<S: Sets>() -> L1<S> {
@@ -143,9 +150,8 @@ mod tests {
         cache
     }
 
-    #[test]
-    fn the_least_recently_used_line_goes() {
-        let mut cache = full();
+    fn the_least_recently_used_line_goes<S: Sets>() {
+        let mut cache = full::<S>();
         assert!(cache.touch(0));
         assert!(cache.touch(8));
         cache.fill(16);
@@ -155,9 +161,8 @@ mod tests {
         assert!(cache.has(0) && cache.has(8) && cache.has(16) && cache.has(20));
     }
 
-    #[test]
-    fn a_removed_line_leaves_room() {
-        let mut cache = full();
+    fn a_removed_line_leaves_room<S: Sets>() {
+        let mut cache = full::<S>();
         cache.remove(8);
         cache.remove(24);
         assert!(!cache.touch(8));
@@ -167,12 +172,25 @@ mod tests {
         assert!(!cache.has(0));
     }
 
-    #[test]
-    fn sets_do_not_meet() {
-        let mut cache = full();
+    fn sets_do_not_meet<S: Sets>() {
+        let mut cache = full::<S>();
         for line in [1, 2, 3, 5] {
             cache.fill(line);
         }
         assert!([0, 4, 8, 12, 1, 2, 3, 5].map(|line| cache.has(line)) == [true; 8]);
+    }
+
+    #[test]
+    fn sets_known_to_the_compiler() {
+        the_least_recently_used_line_goes::<Fixed<4, 4>>();
+        a_removed_line_leaves_room::<Fixed<4, 4>>();
+        sets_do_not_meet::<Fixed<4, 4>>();
+    }
+
+    #[test]
+    fn any_sets() {
+        the_least_recently_used_line_goes::<Sized>();
+        a_removed_line_leaves_room::<Sized>();
+        sets_do_not_meet::<Sized>();
     }
 }

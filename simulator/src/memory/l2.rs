@@ -189,7 +189,7 @@ impl<V: Variant> L2<V> {
     /// All lines and their states.
     #[cfg(test)]
     pub(super) fn lines(&self) -> impl Iterator<Item = (Line, State)> {
-        self.sets.iter().enumerate().flat_map(|(index, set)| {
+        self.sets.iter().enumerate().flat_map(move |(index, set)| {
             let entries = set.tags.iter().zip(set.states);
             entries
                 .filter(|(tag, _)| **tag != FREE)

@@ -6,7 +6,7 @@
 //! cache (4 MB, 16 ways, lines of 64 bytes, 8 banks, write-back, allocation on a store) that includes them, and
 //! two DRAM channels with a queue and a write-back buffer of 8 lines each. [`geometry`] says which address goes
 //! where, [`timing`] how long things take, [`modelled`] which events come of it. Replacement is exact LRU
-//! everywhere. Physical addresses are the recorded ones plus an offset, their low
+//! everywhere. These are the figures of a T2 Plus; another [`Config`] has others. Physical addresses are the recorded ones plus an offset, their low
 //! [39 bits](geometry::ADDRESS_BITS).
 //!
 //! The L2 caches of different nodes are kept coherent by MOESI. A request that misses asks all other nodes; a
@@ -43,8 +43,8 @@
 //!   another, and nowhere else.
 //! - The hubs' own cycle counters count the cycles of the program, and not those of hypercalls, although the machine's clock
 //!   advances by both: what a guest measures does not include its measuring.
-//! - A store invalidates the copies of its 16 bytes in the other data caches, and those of its 32 bytes in all
-//!   instruction caches of the node. It does not change the order of replacement in its own data cache.
+//! - A store invalidates the copies of its line in the other data caches of the node, and of what its bytes are part of in all
+//!   instruction caches. It does not change the order of replacement in its own data cache.
 //! - When the L2 cache loses a line, the L1 copies go too. A line that is written back is at home at once, and no strand waits
 //!   for it, however long the queue of its channel is.
 //! - No TLBs, no speculation, no prefetching, no devices, no hypervisor references.

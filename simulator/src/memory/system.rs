@@ -8,8 +8,7 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::config::Config;
-use super::figures::{Figures, T2Plus, Variant};
+use super::figures::{T2Plus, Variant};
 use super::geometry::{Interleave, Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;

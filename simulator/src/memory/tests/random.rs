@@ -6,6 +6,7 @@ use platform::address::global;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
+use super::super::figures::Variant;
 use super::super::geometry::Line;
 use super::super::l2::State;
 use super::stream::{Setting, Turn, machine, reference, setting, turns};
@@ -102,7 +103,7 @@ fn check_coherence(bench: &Bench) {
 
 /// What an L1 cache has, the L2 has, and knows of.
 fn check_inclusion(bench: &mut Bench, turns: &[Turn]) {
-    use super::super::copies;
+    let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
     for reference in turns.iter().flat_map(|turn| &turn.references) {
         let line = Line(reference.address >> 6);
@@ -113,11 +114,14 @@ fn check_inclusion(bench: &mut Bench, turns: &[Turn]) {
             };
             let line16 = reference.address >> 4;
             if bench.system.cores[core].data.has(line16) {
-                assert_ne!(copies(bench) & copies::data(core % 8, line16), 0);
+                assert_ne!(copies(bench) & figures.data_copy(core % 8, line16), 0);
             }
             let line32 = reference.address >> 5;
             if bench.system.cores[core].instructions.has(line32) {
-                assert_ne!(copies(bench) & copies::instructions(core % 8, line32), 0);
+                assert_ne!(
+                    copies(bench) & figures.instruction_copy(core % 8, line32),
+                    0
+                );
             }
         }
     }
