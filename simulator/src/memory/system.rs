@@ -143,7 +143,7 @@ impl<V: Variant> MemorySystem<V> {
     /// Returns how channels, hubs and links were used until now.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage::new(&self.truth, &self.machine)
+        Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
     }
 
     /// Returns what happened until now.

@@ -6,12 +6,11 @@ use serde::Serialize;
 
 use super::Truth;
 use crate::machine::clock::HZ;
-use crate::memory::geometry::LINE_SHIFT;
-use crate::memory::timing;
+use crate::memory::figures::Figures;
 
 /// What moved between nodes, and how far the ways were used.
 ///
-/// A limit is what the [times](timing) and the clock say: a line of 64 bytes each time that its transfer takes.
+/// A limit is what the [times](crate::memory::timing) and the clock say: a line each time that its transfer takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// What went from node to node, and within nodes; nothing that did not happen. By node from which, node to which, and kind.
@@ -104,15 +103,13 @@ pub struct LinkUse {
     pub limit: u64,
 }
 
-const LINE: u64 = 1 << LINE_SHIFT;
-
 /// Returns the most bytes a second of what is busy with a line for so many cycles.
-const fn limit(cycles: u64) -> u64 {
-    HZ * LINE / cycles
+const fn limit(figures: &Figures, cycles: u64) -> u64 {
+    (HZ << figures.l2.line_shift) / cycles
 }
 
 impl Usage {
-    pub(in crate::memory) fn new(truth: &Truth, machine: &Machine) -> Self {
+    pub(in crate::memory) fn new(truth: &Truth, machine: &Machine, figures: &Figures) -> Self {
         let nodes = || (0..machine.nodes()).filter_map(Node::new);
         let links = match machine.nodes() > 1 || truth.has_hubs {
             true => Hub::ALL,
@@ -120,7 +117,7 @@ impl Usage {
         };
         let links = links
             .iter()
-            .flat_map(|hub| nodes().map(|node| truth.link(hub.index(), node.index())));
+            .flat_map(|hub| nodes().map(|node| truth.link(hub.index(), node.index(), figures)));
         let hubs = match truth.has_hubs {
             true => Hub::ALL,
             false => &[],
@@ -133,9 +130,12 @@ impl Usage {
                 .flat_map(|(from, to)| truth.traffic(from, to))
                 .collect(),
             channels: channels
-                .map(|(node, mcu)| truth.channel(node, mcu))
+                .map(|(node, mcu)| truth.channel(node, mcu, figures))
                 .collect(),
-            hubs: hubs.iter().map(|hub| truth.hub(hub.index())).collect(),
+            hubs: hubs
+                .iter()
+                .map(|hub| truth.hub(hub.index(), figures))
+                .collect(),
             links: links.collect(),
         }
     }
@@ -186,10 +186,10 @@ impl Truth {
         traffic.filter(|traffic| traffic.lines > 0)
     }
 
-    fn channel(&self, node: Node, mcu: Mcu) -> ChannelUse {
+    fn channel(&self, node: Node, mcu: Mcu, figures: &Figures) -> ChannelUse {
         let channel = &self.channels[node.index()][mcu.index()];
-        let busy = channel.lines_read * timing::CHANNEL_READ
-            + channel.lines_written * timing::CHANNEL_WRITE;
+        let busy = channel.lines_read * figures.timing.channel_read
+            + channel.lines_written * figures.timing.channel_write;
         ChannelUse {
             node: node.index(),
             mcu: mcu.index(),
@@ -197,23 +197,23 @@ impl Truth {
             writes: channel.lines_written,
             busy,
             waited: channel.cycles_to_read + channel.cycles_to_write - busy,
-            limit: limit(timing::CHANNEL_READ),
+            limit: limit(figures, figures.timing.channel_read),
         }
     }
 
-    fn hub(&self, hub: usize) -> HubUse {
+    fn hub(&self, hub: usize, figures: &Figures) -> HubUse {
         let record = &self.hubs[hub];
         let requests = record.packets_in();
         HubUse {
             hub,
             requests,
-            busy: requests * timing::SERIALIZE,
+            busy: requests * figures.timing.serialize,
             met: record.met(),
             waited: record.waited(),
         }
     }
 
-    fn link(&self, hub: usize, node: usize) -> LinkUse {
+    fn link(&self, hub: usize, node: usize, figures: &Figures) -> LinkUse {
         let record = &self.hubs[hub];
         let (mut into, mut out) = (0, 0);
         for other in (0..self.channels.len()).filter(|other| *other != node) {
@@ -226,8 +226,8 @@ impl Truth {
             node,
             into,
             out,
-            busy: (into + out) * timing::LINK,
-            limit: limit(timing::LINK),
+            busy: (into + out) * figures.timing.link,
+            limit: limit(figures, figures.timing.link),
         }
     }
 }
