@@ -1,6 +1,6 @@
 //! The guest that samples: it handles the interrupts of the simulated machine, and reads the samples later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::AddAssign;
 
 use guest_abi::StrandId;
@@ -9,6 +9,7 @@ use guest_abi::sampling::{
 };
 
 use super::error::ProfileError;
+use super::stacks::{Point, StackId};
 
 /// How many pairs of events can be sampled by turns.
 pub const TURNS: usize = 16;
@@ -36,8 +37,8 @@ impl AddAssign for Weight {
     }
 }
 
-/// Samples by address.
-pub type Taken = HashMap<u64, Weight>;
+/// Samples by instruction and call stack.
+pub type Taken = HashMap<Point, Weight>;
 
 /// The guest's profiler, and the samples that it has read so far.
 pub struct Guest<U: CounterUnit> {
@@ -45,6 +46,8 @@ pub struct Guest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
+    /// The interrupts since samples were read: when, before which instruction. A sample has no stack.
+    interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
 
@@ -69,6 +72,7 @@ impl<U: CounterUnit> Guest<U> {
             profiler,
             mode,
             takes_turns,
+            interrupted: VecDeque::new(),
             taken: requests
                 .iter()
                 .map(|request| (request.event, Taken::new()))
@@ -90,27 +94,27 @@ impl<U: CounterUnit> Guest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters, before the instruction at this address.
+    /// Handles an interrupt of the counters, before the instruction `next`.
     ///
     /// # Errors
     /// The unit refuses to go on.
     pub fn interrupt(
         &mut self,
         unit: &mut U,
-        address: u64,
+        next: Point,
         time: u64,
     ) -> Result<Cause, ProfileError> {
-        let at = self.at(address, time);
+        let at = self.at(next, time);
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer, before the instruction at this address.
+    /// Handles an interrupt of the timer, before the instruction `next`.
     ///
     /// # Errors
     /// The unit refuses to go on.
-    pub fn tick(&mut self, unit: &mut U, address: u64, time: u64) -> Result<(), ProfileError> {
+    pub fn tick(&mut self, unit: &mut U, next: Point, time: u64) -> Result<(), ProfileError> {
         if self.takes_turns {
-            let at = self.at(address, time);
+            let at = self.at(next, time);
             self.profiler.rotate(unit, &at).map_err(refused::<U>)?;
         }
         self.read();
@@ -118,8 +122,8 @@ impl<U: CounterUnit> Guest<U> {
     }
 
     /// Stops the counters at the end of the program, and reads the last samples.
-    pub fn stop(&mut self, unit: &mut U, address: u64, time: u64) {
-        let at = self.at(address, time);
+    pub fn stop(&mut self, unit: &mut U, next: Point, time: u64) {
+        let at = self.at(next, time);
         self.profiler.stop(unit, &at);
         self.read();
     }
@@ -144,19 +148,34 @@ impl<U: CounterUnit> Guest<U> {
 
     fn read(&mut self) {
         while let Some(sample) = self.profiler.pop() {
+            let address = sample.at.address;
+            let stack = self.stack(address, sample.at.time);
             let mut taken = self.taken.iter_mut();
             if let Some((_, taken)) = taken.find(|(event, _)| *event == sample.event) {
-                *taken.entry(sample.at.address).or_default() += Weight {
+                *taken.entry(Point { stack, address }).or_default() += Weight {
                     samples: 1,
                     events: sample.period,
                 };
             }
         }
+        self.interrupted.clear();
     }
 
-    fn at(&self, address: u64, time: u64) -> Interrupted<U::Mode> {
+    /// Returns the stack of a sample. Samples come in the order of the interrupts.
+    fn stack(&mut self, address: u64, time: u64) -> StackId {
+        while let Some((then, at)) = self.interrupted.front() {
+            if (*then, at.address) == (time, address) {
+                return at.stack;
+            }
+            self.interrupted.pop_front();
+        }
+        StackId::default()
+    }
+
+    fn at(&mut self, next: Point, time: u64) -> Interrupted<U::Mode> {
+        self.interrupted.push_back((time, next));
         Interrupted {
-            address,
+            address: next.address,
             strand: self.strand,
             time,
             mode: self.mode,

@@ -15,6 +15,7 @@ use super::report::{EventProfile, Report};
 use super::rows::Functions;
 use super::run::{Truth, run};
 use super::sparc::{self, Sparc};
+use super::stacks::{Stacks, Unwinder};
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
@@ -102,11 +103,21 @@ impl Job<'_> {
             self.program.name().to_owned(),
             self.program.notes().to_vec(),
         );
+        // The references of a thread that is dealt are executed in another order.
+        let is_dealt = matches!(placement, Placement::Deal(_));
+        let mut unwinder = unwinder(&self.program, is_dealt, self.symbols);
         let mut scheduler = match placement {
             Placement::Deal(_) => Scheduler::dealing(self.program, &placed),
             _ => Scheduler::new(vec![self.program], &placed),
         };
-        let truth = run(&mut sparc, &mut scheduler, selected.len(), self.progress)?;
+        let events = selected.len();
+        let truth = run(
+            &mut sparc,
+            &mut scheduler,
+            unwinder.as_mut(),
+            events,
+            self.progress,
+        )?;
         notes.extend(scheduler.notes());
         let which = match strands.iter().count() {
             1 => format!("strand {}", placed[0]),
@@ -121,12 +132,9 @@ impl Job<'_> {
             notes,
             rate: self.rate,
         };
-        setting.report(
-            &truth,
-            sparc.into_guests().collect(),
-            selected,
-            self.symbols,
-        )
+        let stacks = unwinder.map(Unwinder::into_stacks);
+        let guests = sparc.into_guests().collect();
+        setting.report(truth, guests, selected, self.symbols, stacks)
     }
 
     fn on_an_r10000(self, selected: &[Selected<R10000Event>]) -> Result<Report, ProfileError> {
@@ -145,8 +153,16 @@ impl Job<'_> {
             self.program.name().to_owned(),
             self.program.notes().to_vec(),
         );
+        let mut unwinder = unwinder(&self.program, false, self.symbols);
         let mut scheduler = Scheduler::new(vec![self.program], &vec![only; threads]);
-        let truth = run(&mut core, &mut scheduler, selected.len(), self.progress)?;
+        let events = selected.len();
+        let truth = run(
+            &mut core,
+            &mut scheduler,
+            unwinder.as_mut(),
+            events,
+            self.progress,
+        )?;
         notes.extend(scheduler.notes());
         let in_turns = match threads {
             1 => "",
@@ -160,7 +176,9 @@ impl Job<'_> {
             notes,
             rate: self.rate,
         };
-        setting.report(&truth, vec![core.into_guest()], selected, self.symbols)
+        let stacks = unwinder.map(Unwinder::into_stacks);
+        let guests = vec![core.into_guest()];
+        setting.report(truth, guests, selected, self.symbols, stacks)
     }
 
     fn guest<U: CounterUnit>(
@@ -174,6 +192,16 @@ impl Job<'_> {
         let guest = Guest::new(strand, mode, modes, &requests);
         guest.map_err(|_| EventError::TooMany(selected.len()))
     }
+}
+
+/// Returns what follows the calls of a program, if the recording says how control is passed on.
+fn unwinder<'a>(
+    program: &Recording,
+    is_dealt: bool,
+    symbols: Option<&'a dyn Functions>,
+) -> Option<Unwinder<'a>> {
+    (program.has_flow() && !is_dealt)
+        .then(|| Unwinder::new(program.threads(), program.target(), symbols))
 }
 
 /// What a report says beside the results.
@@ -190,10 +218,11 @@ impl Setting {
     /// Returns the report of what these guests found.
     fn report<U: CounterUnit>(
         self,
-        truth: &Truth,
+        truth: Truth,
         guests: Vec<Guest<U>>,
         selected: &[Selected<U::Event>],
         symbols: Option<&dyn Functions>,
+        stacks: Option<Stacks>,
     ) -> Result<Report, ProfileError> {
         if truth.instructions == 0 {
             return Err(ProfileError::NoInstruction(self.program));
@@ -209,17 +238,19 @@ impl Setting {
         let mut taken = vec![Taken::new(); selected.len()];
         for guest in guests {
             for (all, one) in taken.iter_mut().zip(guest.into_taken()) {
-                for (address, weight) in one {
-                    *all.entry(address).or_default() += weight;
+                for (point, weight) in one {
+                    *all.entry(point).or_default() += weight;
                 }
             }
         }
         let mut profiles = (selected.iter().zip(found))
-            .zip(taken.into_iter().zip(&truth.exact))
+            .zip(taken.into_iter().zip(truth.exact))
             .map(|((one, found), (taken, exact))| {
                 let period = self.rate.period(one).events();
-                EventProfile::new(one, period, &found, taken, exact, symbols)
+                EventProfile::new(one, period, &found, taken, exact, symbols, stacks.as_ref())
             });
+        let first = profiles.next();
+        let further_events = profiles.collect();
         Ok(Report {
             unit: self.unit,
             processor: self.processor,
@@ -231,10 +262,9 @@ impl Setting {
             interrupts,
             randomised: self.rate.seed.is_some(),
             notes: self.notes,
-            first: profiles
-                .next()
-                .ok_or_else(|| EventError::EmptyName(String::new()))?,
-            further_events: profiles.collect(),
+            first: first.ok_or_else(|| EventError::EmptyName(String::new()))?,
+            further_events,
+            stacks: stacks.unwrap_or_default(),
         })
     }
 }

@@ -14,6 +14,7 @@ pub mod report;
 pub mod rows;
 pub mod run;
 pub mod sparc;
+pub mod stacks;
 
 pub use error::{EventError, ProfileError};
 pub use job::{Job, Unit};

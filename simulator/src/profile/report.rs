@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::events::Selected;
 use super::guest::Taken;
-use super::rows::{Functions, Row, Rows};
+use super::rows::{Functions, Row, Rows, inclusive};
 use super::run::Exact;
+use super::stacks::Stacks;
 
 /// The profile of one event.
 #[derive(Clone, Debug, Serialize)]
@@ -42,22 +43,29 @@ pub struct EventProfile {
     pub total_variation: f64,
     /// The mean of that distance for as many samples that are drawn at random.
     pub total_variation_by_chance: f64,
+    /// By function or page, with all that it calls; `None` if no call stacks are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<Vec<Row>>,
     #[serde(skip)]
     taken: Taken,
+    #[serde(skip)]
+    exact: Exact,
 }
 
 impl EventProfile {
-    /// Returns the profile of an event, from what the guests found, each on its strand, and what really happened.
+    /// Returns the profile of an event, from what the guests found, each on its strand, and what really happened. `stacks` are
+    /// those of the program, if they are known.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
         period: u32,
         found: &[EventReport<E>],
         taken: Taken,
-        exact: &Exact,
+        exact: Exact,
         symbols: Option<&dyn Functions>,
+        stacks: Option<&Stacks>,
     ) -> Self {
-        let rows = Rows::new(&taken, exact, symbols);
+        let rows = Rows::new(&taken, &exact, symbols);
         let estimates = || found.iter().filter_map(|found| found.estimate);
         Self {
             event: selected.name,
@@ -79,11 +87,19 @@ impl EventProfile {
             rows: rows.rows,
             total_variation: rows.total_variation,
             total_variation_by_chance: rows.by_chance,
+            inclusive: stacks.map(|stacks| inclusive(&taken, &exact, symbols, stacks)),
             taken,
+            exact,
         }
     }
 
-    /// Returns the samples, by address.
+    /// Returns what really happened.
+    #[must_use]
+    pub fn exact(&self) -> &Exact {
+        &self.exact
+    }
+
+    /// Returns the samples.
     #[must_use]
     pub fn taken(&self) -> &Taken {
         &self.taken
@@ -126,11 +142,19 @@ pub struct Report {
     pub first: EventProfile,
     /// The others.
     pub further_events: Vec<EventProfile>,
+    #[serde(skip)]
+    pub(super) stacks: Stacks,
 }
 
 impl Report {
     /// Returns the profiles of all events.
     pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
         std::iter::once(&self.first).chain(&self.further_events)
+    }
+
+    /// Returns the call stacks of the program. All are empty if the recording does not have what they are rebuilt from.
+    #[must_use]
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
     }
 }

@@ -1,11 +1,12 @@
 //! From addresses to functions and pages, and from samples to a distribution that can be compared with the truth.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
 use super::guest::{Taken, Weight};
 use super::run::Exact;
+use super::stacks::{Point, StackId, Stacks};
 
 /// A page of code has 2 to this power bytes.
 const PAGE_SHIFT: u32 = 12;
@@ -23,22 +24,22 @@ pub trait Functions {
 }
 
 /// The function that holds an address or, if no function is known there, its page.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place<'a> {
     /// Where it begins.
     pub address: u64,
     /// The name of the function; `None` for a page.
-    pub function: Option<String>,
+    pub function: Option<&'a str>,
 }
 
-impl Place {
+impl<'a> Place<'a> {
     /// Returns the place of an address.
     #[must_use]
-    pub fn of(address: u64, symbols: Option<&dyn Functions>) -> Self {
+    pub fn of(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
         match symbols.and_then(|symbols| symbols.function(address)) {
             Some((start, name)) => Self {
                 address: start,
-                function: Some(name.to_owned()),
+                function: Some(name),
             },
             None => Self {
                 address: address >> PAGE_SHIFT << PAGE_SHIFT,
@@ -51,7 +52,7 @@ impl Place {
     #[must_use]
     pub fn name(&self) -> String {
         let page = || format!("page {:#x}", self.address);
-        self.function.clone().unwrap_or_else(page)
+        self.function.map_or_else(page, str::to_owned)
     }
 }
 
@@ -97,44 +98,88 @@ pub struct Rows {
     pub by_chance: f64,
 }
 
+/// The samples of a place, and the events that really happened there.
+type Sum = (Weight, u64);
+
 impl Rows {
     /// Adds up the samples and events of each place.
     #[must_use]
     pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
-        let addresses: BTreeSet<u64> = taken.keys().chain(exact.keys()).copied().collect();
-        let mut places: BTreeMap<Place, (Weight, u64)> = BTreeMap::new();
-        for address in addresses {
-            let (weight, in_truth) = places.entry(Place::of(address, symbols)).or_default();
-            *weight += taken.get(&address).copied().unwrap_or_default();
-            *in_truth += exact.get(&address).copied().unwrap_or_default();
-        }
-        let samples: u64 = places.values().map(|(weight, _)| weight.samples).sum();
-        let events: u64 = places.values().map(|(weight, _)| weight.events).sum();
-        let in_truth: u64 = places.values().map(|(_, exact)| exact).sum();
-        let mut rows: Vec<Row> = places
-            .into_iter()
-            .map(|(place, (weight, exact))| Row {
-                name: place.name(),
-                address: place.address,
-                file: (symbols.and_then(|symbols| symbols.file(place.address))).map(str::to_owned),
-                source: (symbols.filter(|_| place.function.is_some()))
-                    .and_then(|symbols| symbols.source(place.address)),
-                percent: 100.0 * share(weight.events, events),
-                samples: weight.samples,
-                events: weight.events,
-                exact_percent: 100.0 * share(exact, in_truth),
-                exact,
-            })
-            .collect();
-        rows.sort_by_key(|row| (std::cmp::Reverse((row.events, row.exact)), row.address));
+        let rows = rows(taken, exact, symbols, |point| {
+            vec![Place::of(point.address, symbols)]
+        });
         let both = rows.iter().map(|row| (row.percent, row.exact_percent));
         let apart = both.map(|(percent, exact)| (percent - exact).abs() / 100.0);
+        let samples = rows.iter().map(|row| row.samples).sum();
         Self {
-            total_variation: apart.sum::<f64>() / if events == 0 { 1.0 } else { 2.0 },
+            total_variation: apart.sum::<f64>() / if samples == 0 { 1.0 } else { 2.0 },
             by_chance: by_chance(&rows, samples),
             rows,
         }
     }
+}
+
+/// Adds up the samples and events of each place and of all that it calls.
+#[must_use]
+pub fn inclusive(
+    taken: &Taken,
+    exact: &Exact,
+    symbols: Option<&dyn Functions>,
+    stacks: &Stacks,
+) -> Vec<Row> {
+    // The calls of a stack are in the same places, whatever the instruction is. Its own place is one of them, or another.
+    let mut callers: HashMap<StackId, BTreeSet<Place<'_>>> = HashMap::new();
+    rows(taken, exact, symbols, |point| {
+        let callers = callers.entry(point.stack).or_insert_with(|| {
+            let addresses = stacks.addresses(*point, symbols);
+            let (_, calls) = addresses.split_last().expect("the last is the instruction");
+            calls.iter().map(|at| Place::of(*at, symbols)).collect()
+        });
+        let own = Place::of(point.address, symbols);
+        let others = callers.iter().copied().filter(|place| *place != own);
+        others.chain([own]).collect()
+    })
+}
+
+/// Returns a row for each place, the hottest first. What happens at a point counts in all `places` of it, each once.
+fn rows<'a>(
+    taken: &Taken,
+    exact: &Exact,
+    symbols: Option<&'a dyn Functions>,
+    mut places: impl FnMut(&Point) -> Vec<Place<'a>>,
+) -> Vec<Row> {
+    let mut sums: BTreeMap<Place<'_>, Sum> = BTreeMap::new();
+    let mut all = Sum::default();
+    let mut add = |point: &Point, (weight, exact): Sum| {
+        all.0 += weight;
+        all.1 += exact;
+        for place in places(point) {
+            let sum = sums.entry(place).or_default();
+            sum.0 += weight;
+            sum.1 += exact;
+        }
+    };
+    taken
+        .iter()
+        .for_each(|(point, weight)| add(point, (*weight, 0)));
+    exact
+        .iter()
+        .for_each(|(point, exact)| add(point, (Weight::default(), *exact)));
+    let row = |(place, (weight, exact)): (Place<'_>, Sum)| Row {
+        name: place.name(),
+        address: place.address,
+        file: (symbols.and_then(|symbols| symbols.file(place.address))).map(str::to_owned),
+        source: (symbols.filter(|_| place.function.is_some()))
+            .and_then(|symbols| symbols.source(place.address)),
+        percent: 100.0 * share(weight.events, all.0.events),
+        samples: weight.samples,
+        events: weight.events,
+        exact_percent: 100.0 * share(exact, all.1),
+        exact,
+    };
+    let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse((row.events, row.exact)), row.address));
+    rows
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -173,15 +218,22 @@ fn mean_deviation(n: u64, p: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn at(address: u64) -> Point {
+        Point {
+            stack: Stacks::EMPTY,
+            address,
+        }
+    }
+
     fn taken(samples: &[(u64, u64, u64)]) -> Taken {
-        let weight = |&(address, samples, events)| (address, Weight { samples, events });
+        let weight = |&(address, samples, events)| (at(address), Weight { samples, events });
         samples.iter().map(weight).collect()
     }
 
     #[test]
     fn addresses_of_a_page_are_one_row() {
         let taken = taken(&[(0x1000, 1, 100), (0x1fff, 2, 200), (0x2000, 1, 100)]);
-        let exact = Exact::from([(0x1004, 150), (0x2ffc, 150), (0x3000, 100)]);
+        let exact = Exact::from([(at(0x1004), 150), (at(0x2ffc), 150), (at(0x3000), 100)]);
         let rows = Rows::new(&taken, &exact, None);
         let row = |name: &str, address, percent, samples, events, exact_percent, exact| Row {
             name: name.to_owned(),
@@ -208,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_distance_is_0_to_1() {
-        let exact = Exact::from([(0x1000, 7)]);
+        let exact = Exact::from([(at(0x1000), 7)]);
         let distance =
             |samples: &[_], exact| Rows::new(&taken(samples), exact, None).total_variation;
         assert_eq!(distance(&[(0x1000, 3, 30)], &exact), 0.0);
@@ -235,7 +287,7 @@ mod tests {
         // Of many, the standard deviation times sqrt(2 / pi): 500 * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
 
-        let exact = Exact::from([(0x1000, 50), (0x2000, 50)]);
+        let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);
         let rows = Rows::new(&taken(&[(0x1000, 2, 100)]), &exact, None);
         near(rows.by_chance, 0.25);
     }

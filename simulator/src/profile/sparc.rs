@@ -11,6 +11,7 @@ use platform::models::Devices;
 use super::error::ProfileError;
 use super::guest::{Guest, TICK};
 use super::run::{Processor, Truth};
+use super::stacks::{Point, StackId};
 use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::{self, Executed, Quantum, Work};
 
@@ -43,8 +44,8 @@ struct Strand<'a> {
     /// The cycles in which it executed instructions.
     time: u64,
     next_tick: u64,
-    /// The address of the instruction under way, and the one after it.
-    address: u64,
+    /// The instruction under way, and the address after it.
+    at: Point,
     next: u64,
 }
 
@@ -53,13 +54,13 @@ impl Strand<'_> {
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);
-            truth.add(place, self.address, now - std::mem::replace(before, now));
+            truth.add(place, self.at, now - std::mem::replace(before, now));
         }
     }
 
-    /// Lets the guest handle the interrupts that are pending, before the instruction at address `next`. The trap of the counters
+    /// Lets the guest handle the interrupts that are pending, before the instruction `next`. The trap of the counters
     /// comes first, then the timer's. Both handlers run in privileged mode, at the highest PIL.
-    fn interrupt(&mut self, devices: &Devices, next: u64) -> Result<(), ProfileError> {
+    fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
         let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();
         if !overflow && self.time < self.next_tick {
@@ -119,7 +120,7 @@ impl<'a> Sparc<'a> {
                 before: vec![0; selects.len()],
                 time: 0,
                 next_tick: TICK,
-                address: 0,
+                at: Point::default(),
                 next: 0,
             });
         }
@@ -144,6 +145,7 @@ impl Processor for Sparc<'_> {
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,
+        stack: StackId,
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let id = instruction.strand;
@@ -152,8 +154,10 @@ impl Processor for Sparc<'_> {
             .expect("there is a guest for each strand that has threads");
         let first = instruction.references.first();
         if let Some(first) = first.filter(|first| first.kind.is_fetch()) {
-            strand.interrupt(self.devices, first.address)?;
-            strand.address = first.address;
+            let address = first.address;
+            let at = Point { stack, address };
+            strand.interrupt(self.devices, at)?;
+            strand.at = at;
             strand.next = first.address.wrapping_add(first.size.into());
         }
         let executed = self.memory.replay(instruction);
@@ -167,7 +171,10 @@ impl Processor for Sparc<'_> {
         for strand in self.strands.iter_mut().flatten() {
             self.memory.tell(strand.id, now);
             strand.note(&self.selects, self.memory.truth(), truth);
-            let next = strand.next;
+            let next = Point {
+                address: strand.next,
+                ..strand.at
+            };
             strand.interrupt(self.devices, next)?;
             strand.guest.stop(&mut strand.unit, next, strand.time);
         }

@@ -63,11 +63,12 @@ fn distance(rows: &[Value]) -> f64 {
     apart.sum::<f64>() / 2.0
 }
 
-/// Checks the profile without options but the unit: instructions of the bundled program by function. The README of that
+/// Checks the profile without an event: instructions of the bundled program by function. The README of that
 /// program has the number of each function's instructions.
-fn by_default(unit: &str, event: &str) {
+/// Returns what is printed and what is in JSON.
+fn of_the_bundled(unit: &str, event: &str, arguments: &[&str]) -> (String, Value) {
     let place = Place::new(&format!("profile-{unit}"));
-    let (output, json) = profile(&place, &["--unit", unit]);
+    let (output, json) = profile(&place, &[&["--unit", unit], arguments].concat());
     assert_eq!(
         (&json["unit"], &json["event"]),
         (&unit.into(), &event.into())
@@ -124,20 +125,66 @@ fn by_default(unit: &str, event: &str) {
     let lines: Vec<&str> = output.lines().collect();
     assert!(lines[3].contains(&format!("# Samples: {samples} of event '{event}'")));
     assert!(output.contains("Total variation between samples and truth: 0.0"));
-    let hottest = lines.iter().position(|line| line.starts_with("# Overhead"));
-    let hottest = lines[hottest.unwrap() + 1];
-    assert!(hottest.trim_start().starts_with("34."), "{hottest}");
-    assert!(hottest.ends_with("sort_by_price"), "{hottest}");
+    (output, json)
 }
 
 #[test]
 fn by_default_a_strand_samples_the_bundled_program() {
-    by_default("sparc", "Instr_cnt");
+    let (output, _) = of_the_bundled("sparc", "Instr_cnt", &[]);
+    let mut lines = output.lines();
+    lines.find(|line| line.starts_with("# Overhead")).unwrap();
+    let hottest = lines.next().unwrap();
+    assert!(hottest.trim_start().starts_with("34."), "{hottest}");
+    assert!(hottest.ends_with("sort_by_price"), "{hottest}");
 }
 
+/// In the bundled program, `price_orders` asks `look_up_price` for 4,096 prices, and `serve_customers` takes 4,000 tickets. To get at
+/// static data, both callees first call a procedure of two instructions that reads the program counter.
 #[test]
-fn by_default_an_r10000_samples_the_bundled_program() {
-    by_default("r10000", "graduated_instructions");
+fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
+    let place = Place::new("profile-children");
+    let folded = place.path().join("folded");
+    let arguments = ["--children", "--folded", folded.to_str().unwrap()];
+    let (output, json) = of_the_bundled("r10000", "graduated_instructions", &arguments);
+    let rows = json["inclusive"].as_array().unwrap();
+    let look_up_price = 518_072 + 4_096 * 2;
+    let take_ticket = 64_054 + 4_000 * 2;
+    for (name, exact) in [
+        ("look_up_price", look_up_price),
+        ("price_orders", 36_920 + look_up_price),
+        ("take_ticket", take_ticket),
+        ("serve_customers", 56_032 + take_ticket + 120_719),
+        // It calls itself, and counts once.
+        ("sort_by_price", 873_964),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!(number(&row["exact"]), exact, "{name}");
+    }
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let header = "# Children In truth Self In truth Samples Function";
+    let header_is = |line: &str| words(line).starts_with(header);
+    assert!(output.lines().any(header_is), "{output}");
+    // 248,805 and 56,032 of 2,552,121 instructions.
+    let serves = |line: &&str| line.contains(" serve_customers");
+    let serves = words(output.lines().find(serves).unwrap());
+    let cells: Vec<&str> = serves.split(' ').collect();
+    assert_eq!((cells[1], cells[3]), ("9.75%", "2.20%"), "{serves}");
+
+    let stacks = fs::read_to_string(folded).unwrap();
+    let samples = |stack: &str| {
+        let line = stacks.lines().find_map(|line| line.strip_prefix(stack));
+        let samples = line.unwrap_or_else(|| panic!("{stack}: {stacks}")).trim();
+        samples.parse::<u64>().unwrap()
+    };
+    let main = "_start;__libc_start_main;__libc_start_call_main;main";
+    assert!(samples(&format!("{main};write_price_list ")) > 20);
+    let work = "__thread_start;start_thread;work";
+    assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
+    assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
+
+    let refs = place.file("refs.txt", recording(100));
+    run(&["--children", &refs]).badly("refs.txt: --children needs call stacks");
+    run(&["--children", "--place", "deal:0,1"]).badly("--children needs call stacks");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::memory::{Executed, Quantum};
 use crate::profile::error::ProfileError;
 use crate::profile::guest::{Guest, TICK};
 use crate::profile::run::{Processor, Truth};
+use crate::profile::stacks::{Point, StackId};
 use crate::recording::{Flow, Kind, Reference};
 
 /// How many instructions are decoded in a cycle at most, and how many graduate.
@@ -61,8 +62,8 @@ pub struct Core {
     decodes_at: Option<u64>,
     now: u64,
     next_tick: u64,
-    /// The address after the instruction that graduated last.
-    next: u64,
+    /// What is after the instruction that graduated last.
+    next: Point,
     events: Vec<R10000Event>,
     /// Whether what happens in exception mode counts.
     exceptions: bool,
@@ -95,7 +96,7 @@ impl Core {
             decodes_at: Some(0),
             now: 0,
             next_tick: TICK,
-            next: 0,
+            next: Point::default(),
             events,
             exceptions,
         })
@@ -106,10 +107,10 @@ impl Core {
         self.guest
     }
 
-    /// Returns the address of the instruction that graduates next.
-    fn next(&self) -> u64 {
+    /// Returns the instruction that graduates next.
+    fn next(&self) -> Point {
         let oldest = self.instructions.front();
-        oldest.map_or(self.next, |oldest| oldest.fetch.address)
+        oldest.map_or(self.next, Instruction::at)
     }
 
     /// Executes a cycle, and those after it in which the processor only waits.
@@ -150,18 +151,16 @@ impl Core {
             && matches!(oldest.progress, Progress::Issued(done) if done <= self.now)
             && oldest.untranslated.is_none()
         {
-            let Reference {
-                address,
-                size,
-                kind,
-                ..
-            } = oldest.fetch;
+            let (Reference { size, kind, .. }, at) = (oldest.fetch, oldest.at());
             *cycle = graduate(std::mem::take(cycle), kind);
             oldest.happened.graduate(kind);
             for (place, event) in self.events.iter().enumerate() {
-                truth.add(place, address, oldest.happened.of(*event).unwrap_or(0));
+                truth.add(place, at, oldest.happened.of(*event).unwrap_or(0));
             }
-            self.next = address.wrapping_add(size.into());
+            self.next = Point {
+                address: at.address.wrapping_add(size.into()),
+                ..at
+            };
             let references = oldest.references.1;
             self.references.drain(..references);
             self.passed += references as u64;
@@ -408,12 +407,14 @@ impl Processor for Core {
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,
+        stack: StackId,
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let references = instruction.references;
         let fetch = (references.first()).expect("an instruction has references");
         self.instructions.push_back(Instruction {
             fetch,
+            stack,
             references: (self.passed + self.references.len() as u64, references.len()),
             progress: Progress::Fetched,
             fetched: None,

@@ -1,6 +1,7 @@
 //! An instruction in the pipeline.
 
 use super::happened::Happened;
+use crate::profile::stacks::{Point, StackId};
 use crate::recording::{Flow, Kind, Reference};
 
 /// How far an instruction has come.
@@ -18,6 +19,8 @@ pub(super) enum Progress {
 #[derive(Clone, Debug)]
 pub(super) struct Instruction {
     pub(super) fetch: Reference,
+    /// The call stack.
+    pub(super) stack: StackId,
     /// Where its references begin, and how many they are, the fetch included.
     pub(super) references: (u64, usize),
     pub(super) progress: Progress,
@@ -33,6 +36,13 @@ pub(super) struct Instruction {
 }
 
 impl Instruction {
+    pub(super) fn at(&self) -> Point {
+        Point {
+            stack: self.stack,
+            address: self.fetch.address,
+        }
+    }
+
     pub(super) fn is_conditional(&self) -> bool {
         matches!(self.fetch.flow, Flow::Taken | Flow::NotTaken)
     }

@@ -1,6 +1,6 @@
 //! Flame graphs: stacks of frames, folded to one line each, and the picture that the `inferno` crate draws of them.
 //!
-//! A recording does not have call stacks. So a stack is a function and the functions inlined in it, if the symbols come
+//! Of each function that is under way there is a frame, and one of each function that is inlined where it is, if the symbols come
 //! with debugging information. If several events are sampled, the event is the outermost frame.
 
 use std::collections::BTreeMap;
@@ -23,12 +23,15 @@ pub(crate) fn folded(report: &Report, symbols: Option<&Symbols>) -> anyhow::Resu
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for event in report.events() {
         let root = (!report.further_events.is_empty()).then(|| event.event.to_owned());
-        for (address, weight) in event.taken() {
-            let frames = root
-                .clone()
-                .into_iter()
-                .chain([Place::of(*address, functions).name()])
-                .chain(symbols.map_or_else(Vec::new, |symbols| symbols.inlined(*address)));
+        for (point, weight) in event.taken() {
+            let addresses = report.stacks().addresses(*point, functions);
+            let frames = addresses.iter().flat_map(|address| {
+                let inlined = symbols.map_or_else(Vec::new, |symbols| symbols.inlined(*address));
+                [Place::of(*address, functions).name()]
+                    .into_iter()
+                    .chain(inlined)
+            });
+            let frames = root.clone().into_iter().chain(frames);
             let frames: Vec<_> = frames.map(|frame| frame.replace(';', ":")).collect();
             *stacks.entry(frames.join(";")).or_default() += weight.samples;
         }

@@ -103,11 +103,16 @@ struct Args {
     #[arg(value_name = "FILE")]
     recording: Option<PathBuf>,
 
+    /// Show functions with all that they call, too, as perf report --children does. Call stacks are rebuilt from the calls and
+    /// returns of a recording that `record` made
+    #[arg(long)]
+    children: bool,
+
     /// Write the samples as folded stacks, for flame graphs
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
 
-    /// Draw a flame graph of the samples
+    /// Draw a flame graph of the samples, with call stacks and inlined functions
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
@@ -170,6 +175,12 @@ fn run(args: Args) -> anyhow::Result<()> {
         (None, None, _) => Some(Symbols::bundled()),
         (None, Some(_), mapped) => mapped,
     };
+    let is_dealt = matches!(args.place, Some(Placement::Deal(_))) && args.unit == Unit::Sparc;
+    ensure!(
+        !args.children || program.has_flow() && !is_dealt,
+        "{}: --children needs call stacks, which are rebuilt from the calls and returns of whole threads in a recording that record made",
+        program.name()
+    );
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let job = Job {
         program,
@@ -200,7 +211,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         say(format_args!("note: functions without names: {line}"));
     }
     let output = &mut io::BufWriter::new(io::stdout().lock());
-    text::print(output, &report)?;
+    text::print(output, &report, args.children)?;
     output.flush()?;
     let stacks = match (&folded, &svg) {
         (None, None) => Vec::new(),

@@ -1,5 +1,6 @@
 //! A profile as text, in the form of `perf report`.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use simulator::profile::Unit;
@@ -19,11 +20,11 @@ pub(crate) fn list(unit: Unit) -> Table {
     table
 }
 
-/// Prints a report in the form of `perf report`.
+/// Prints a report in the form of `perf report`, with what functions call if `children` is set, as with its option of that name.
 ///
 /// # Errors
 /// `output` cannot be written.
-pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(crate) fn print(output: &mut impl Write, report: &Report, children: bool) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
     writeln!(
         output,
@@ -37,7 +38,7 @@ pub(crate) fn print(output: &mut impl Write, report: &Report) -> io::Result<()> 
         report.cycles
     )?;
     for event in report.events() {
-        print_event(output, event, report.randomised)?;
+        print_event(output, event, report.randomised, children)?;
     }
     Ok(())
 }
@@ -50,7 +51,12 @@ fn last(path: &str) -> &str {
 /// Names of functions of C++ and Rust can be hundreds of characters long: so many are printed.
 const MOST_NAME: usize = 60;
 
-fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) -> io::Result<()> {
+fn print_event(
+    output: &mut impl Write,
+    event: &EventProfile,
+    randomised: bool,
+    children: bool,
+) -> io::Result<()> {
     let about = if randomised { "about " } else { "" };
     let EventProfile {
         event: name,
@@ -77,30 +83,10 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
     )?;
     writeln!(output, "#")?;
     if event.samples > 0 {
-        let place = match event.rows_by {
-            "function" => "Function",
-            _ => "Page",
+        let table = match &event.inclusive {
+            Some(inclusive) if children => inclusive_table(event, inclusive),
+            _ => table(event),
         };
-        let files = event.rows.iter().any(|row| row.file.is_some());
-        let sources = event.rows.iter().any(|row| row.source.is_some());
-        let file = if files { "|File" } else { "" };
-        let source = if sources { "|Source" } else { "" };
-        let mut table = Table::new(&format!(
-            ">Overhead|>In truth|>Samples|>Event count|{place}{file}{source}"
-        ));
-        for row in event.rows.iter().filter(|row| row.samples > 0) {
-            let name = |path: &Option<String>| last(path.as_deref().unwrap_or_default()).to_owned();
-            let mut cells = vec![
-                format!("{:.2}%", row.percent),
-                format!("{:.2}%", row.exact_percent),
-                row.samples.to_string(),
-                row.events.to_string(),
-                cut(&row.name, MOST_NAME),
-            ];
-            cells.extend(files.then(|| name(&row.file)));
-            cells.extend(sources.then(|| name(&row.source)));
-            table.row(cells);
-        }
         for (number, line) in table.to_string().lines().enumerate() {
             let mark = if number == 0 { '#' } else { ' ' };
             writeln!(output, "{mark} {line}")?;
@@ -121,4 +107,78 @@ fn print_event(output: &mut impl Write, event: &EventProfile, randomised: bool) 
         "# Total variation between samples and truth: {:.4} ({samples} random events: {:.4} on average)",
         event.total_variation, event.total_variation_by_chance
     )
+}
+
+fn table(event: &EventProfile) -> Table {
+    let about = About::of(event, &event.rows);
+    let mut table = Table::new(&format!(
+        ">Overhead|>In truth|>Samples|>Event count{}",
+        about.header
+    ));
+    for row in event.rows.iter().filter(|row| row.samples > 0) {
+        let numbers = [
+            format!("{:.2}%", row.percent),
+            format!("{:.2}%", row.exact_percent),
+            row.samples.to_string(),
+            row.events.to_string(),
+        ];
+        table.row(numbers.into_iter().chain(about.cells(row)));
+    }
+    table
+}
+
+/// Returns a table of functions with what they call, and of that their own share.
+fn inclusive_table(event: &EventProfile, inclusive: &[Row]) -> Table {
+    let about = About::of(event, inclusive);
+    let mut table = Table::new(&format!(
+        ">Children|>In truth|>Self|>In truth|>Samples{}",
+        about.header
+    ));
+    let own: HashMap<_, _> = (event.rows.iter())
+        .map(|row| ((row.address, &row.name), (row.percent, row.exact_percent)))
+        .collect();
+    for row in inclusive.iter().filter(|row| row.samples > 0) {
+        let (percent, exact) = own
+            .get(&(row.address, &row.name))
+            .copied()
+            .unwrap_or_default();
+        let numbers = [row.percent, row.exact_percent, percent, exact];
+        let numbers = numbers.map(|number| format!("{number:.2}%"));
+        let samples = [row.samples.to_string()];
+        table.row(numbers.into_iter().chain(samples).chain(about.cells(row)));
+    }
+    table
+}
+
+/// What a table says of a place beside its numbers.
+struct About {
+    header: String,
+    files: bool,
+    sources: bool,
+}
+
+impl About {
+    fn of(event: &EventProfile, rows: &[Row]) -> Self {
+        let place = match event.rows_by {
+            "function" => "Function",
+            _ => "Page",
+        };
+        let files = rows.iter().any(|row| row.file.is_some());
+        let sources = rows.iter().any(|row| row.source.is_some());
+        let file = if files { "|File" } else { "" };
+        let source = if sources { "|Source" } else { "" };
+        Self {
+            header: format!("|{place}{file}{source}"),
+            files,
+            sources,
+        }
+    }
+
+    fn cells(&self, row: &Row) -> impl Iterator<Item = String> {
+        let name = |path: &Option<String>| last(path.as_deref().unwrap_or_default()).to_owned();
+        [cut(&row.name, MOST_NAME)]
+            .into_iter()
+            .chain(self.files.then(|| name(&row.file)))
+            .chain(self.sources.then(|| name(&row.source)))
+    }
 }
