@@ -90,6 +90,17 @@ pub struct HandedOn {
     pub arguments: Vec<OsString>,
 }
 
+impl HandedOn {
+    /// Returns the arguments with a `--` that comes first, which clap takes for its own.
+    #[must_use]
+    pub fn all(mut self) -> Vec<OsString> {
+        if env::args_os().nth(2).is_some_and(|first| first == "--") {
+            self.arguments.insert(0, "--".into());
+        }
+        self.arguments
+    }
+}
+
 /// Builds a program of the workspace if necessary and replaces this process by it. Returns only if that fails.
 ///
 /// # Errors

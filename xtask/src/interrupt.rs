@@ -21,6 +21,7 @@ const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's own way is not enough: it
@@ -60,8 +61,17 @@ pub fn clean_up() -> anyhow::Result<()> {
 
 fn interrupt() {
     if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
-        output::remove_incomplete(|| std::process::exit(EXIT_STATUS));
+        output::remove_incomplete(|| {
+            BEFORE_END.get().iter().for_each(|before| before());
+            std::process::exit(EXIT_STATUS)
+        });
     }
+}
+
+/// Calls this function, the first that is given, before an interrupt ends the process, if there is a thread for it:
+/// [`clean_up`].
+pub fn before_end(call: fn()) {
+    let _ = BEFORE_END.set(call);
 }
 
 /// Makes the first interrupt only set a flag. A second one ends the process at once.

@@ -20,6 +20,7 @@ pub mod record;
 pub mod regs;
 pub mod sim;
 pub mod test;
+pub mod top;
 
 /// The error of a command that did its work and found a defect: exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

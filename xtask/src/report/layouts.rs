@@ -19,7 +19,7 @@ const UNITS: [(f64, &str); 5] = [
 ];
 
 /// Returns a time in the largest unit of which it is at least one, in four digits.
-pub(super) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     let fits = UNITS.into_iter().find(|(unit, _)| seconds >= *unit);
     let (unit, name) = fits.unwrap_or(UNITS[4]);
     let number = seconds / unit;

@@ -1,0 +1,199 @@
+//! Shows a simulation while it runs. Run it by `cargo xtask top`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+mod app;
+mod grid;
+mod live;
+mod screen;
+mod snapshot;
+mod text;
+mod view;
+
+use std::env;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Parser;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::emulate_default_handler;
+use simulator::simulation::{Outcome, Progress, Setup, Simulation};
+use xtask::cmd::Mismatch;
+use xtask::cmd::sim::{RunArgs, header};
+use xtask::exit;
+use xtask::report::summary;
+use xtask::say::say;
+
+use app::{About, App, Ask, PATIENCE};
+use live::{Live, Pace};
+use screen::Screen;
+use snapshot::Snapshot;
+use text::Blocks;
+use view::Look;
+
+/// Show a simulation while it runs: nodes, threads, memory, hypercalls and counters
+///
+/// The simulation is that of cargo xtask sim --interval N: it pauses after every N references, when the guest that measures reads
+/// its counters. The screen shows what happened since the interval before or, after the key t, since the start. The last
+/// state stays until the key q; then the summary is printed as sim prints it. Without a terminal, plain text is printed at
+/// full speed: a block for each of 50 intervals, then ever fewer.
+#[derive(Parser, Debug)]
+#[command(
+    name = "cargo xtask top",
+    bin_name = "cargo xtask top",
+    after_help = "Keys:\n  \
+                  space       pause, go on\n  \
+                  s, right    one interval, then pause\n  \
+                  + -         faster, slower\n  \
+                  t           numbers of the last interval, or since the start\n  \
+                  1 to 7      the views; Tab and Shift-Tab go through them\n  \
+                  o O         sort by the next or the previous column\n  \
+                  ? q         help, end\n\n\
+                  Examples:\n  cargo xtask top                          # the recording that comes with the program\n  \
+                  cargo xtask top -- ./program its arguments\n  \
+                  cargo xtask top --paused --interval 10000 p.refs\n  \
+                  cargo xtask top --machine maramba --place pack p.refs | less"
+)]
+struct Args {
+    #[command(flatten)]
+    run: RunArgs,
+
+    /// Show the machine after every N references
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+
+    /// Pause after the first interval
+    #[arg(long)]
+    paused: bool,
+}
+
+fn main() -> ExitCode {
+    exit::main(run)
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    let setup = Setup {
+        interval: Some(args.interval),
+        ..args.run.setup(None)?
+    };
+    let simulation = setup.check()?;
+    let mut head = Vec::new();
+    header(&mut head, &simulation, &args.run)?;
+    let terminal =
+        io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
+    let output = &mut BufWriter::new(io::stdout());
+    let outcome = match terminal {
+        true => {
+            let outcome = on_a_terminal(simulation, args.paused)?;
+            output.write_all(&head)?;
+            outcome
+        }
+        false => {
+            output.write_all(&head)?;
+            Some(as_text(output, simulation)?)
+        }
+    };
+    let Some(outcome) = outcome else {
+        writeln!(output, "The simulation was stopped before its end.")?;
+        return Ok(output.flush()?);
+    };
+    summary::print(output, &outcome)?;
+    output.flush()?;
+    for note in &outcome.notes {
+        say(format_args!("note: {note}"));
+    }
+    if !outcome.truth_matches {
+        bail!(Mismatch(
+            "what the guest measured is not what happened".to_owned()
+        ));
+    }
+    Ok(())
+}
+
+/// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
+fn on_a_terminal(simulation: Simulation, paused: bool) -> anyhow::Result<Option<Outcome>> {
+    let setup = simulation.setup();
+    let programs: Vec<&str> = setup
+        .programs
+        .iter()
+        .map(|program| program.name())
+        .collect();
+    let machine = setup.machine;
+    let about = About {
+        machine,
+        title: format!(
+            "{} on {}, {} nodes, {}",
+            programs.join(", "),
+            machine.model().name(),
+            machine.nodes(),
+            simulation.placement()
+        ),
+        bytes: setup
+            .programs
+            .iter()
+            .map(|program| program.progress().total)
+            .sum(),
+        colours: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    };
+    let pace = Pace::new(paused);
+    let mut app = App::new(about, pace);
+    let mut live = Live::start(simulation, pace)?;
+    let mut screen = Screen::open()?;
+    let mut outcome = None;
+    let mut changed = true;
+    loop {
+        // The last sample is there before the end is known.
+        if let Some(ended) = live.ended()? {
+            outcome = Some(ended);
+            app.end();
+            changed = true;
+        }
+        if let Some(sample) = live.take() {
+            app.sample(sample);
+            changed = true;
+        }
+        if std::mem::take(&mut changed) {
+            screen.draw(|frame| app.draw(frame))?;
+        }
+        if !event::poll(PATIENCE)? {
+            continue;
+        }
+        changed = true;
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
+                Ask::Nothing => {}
+                Ask::Pace(steps) => live.set(app.pace, steps),
+                Ask::Stop => screen.without(|| emulate_default_handler(SIGTSTP))?,
+                Ask::Quit => return Ok(outcome),
+            },
+            _ => {}
+        }
+    }
+}
+
+/// Prints the simulation as it goes. Returns its outcome.
+fn as_text(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<Outcome> {
+    let look = Look {
+        machine: simulation.setup().machine,
+        sort: 0,
+        width: 0,
+    };
+    let mut blocks = Blocks::default();
+    let mut printed = Ok(());
+    let outcome = simulation.run(&mut |progress| {
+        if let Progress::Sample {
+            references, now, ..
+        } = progress
+        {
+            printed = blocks.sample(output, Snapshot::new(references, now), look);
+        }
+        match printed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    });
+    printed?;
+    Ok(outcome?)
+}
