@@ -101,6 +101,26 @@ impl HandedOn {
     }
 }
 
+/// Returns a call of a program of the workspace, which is built first if necessary.
+#[must_use]
+pub fn package(
+    name: &str,
+    options: &[&str],
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
+    // In the directory that the command was typed in: paths among the arguments are relative to it.
+    let mut command = Command::new(program());
+    command
+        .arg("run")
+        .args(PROGRESS)
+        .args(["--package", name, "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .args(options)
+        .arg("--")
+        .args(arguments);
+    command
+}
+
 /// Builds a program of the workspace if necessary and replaces this process by it. Returns only if that fails.
 ///
 /// # Errors
@@ -110,16 +130,7 @@ pub fn become_package(
     options: &[&str],
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> anyhow::Result<()> {
-    // In the directory that the command was typed in: paths among the arguments are relative to it.
-    let error = Command::new(program())
-        .arg("run")
-        .args(PROGRESS)
-        .args(["--package", name, "--manifest-path"])
-        .arg(root().join("Cargo.toml"))
-        .args(options)
-        .arg("--")
-        .args(arguments)
-        .exec();
+    let error = package(name, options, arguments).exec();
     Err(error).context("cargo cannot be run")
 }
 

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -185,6 +186,14 @@ impl OutputFile {
     #[must_use]
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
+    }
+
+    /// Returns the file for the output of another program.
+    ///
+    /// # Errors
+    /// The process has no room for another file.
+    pub fn stdio(&self) -> anyhow::Result<Stdio> {
+        Ok(self.file.try_clone()?.into())
     }
 
     /// Removes the file, which was wanted for a time only.

@@ -52,6 +52,8 @@ pub const DEBIAN_RUST: [Tool; 3] = [
         "rust-web-src",
     ),
 ];
+/// A browser, for pages.
+pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
 /// The C++ compiler of this machine.
 pub const CXX: Tool = Tool::new("c++", "g++");
 

@@ -1,5 +1,6 @@
 //! `sim`: runs a simulation and prints its results.
 
+mod html;
 mod prepare;
 
 pub use prepare::recorded;
@@ -45,6 +46,7 @@ use crate::table::{WIDTH, cut, wrap};
                   cargo xtask sim p.refs -e dram:mem_reads -e lpu:cycles_c2c_portX --interval 100000\n  \
                   cargo xtask sim p.refs --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt --json results.json\n  \
                   printf '0 w 0x1000 8\\n64 r 0x1000 8\\n' | cargo xtask sim -      # by hand\n  \
+                  cargo xtask sim --html page.html -- ./program            # charts of it, for a browser\n  \
                   cargo xtask sim --list                   # what can be counted\n  \
                   cargo xtask sim --machine maramba --nodes 2\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
@@ -84,6 +86,10 @@ pub struct Args {
     /// Write the results to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Make a page of the results: one file that any browser opens, with charts, their numbers and what stands out
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
+    html: Option<PathBuf>,
 
     #[command(flatten)]
     force: Force,
@@ -194,6 +200,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return list(&args);
     }
     let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out, args.force)?;
     let (simulation, scenario) = prepare::prepare(&args)?;
     for event in simulation.setup().selection.not_modelled() {
@@ -214,6 +221,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     if let Some(file) = json {
         file.complete_json(&ended)?;
+    }
+    if let Some(file) = page {
+        html::complete(file, &ended)?;
     }
     if !ended.truth_matches() {
         bail!(Mismatch(

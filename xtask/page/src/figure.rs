@@ -1,0 +1,181 @@
+//! A chart with its words and its numbers.
+
+use std::fmt::Write;
+
+use maud::{Markup, html};
+
+/// A picture in units of its own, which the page scales to the width that it has.
+pub struct Drawing {
+    /// How wide it is.
+    pub width: f64,
+    /// How high it is.
+    pub height: f64,
+    /// The elements of SVG.
+    pub marks: Markup,
+}
+
+/// What a colour of a drawing stands for: the class of the colour, and words.
+pub type Legend = Vec<(String, String)>;
+
+/// The numbers of a chart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Returns a table without rows. `columns` are the names of its columns, apart by `|`.
+    #[must_use]
+    pub fn new(columns: &str) -> Self {
+        Self {
+            columns: columns.split('|').map(str::to_owned).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a column on the right, before there are rows.
+    pub fn column(&mut self, name: String) {
+        self.columns.push(name);
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Returns the table as an element: numbers to the right, the rest to the left.
+    #[must_use]
+    pub fn html(&self, caption: &str) -> Markup {
+        let cell = |text: &String| match text.parse::<f64>() {
+            Ok(_) => html! { td { (text) } },
+            Err(_) => html! { td.w { (text) } },
+        };
+        html! {
+            div.scroll tabindex="0" role="region" aria-label=(caption) {
+                table {
+                    caption { (caption) }
+                    thead { tr { @for name in &self.columns { th scope="col" { (name) } } } }
+                    tbody { @for row in &self.rows { tr { @for text in row { (cell(text)) } } } }
+                }
+            }
+        }
+    }
+
+    /// Returns the table as CSV (RFC 4180, lines that end with a line feed).
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let field = |text: &String| match text.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text.clone(),
+        };
+        let lines = std::iter::once(&self.columns).chain(&self.rows);
+        lines.fold(String::new(), |csv, line| {
+            csv + &line.iter().map(field).collect::<Vec<_>>().join(",") + "\n"
+        })
+    }
+}
+
+/// A chart.
+pub struct Figure {
+    /// A name that no other figure of the page has, of letters, digits and hyphens.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// How it is to be read, and what there is to see: whole sentences.
+    pub text: String,
+    /// The picture; `None` if the table alone is shown.
+    pub drawing: Option<Drawing>,
+    /// Its colours.
+    pub legend: Legend,
+    /// Its numbers.
+    pub table: Table,
+    /// Whether it needs the whole width of the page.
+    pub wide: bool,
+}
+
+impl Figure {
+    /// Returns the figure as an element.
+    #[must_use]
+    pub fn html(&self) -> Markup {
+        let Self {
+            id, title, text, ..
+        } = self;
+        let csv = format!("data:text/csv;charset=utf-8,{}", escaped(&self.table.csv()));
+        let numbers = html! {
+            (self.table.html(title))
+            p { a download={ (id) ".csv" } href=(csv) { "Download as CSV" } }
+        };
+        html! {
+            figure id=(id) .wide[self.wide] {
+                figcaption { h3 { (title) } p { (text) } }
+                @if !self.legend.is_empty() {
+                    ul.legend {
+                        @for (class, meaning) in &self.legend { li { span.(class) {} (meaning) } }
+                    }
+                }
+                @if let Some(Drawing { width, height, marks }) = &self.drawing {
+                    svg viewBox={ "0 0 " (width) " " (height) } role="img" aria-label={ (title) ". " (text) } { (marks) }
+                    details { summary { "Numbers" span.hidden { " of: " (title) } } (numbers) }
+                } @else {
+                    (numbers)
+                }
+            }
+        }
+    }
+}
+
+/// Returns a text in which the characters that have a meaning in an address are escaped.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
+                escaped.push(byte.into());
+            }
+            _ => {
+                let _ = write!(escaped, "%{byte:02X}");
+            }
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_is_quoted() {
+        let mut table = Table::new("function|misses");
+        table.row(["f(int, char)".to_owned(), "3".to_owned()]);
+        table.row(["say \"a\"".to_owned(), "4".to_owned()]);
+        assert_eq!(
+            table.csv(),
+            "function,misses\n\"f(int, char)\",3\n\"say \"\"a\"\"\",4\n"
+        );
+        assert_eq!(escaped("a b,\"%\n"), "a%20b,%22%25%0A");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let figure = Figure {
+            id: "x".to_owned(),
+            title: "a<b>".to_owned(),
+            text: "\"quoted\" & more".to_owned(),
+            drawing: Some(Drawing {
+                width: 10.0,
+                height: 5.0,
+                marks: html! {},
+            }),
+            legend: Vec::new(),
+            table: Table::new("a<c"),
+            wide: false,
+        };
+        let html = figure.html().into_string();
+        assert!(html.contains("aria-label=\"a&lt;b&gt;. &quot;quoted&quot; &amp; more\""));
+        assert!(html.contains("<svg viewBox=\"0 0 10 5\" role=\"img\""));
+        assert!(html.contains("<th scope=\"col\">a&lt;c</th>"));
+        assert!(!html.contains("a<"));
+    }
+}

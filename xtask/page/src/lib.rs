@@ -1,0 +1,74 @@
+//! Makes one page of a simulation's report: a file of HTML with charts, their words and their numbers, that needs no network and
+//! no script.
+#![forbid(unsafe_code)]
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+pub mod draw;
+pub mod figure;
+pub mod numbers;
+pub mod report;
+pub mod sections;
+pub mod standing_out;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use report::Report;
+use sections::{Section, sections, summary};
+
+/// Returns the page of a report.
+#[must_use]
+pub fn page(report: &Report) -> String {
+    let names: Vec<_> = (report.programs().iter())
+        .map(|program| &*program.name)
+        .collect();
+    let title = match &names[..] {
+        [] => format!("A run on {}", report.machine),
+        names => format!("{} on {}", names.join(", "), report.machine),
+    };
+    document(
+        &title,
+        &summary(report),
+        &sections(report),
+        report.details.is_some(),
+    )
+}
+
+/// Returns a page: its title, what comes first, and sections of charts.
+#[must_use]
+pub fn document(title: &str, first: &Markup, sections: &[Section], complete: bool) -> String {
+    let id = |number: usize| format!("section-{number}");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                header { h1 { (title) } }
+                main {
+                    (first)
+                    nav aria-label="Sections" {
+                        ul { @for (number, section) in sections.iter().enumerate() {
+                            li { a href={ "#" (id(number)) } { (section.title) } }
+                        } }
+                    }
+                    @for (number, section) in sections.iter().enumerate() {
+                        section aria-labelledby=(id(number)) {
+                            h2 id=(id(number)) { (section.title) }
+                            div.charts { @for figure in &section.figures { (figure.html()) } }
+                        }
+                    }
+                    @if !complete {
+                        p { "The report has no details. " code { "cargo xtask sim --html" } " and " code { "--json FILE --details" }
+                            " collect them: counters and bandwidth over time, addresses, functions, shared lines and hypercalls." }
+                    }
+                }
+            }
+        }
+    };
+    page.into_string()
+}

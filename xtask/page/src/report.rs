@@ -1,0 +1,327 @@
+//! A report as `cargo xtask sim --json` writes it: what the page shows of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A report. See `simulator::simulation::Outcome` for what each part means.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the type that is written has the documentation"
+)]
+pub struct Report {
+    pub machine: String,
+    pub nodes: usize,
+    pub references: u64,
+    pub cycles: u64,
+    pub placement: String,
+    pub threads: Vec<Thread>,
+    pub notes: Vec<String>,
+    pub guests: Vec<Guest>,
+    pub counters: Vec<Counter>,
+    pub truth_matches: bool,
+    pub time: Time,
+    pub traffic: Vec<Traffic>,
+    pub channels: Vec<Channel>,
+    pub hubs: Vec<Hub>,
+    pub links: Vec<Link>,
+    #[serde(default)]
+    pub details: Option<Details>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Program {
+    pub name: String,
+    pub command: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Time {
+    pub hertz: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Thread {
+    pub thread: usize,
+    pub strand: usize,
+    pub instructions: u64,
+    pub cycles: u64,
+    pub served: Served,
+    pub stack: Stack,
+}
+
+impl Thread {
+    /// Returns the node of the thread's strand.
+    #[must_use]
+    pub fn node(&self) -> usize {
+        self.strand / 64
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Served {
+    pub l2: u64,
+    pub local: u64,
+    pub remote: u64,
+    pub c2c: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Stack {
+    pub busy: u64,
+    pub l2: u64,
+    pub local: u64,
+    pub remote: u64,
+    pub c2c: u64,
+    pub arriving: u64,
+    pub stores: u64,
+    pub atomics: u64,
+    pub pipeline: u64,
+}
+
+impl Stack {
+    /// Returns what the parts are called, and their cycles, in the order in which they are shown.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, u64); 9] {
+        [
+            ("busy", self.busy),
+            ("L2 cache", self.l2),
+            ("memory of the node", self.local),
+            ("memory of another node", self.remote),
+            ("cache of another node", self.c2c),
+            ("a line under way", self.arriving),
+            ("room for stores", self.stores),
+            ("atomic stores", self.atomics),
+            ("the pipeline", self.pipeline),
+        ]
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Guest {
+    pub name: String,
+    pub grant: String,
+    pub hypercalls: Hypercalls,
+    pub by_class: BTreeMap<String, Hypercalls>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Hypercalls {
+    pub total: u64,
+    pub by_status: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Counter {
+    pub name: String,
+    pub event: String,
+    pub measured: u64,
+    pub truth: u64,
+}
+
+/// Lines that went from a node to a node.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Traffic {
+    pub from: usize,
+    pub to: usize,
+    pub kind: String,
+    pub lines: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Channel {
+    pub node: usize,
+    pub mcu: usize,
+    pub reads: u64,
+    pub writes: u64,
+    pub busy: u64,
+    pub limit: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Hub {
+    pub hub: usize,
+    pub requests: u64,
+    pub busy: u64,
+    pub waited: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Link {
+    pub hub: usize,
+    pub node: usize,
+    #[serde(rename = "in")]
+    pub inward: u64,
+    pub out: u64,
+    pub busy: u64,
+    pub limit: u64,
+}
+
+/// What takes time to collect.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Details {
+    pub programs: Vec<Program>,
+    pub series: Series,
+    pub heat: Heat,
+    pub code: Vec<Code>,
+    pub calls: Vec<Call>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Series {
+    pub cycles: Vec<u64>,
+    pub counters: Vec<CounterSeries>,
+    pub channels: Vec<ChannelSeries>,
+    pub links: Vec<LinkSeries>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct CounterSeries {
+    pub name: String,
+    pub event: String,
+    #[serde(default)]
+    pub node: Option<usize>,
+    #[serde(default)]
+    pub hub: Option<usize>,
+    #[serde(default)]
+    pub strand: Option<usize>,
+    pub measured: Vec<u64>,
+    pub truth: Vec<u64>,
+}
+
+impl CounterSeries {
+    /// Returns what the counter belongs to.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.strand {
+            Some(strand) => format!("strand {strand}"),
+            None => (self.name.rsplit_once("_PIC"))
+                .map_or(&*self.name, |(unit, _)| unit)
+                .to_owned(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct ChannelSeries {
+    pub node: usize,
+    pub mcu: usize,
+    pub busy: Vec<u64>,
+    pub bytes: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct LinkSeries {
+    pub hub: usize,
+    pub node: usize,
+    pub busy: Vec<u64>,
+    pub bytes: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Heat {
+    pub page_bytes: u64,
+    pub first: Vec<u64>,
+    pub cycles: Vec<u64>,
+    pub misses: Vec<Vec<u64>>,
+    pub transfers: Vec<Vec<u64>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Code {
+    pub address: u64,
+    #[serde(default)]
+    pub function: Option<String>,
+    pub misses: Served,
+    pub cycles: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Call {
+    pub guest: String,
+    pub call: String,
+    pub registers: String,
+    pub status: String,
+    pub count: u64,
+    pub latency: Latency,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Latency {
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub longest: u64,
+}
+
+impl Report {
+    /// Returns the programs, if the report names them.
+    #[must_use]
+    pub fn programs(&self) -> &[Program] {
+        self.details
+            .as_ref()
+            .map_or(&[], |details| &details.programs)
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// The text is no JSON, or no report of a simulation.
+    pub fn parse(text: &[u8]) -> anyhow::Result<Self> {
+        let value: Value = serde_json::from_slice(text).context("is no JSON")?;
+        ensure!(
+            value.get("scenario").is_none(),
+            "is the report of a scenario, expected that of a run"
+        );
+        let report: Self =
+            serde_json::from_value(value).context("is no report of cargo xtask sim --json")?;
+        report.check()?;
+        Ok(report)
+    }
+
+    /// Fails unless numbers that are beside each other belong together.
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.time.hertz > 0.0, "the clock stands still");
+        let nodes = (self.traffic.iter().flat_map(|one| [one.from, one.to]))
+            .chain(self.channels.iter().map(|one| one.node))
+            .chain(self.links.iter().map(|one| one.node))
+            .chain(self.threads.iter().map(Thread::node));
+        for node in nodes {
+            ensure!(node < self.nodes, "node {node} is not in the machine");
+        }
+        Ok(())
+    }
+
+    /// Returns the seconds that so many cycles take.
+    #[must_use]
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / self.time.hertz
+    }
+}

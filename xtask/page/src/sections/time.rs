@@ -1,0 +1,269 @@
+//! What happens over time: counters, and the bandwidth of channels and links.
+
+use crate::draw::{Strip, Strips, strips};
+use crate::figure::{Drawing, Figure, Legend, Table};
+use crate::numbers::{TimeUnit, percent, short, top};
+use crate::report::{CounterSeries, Report, Series};
+
+/// So many units are in a chart: those that count most.
+const MOST: usize = 32;
+
+/// Returns the charts of counters.
+pub(super) fn counters(report: &Report, series: &Series) -> Vec<Figure> {
+    let mut events: Vec<(&str, Vec<&CounterSeries>)> = Vec::new();
+    for counter in &series.counters {
+        match events.iter_mut().find(|(event, _)| *event == counter.event) {
+            Some((_, counters)) => counters.push(counter),
+            None => events.push((&counter.event, vec![counter])),
+        }
+    }
+    let figure = |(number, (event, counters)): (usize, (&str, Vec<&CounterSeries>))| {
+        of_event(report, series, number, event, counters)
+    };
+    events.into_iter().enumerate().map(figure).collect()
+}
+
+fn of_event(
+    report: &Report,
+    series: &Series,
+    number: usize,
+    event: &str,
+    mut counters: Vec<&CounterSeries>,
+) -> Figure {
+    let sum = |counter: &CounterSeries| counter.truth.iter().sum::<u64>();
+    let units = counters.len();
+    if units > MOST {
+        let mut sums: Vec<_> = counters.iter().map(|one| sum(one)).collect();
+        sums.sort_unstable();
+        let least = sums[units - MOST];
+        counters.retain(|one| sum(one) >= least);
+        counters.truncate(MOST);
+    }
+    let rates = |counts: &[u64]| {
+        let counts = counts.iter().zip(durations(report, series));
+        counts
+            .map(|(count, seconds)| *count as f64 / seconds)
+            .collect::<Vec<_>>()
+    };
+    let drawn: Vec<_> = (counters.iter())
+        .map(|counter| Strip {
+            label: counter.label(),
+            values: rates(&counter.measured),
+            truth: Some(rates(&counter.truth)),
+        })
+        .collect();
+    let differs = |counter: &&&CounterSeries| counter.measured != counter.truth;
+    let wrong = counters.iter().filter(differs).count();
+    let agree = match wrong {
+        0 => "The guest's reading and the truth are the same in each interval.".to_owned(),
+        wrong => format!("The guest's reading differs from the truth in {wrong} of them."),
+    };
+    let some = match units > MOST {
+        true => format!(" Of {units} units these are the {MOST} that count most."),
+        false => String::new(),
+    };
+    let mut columns: Vec<(String, &[u64])> = Vec::new();
+    for counter in &counters {
+        match differs(&counter) {
+            false => columns.push((
+                format!("{}, reading and truth", counter.label()),
+                &counter.truth,
+            )),
+            true => {
+                columns.push((format!("{}, reading", counter.label()), &counter.measured));
+                columns.push((format!("{}, truth", counter.label()), &counter.truth));
+            }
+        }
+    }
+    Figure {
+        id: format!("counter-{number}"),
+        title: format!("{event} over time"),
+        text: format!("Events per second in each unit; all strips have one scale. {agree}{some}"),
+        drawing: Some(chart(report, series, &drawn, top_of(&drawn), None)),
+        legend: vec![
+            ("measured".to_owned(), "the guest's reading".to_owned()),
+            ("truth".to_owned(), "the truth".to_owned()),
+        ],
+        table: table(report, series, &columns),
+        wide: false,
+    }
+}
+
+/// Returns the charts of channels and links.
+pub(super) fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
+    let channels = series.channels.iter().map(|one| {
+        let limit = report
+            .channels
+            .iter()
+            .find(|use_| (use_.node, use_.mcu) == (one.node, one.mcu));
+        Way {
+            label: format!("node {} MCU {}", one.node, one.mcu),
+            busy: &one.busy,
+            bytes: &one.bytes,
+            limit: limit.map_or(0, |one| one.limit) as f64,
+            directions: 1.0,
+        }
+    });
+    let links = series.links.iter().map(|one| {
+        let limit = report
+            .links
+            .iter()
+            .find(|use_| (use_.node, use_.hub) == (one.node, one.hub));
+        Way {
+            label: format!("node {} hub {}", one.node, one.hub),
+            busy: &one.busy,
+            bytes: &one.bytes,
+            limit: 2.0 * limit.map_or(0, |one| one.limit) as f64,
+            directions: 2.0,
+        }
+    });
+    let figures = [
+        ways(
+            report,
+            series,
+            "channels",
+            "Bandwidth of memory channels",
+            &channels.collect::<Vec<_>>(),
+        ),
+        ways(
+            report,
+            series,
+            "links",
+            "Bandwidth of links, both directions",
+            &links.collect::<Vec<_>>(),
+        ),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// What bytes go through.
+struct Way<'a> {
+    label: String,
+    busy: &'a [u64],
+    bytes: &'a [u64],
+    /// Bytes per second.
+    limit: f64,
+    directions: f64,
+}
+
+fn ways(
+    report: &Report,
+    series: &Series,
+    id: &str,
+    title: &str,
+    ways: &[Way<'_>],
+) -> Option<Figure> {
+    let limit = ways.first()?.limit;
+    let strip = |way: &Way<'_>| Strip {
+        label: way.label.clone(),
+        values: (way.bytes.iter().zip(durations(report, series)))
+            .map(|(bytes, seconds)| *bytes as f64 / seconds / way.limit)
+            .collect(),
+        truth: Some(
+            (way.busy.iter().zip(durations(report, series)))
+                .map(|(busy, seconds)| report.seconds(*busy) / seconds / way.directions)
+                .collect(),
+        ),
+    };
+    let drawn: Vec<_> = ways.iter().map(strip).collect();
+    let most = drawn
+        .iter()
+        .flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
+    let most = most.copied().fold(0.0, f64::max);
+    let top = [0.05, 0.1, 0.25, 0.5, 1.0]
+        .into_iter()
+        .find(|top| most <= *top)
+        .unwrap_or(1.0);
+    let columns: Vec<_> = (ways.iter())
+        .flat_map(|way| {
+            [
+                (format!("{}, bytes", way.label), way.bytes),
+                (format!("{}, busy cycles", way.label), way.busy),
+            ]
+        })
+        .collect();
+    let scale = match top < 1.0 {
+        true => format!("the top of a strip is {} of it", percent(top, 1.0)),
+        false => "it is the top of a strip".to_owned(),
+    };
+    let mut legend: Legend = vec![
+        (
+            "measured".to_owned(),
+            "bytes per second, of the limit".to_owned(),
+        ),
+        (
+            "truth".to_owned(),
+            "part of the time that it is busy".to_owned(),
+        ),
+    ];
+    if top == 1.0 {
+        legend.push(("limit".to_owned(), "limit".to_owned()));
+    }
+    Some(Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        text: format!(
+            "The limit of each is {}B/s; {scale}. A write keeps a channel busy for longer than a read, so that it can be busy below the \
+             limit.",
+            short(limit)
+        ),
+        drawing: Some(chart(report, series, &drawn, top, Some(top))),
+        legend,
+        table: table(report, series, &columns),
+        wide: false,
+    })
+}
+
+/// Returns how long each interval is, in seconds.
+fn durations<'a>(report: &'a Report, series: &'a Series) -> impl Iterator<Item = f64> + 'a {
+    let ends = series.cycles.iter();
+    let begins = std::iter::once(&0).chain(ends.clone());
+    ends.zip(begins)
+        .map(|(end, begin)| report.seconds(end.saturating_sub(*begin).max(1)))
+}
+
+fn top_of(drawn: &[Strip]) -> f64 {
+    let values = drawn
+        .iter()
+        .flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
+    match values.copied().fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => top(most),
+    }
+}
+
+/// Draws strips whose top is this value, or this part of a limit.
+fn chart(
+    report: &Report,
+    series: &Series,
+    drawn: &[Strip],
+    top: f64,
+    limit: Option<f64>,
+) -> Drawing {
+    strips(&Strips {
+        strips: drawn,
+        ends: &series.cycles,
+        top,
+        top_text: match limit {
+            Some(part) => percent(part, 1.0),
+            None => format!("{}/s", short(top)),
+        },
+        limit: limit == Some(1.0),
+        unit: TimeUnit::of(report.cycles, report.time.hertz),
+    })
+}
+
+/// Returns a table of intervals and these columns.
+fn table(report: &Report, series: &Series, columns: &[(String, &[u64])]) -> Table {
+    let unit = TimeUnit::of(report.cycles, report.time.hertz);
+    let mut table = Table::new(&format!("until, {}", unit.name));
+    columns
+        .iter()
+        .for_each(|(name, _)| table.column(name.clone()));
+    for (interval, end) in series.cycles.iter().enumerate() {
+        let numbers = columns.iter().map(|(_, numbers)| numbers.get(interval));
+        let cells = numbers.map(|number| number.map_or(String::new(), u64::to_string));
+        table.row(std::iter::once(format!("{:.4}", *end as f64 * unit.per_cycle)).chain(cells));
+    }
+    table
+}

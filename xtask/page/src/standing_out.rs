@@ -1,0 +1,177 @@
+//! What stands out in a report: sentences with numbers, for pages and terminals.
+
+use crate::numbers::{count, percent};
+use crate::report::{Report, Traffic};
+
+/// A sentence, and how much it weighs beside others: about the share of the run that it is about, from 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+struct Finding {
+    weight: f64,
+    sentence: String,
+}
+
+/// What weighs less is not worth a sentence.
+const LEAST: f64 = 0.05;
+
+/// Returns the sentences that weigh most, the first most, at most `most`; none if nothing stands out.
+#[must_use]
+pub fn sentences(report: &Report, most: usize) -> Vec<String> {
+    let topics = [
+        waiting,
+        served_by_another_node,
+        busiest,
+        uneven_memory,
+        refused_calls,
+        slowest_thread,
+    ];
+    let mut found: Vec<_> = topics.iter().filter_map(|topic| topic(report)).collect();
+    found.retain(|finding| finding.weight >= LEAST);
+    found.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    found.truncate(most);
+    found.into_iter().map(|finding| finding.sentence).collect()
+}
+
+/// What threads wait for most.
+fn waiting(report: &Report) -> Option<Finding> {
+    let cycles: u64 = report.threads.iter().map(|thread| thread.cycles).sum();
+    let mut sums = report
+        .threads
+        .first()?
+        .stack
+        .parts()
+        .map(|(name, _)| (name, 0));
+    for thread in &report.threads {
+        for (sum, (_, cycles)) in sums.iter_mut().zip(thread.stack.parts()) {
+            sum.1 += cycles;
+        }
+    }
+    let (name, most) = sums.into_iter().skip(1).max_by_key(|(_, sum)| *sum)?;
+    let share = percent(most as f64, cycles as f64);
+    Some(Finding {
+        weight: most as f64 / cycles.max(1) as f64,
+        sentence: format!("Threads spend {share} of their cycles waiting for {name}."),
+    })
+}
+
+/// The node most of whose lines another node gives it.
+fn served_by_another_node(report: &Report) -> Option<Finding> {
+    let gives = |one: &&Traffic| matches!(&*one.kind, "memory" | "c2c");
+    let all: u64 = report
+        .traffic
+        .iter()
+        .filter(gives)
+        .map(|one| one.lines)
+        .sum();
+    let most = (report.traffic.iter().filter(gives))
+        .filter(|one| one.from != one.to)
+        .max_by_key(|one| one.lines)?;
+    let Traffic {
+        from,
+        to,
+        kind,
+        lines,
+    } = most;
+    let to_it = report
+        .traffic
+        .iter()
+        .filter(gives)
+        .filter(|one| one.to == *to);
+    let to_it: u64 = to_it.map(|one| one.lines).sum();
+    let by = if kind == "memory" {
+        "memory"
+    } else {
+        "L2 cache"
+    };
+    Some(Finding {
+        weight: *lines as f64 / all.max(1) as f64,
+        sentence: format!(
+            "{} of node {to}'s misses are served by node {from}'s {by} ({} of {} lines).",
+            percent(*lines as f64, to_it as f64),
+            count(*lines),
+            count(to_it),
+        ),
+    })
+}
+
+/// The part of the machine that is busy for most of the time.
+fn busiest(report: &Report) -> Option<Finding> {
+    let channels = report.channels.iter().map(|one| {
+        let name = format!("Memory channel MCU {} of node {}", one.mcu, one.node);
+        (name, one.busy)
+    });
+    let hubs = report
+        .hubs
+        .iter()
+        .map(|one| (format!("Hub {}", one.hub), one.busy));
+    let links = report.links.iter().map(|one| {
+        let name = format!("The link of node {} and hub {}", one.node, one.hub);
+        (name, one.busy)
+    });
+    let (name, busy) = channels
+        .chain(hubs)
+        .chain(links)
+        .max_by_key(|(_, busy)| *busy)?;
+    let share = percent(busy as f64, report.cycles as f64);
+    Some(Finding {
+        weight: busy as f64 / report.cycles.max(1) as f64,
+        sentence: format!("{name} is busy for {share} of the time, more than any other part."),
+    })
+}
+
+/// The node whose memory serves more than its share.
+fn uneven_memory(report: &Report) -> Option<Finding> {
+    let mut nodes = vec![0; report.nodes];
+    for channel in &report.channels {
+        *nodes.get_mut(channel.node)? += channel.reads + channel.writes;
+    }
+    let all: u64 = nodes.iter().sum();
+    let (node, most) = nodes
+        .into_iter()
+        .enumerate()
+        .max_by_key(|(_, lines)| *lines)?;
+    let even = 1.0 / report.nodes as f64;
+    let share = percent(most as f64, all as f64);
+    Some(Finding {
+        weight: most as f64 / all.max(1) as f64 - even,
+        sentence: format!(
+            "Node {node}'s memory has {share} of all reads and writes of memory; an even share is {}.",
+            percent(even, 1.0),
+        ),
+    })
+}
+
+/// The guest whose calls find a hub taken.
+fn refused_calls(report: &Report) -> Option<Finding> {
+    let refused = |guest: &&crate::report::Guest| {
+        let refused = guest.hypercalls.by_status.get("EWOULDBLOCK");
+        refused.copied().unwrap_or(0)
+    };
+    let guest = report.guests.iter().max_by_key(refused)?;
+    let (times, all) = (refused(&guest), guest.hypercalls.total);
+    Some(Finding {
+        // Calls are a small part of a run.
+        weight: times as f64 / all.max(1) as f64 / 2.0,
+        sentence: format!(
+            "{} of guest {}'s {} hypercalls end with EWOULDBLOCK, because the hub is taken.",
+            percent(times as f64, all as f64),
+            guest.name,
+            count(all),
+        ),
+    })
+}
+
+/// The thread that takes much longer than others.
+fn slowest_thread(report: &Report) -> Option<Finding> {
+    let mut cycles: Vec<_> = report.threads.iter().map(|one| one.cycles).collect();
+    cycles.sort_unstable();
+    let median = cycles[cycles.len() / 2];
+    let slowest = report.threads.iter().max_by_key(|one| one.cycles)?;
+    let more = slowest.cycles as f64 / median.max(1) as f64;
+    Some(Finding {
+        weight: 1.0 - 1.0 / more,
+        sentence: format!(
+            "Thread {} takes {more:.1} times the cycles of the median thread.",
+            slowest.thread
+        ),
+    })
+}
