@@ -4,6 +4,7 @@
 pub mod events;
 pub mod guests;
 pub mod input;
+pub mod interpreter;
 pub mod machine;
 pub mod md;
 pub mod memory;

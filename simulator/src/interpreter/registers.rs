@@ -1,0 +1,108 @@
+//! The integer registers: windows and globals (UltraSPARC Architecture 2007, sections 5.2 and 5.3).
+
+use super::instruction::Register;
+
+/// The number of register windows of a strand.
+pub const WINDOWS: usize = 8;
+
+/// The number of sets of global registers: one for each value of %gl, 0 to 3.
+pub const GLOBALS: usize = 4;
+
+/// The integer registers of a strand: those that instructions name now, and the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7. While they are here, their places in `windows` and `globals` hold older values.
+    current: [u64; 32],
+    /// The locals and ins of each window. Its outs are the ins of the next.
+    windows: [[u64; 16]; WINDOWS],
+    globals: [[u64; 8]; GLOBALS],
+    /// %cwp and %gl.
+    window: usize,
+    global: usize,
+}
+
+impl Registers {
+    /// Returns registers that are all 0, in window 0 and with the first globals.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            current: [0; 32],
+            windows: [[0; 16]; WINDOWS],
+            globals: [[0; 8]; GLOBALS],
+            window: 0,
+            global: 0,
+        }
+    }
+
+    /// Returns the value of a register.
+    #[must_use]
+    #[inline(always)]
+    pub const fn get(&self, register: Register) -> u64 {
+        self.current[register.index()]
+    }
+
+    /// Writes a register; %g0 stays 0.
+    #[inline(always)]
+    pub const fn set(&mut self, register: Register, value: u64) {
+        self.current[register.index()] = value;
+        self.current[0] = 0;
+    }
+
+    /// Returns the number of the current window.
+    #[must_use]
+    pub const fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Changes to a window, of which the number counts modulo [`WINDOWS`].
+    pub fn set_window(&mut self, window: usize) {
+        let (old, new) = (self.window, window % WINDOWS);
+        if old == new {
+            return;
+        }
+        let [.., outs, locals, ins] = eights(&mut self.current);
+        self.windows[old] = joined(locals, ins);
+        self.windows[(old + 1) % WINDOWS][8..].copy_from_slice(outs);
+        let (new_locals, new_ins) = self.windows[new].split_at(8);
+        locals.copy_from_slice(new_locals);
+        ins.copy_from_slice(new_ins);
+        outs.copy_from_slice(&self.windows[(new + 1) % WINDOWS][8..]);
+        self.window = new;
+    }
+
+    /// Returns the number of the current set of globals.
+    #[must_use]
+    pub const fn global(&self) -> usize {
+        self.global
+    }
+
+    /// Changes to a set of globals; the last one stands for all greater numbers.
+    pub fn set_global(&mut self, global: usize) {
+        let [globals, ..] = eights(&mut self.current);
+        self.globals[self.global] = *globals;
+        self.global = global.min(GLOBALS - 1);
+        *globals = self.globals[self.global];
+    }
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Returns the globals, outs, locals and ins.
+fn eights(registers: &mut [u64; 32]) -> [&mut [u64; 8]; 4] {
+    let (eights, _) = registers.as_chunks_mut();
+    let [globals, outs, locals, ins] = eights else {
+        unreachable!("32 are four times eight")
+    };
+    [globals, outs, locals, ins]
+}
+
+fn joined(locals: &[u64; 8], ins: &[u64; 8]) -> [u64; 16] {
+    let mut window = [0; 16];
+    window[..8].copy_from_slice(locals);
+    window[8..].copy_from_slice(ins);
+    window
+}

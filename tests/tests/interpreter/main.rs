@@ -1,0 +1,158 @@
+//! The interpreter beside `qemu-sparc64`: random programs of every nonprivileged instruction end with the same registers,
+//! condition codes and memory.
+
+mod encode;
+mod program;
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{self, Command};
+
+use program::{CODE, DATA, Program, RESULT};
+use simulator::interpreter::{Instruction, Memory, PRIMARY, Strand, Trap};
+
+/// What `end` in [`program`] calls the system by.
+const SYSTEM_CALL: u64 = 0x6d;
+
+/// The instructions and the data of a program.
+struct Loaded {
+    code: Vec<Instruction>,
+    data: Vec<u8>,
+}
+
+impl Loaded {
+    fn bytes(&mut self, space: u8, address: u64, shift: u8) -> Result<&mut [u8], Trap> {
+        assert!([PRIMARY, PRIMARY | 2].contains(&space), "space {space:#x}");
+        let at = address.wrapping_sub(DATA.into()) as usize;
+        let bytes = self.data.get_mut(at..).unwrap_or_default();
+        bytes.get_mut(..1 << shift).ok_or(Trap::DATA_ACCESS_ERROR)
+    }
+}
+
+impl Memory for Loaded {
+    fn fetch(&mut self, address: u64) -> Result<Instruction, Trap> {
+        let number = address.wrapping_sub(CODE.into()) / 4;
+        let instruction = self.code.get(number as usize).copied();
+        instruction.ok_or(Trap::INSTRUCTION_ACCESS_ERROR)
+    }
+
+    fn load(&mut self, space: u8, address: u64, shift: u8) -> Result<u64, Trap> {
+        let bytes = self.bytes(space, address, shift)?;
+        Ok(bytes
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    fn store(&mut self, space: u8, address: u64, shift: u8, value: u64) -> Result<(), Trap> {
+        let bytes = self.bytes(space, address, shift)?;
+        bytes.copy_from_slice(&value.to_be_bytes()[8 - (1 << shift)..]);
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        space: u8,
+        address: u64,
+        shift: u8,
+        changed: impl FnOnce(u64) -> u64,
+    ) -> Result<u64, Trap> {
+        let old = self.load(space, address, shift)?;
+        self.store(space, address, shift, changed(old))?;
+        Ok(old)
+    }
+}
+
+/// Returns what the program's memory holds at its end.
+fn interpreted(program: &Program) -> Vec<u8> {
+    let mut memory = Loaded {
+        code: program
+            .code
+            .iter()
+            .map(|word| Instruction::decode(*word))
+            .collect(),
+        data: program.data.clone(),
+    };
+    let mut strand = Strand::new(CODE.into());
+    loop {
+        match strand.step(&mut memory) {
+            Ok(()) => {}
+            Err(trap) if trap == Trap::software(SYSTEM_CALL) => return memory.data,
+            Err(trap) => panic!("{trap:?} at {:#x}", strand.pc),
+        }
+    }
+}
+
+/// Returns what it holds at its end under QEMU.
+fn emulated(program: &Program) -> Vec<u8> {
+    let file = env::temp_dir().join(format!("interpreter-{}", process::id()));
+    fs::write(&file, elf(program)).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o700)).expect("a program");
+    let output = Command::new("qemu-sparc64").arg(&file).output();
+    fs::remove_file(&file).expect("the file");
+    let output = output.expect("qemu-sparc64 (Debian's package qemu-user)");
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+/// Returns an ELF file of two segments.
+fn elf(program: &Program) -> Vec<u8> {
+    let code: Vec<u8> = (program.code.iter())
+        .flat_map(|word| word.to_be_bytes())
+        .collect();
+    let mut file = b"\x7fELF\x02\x02\x01".to_vec();
+    file.resize(16, 0);
+    // e_type, e_machine, e_version; e_entry, e_phoff, e_shoff; e_flags, e_ehsize, e_phentsize, e_phnum, and no sections.
+    file.extend([[0, 2], [0, 43], [0, 0], [0, 1]].concat());
+    for number in [u64::from(CODE), 64, 0] {
+        file.extend(number.to_be_bytes());
+    }
+    file.extend([0; 4]);
+    for number in [64_u16, 56, 2, 0, 0, 0] {
+        file.extend(number.to_be_bytes());
+    }
+    let align = 0x2000_u64;
+    let code_at = align;
+    let data_at = (code_at + code.len() as u64).next_multiple_of(align);
+    for (flags, at, address, length) in [
+        (5_u32, code_at, CODE, code.len()),
+        (6, data_at, DATA, program.data.len()),
+    ] {
+        file.extend([1_u32.to_be_bytes(), flags.to_be_bytes()].concat());
+        let (address, length) = (u64::from(address), length as u64);
+        for number in [at, address, address, length, length, align] {
+            file.extend(number.to_be_bytes());
+        }
+    }
+    file.resize(code_at as usize, 0);
+    file.extend(code);
+    file.resize(data_at as usize, 0);
+    file.extend(&program.data);
+    file
+}
+
+#[test]
+#[ignore = "needs qemu-sparc64: cargo xtask test runs it"]
+fn random_programs_end_as_under_qemu() {
+    for seed in 0..20 {
+        let program = Program::new(seed, 500);
+        let (ours, theirs) = (interpreted(&program), emulated(&program));
+        assert_eq!(ours.len(), theirs.len());
+        let results = (program.results() - DATA) as usize;
+        for case in 0..program.cases {
+            let of = |memory: &[u8]| -> Vec<u64> {
+                let bytes = &memory[results + case * RESULT as usize..][..RESULT as usize];
+                let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("8 bytes"));
+                bytes.chunks(8).map(number).collect()
+            };
+            let (ours, theirs) = (of(&ours), of(&theirs));
+            let names = (0..).zip(ours.iter().zip(&theirs));
+            let different: Vec<_> = names.filter(|(_, (ours, theirs))| ours != theirs).collect();
+            assert!(
+                different.is_empty(),
+                "seed {seed}, case {case}: registers (32 is %ccr, 33 %y), here and under QEMU: {different:x?}"
+            );
+        }
+        assert!(ours == theirs, "seed {seed}: the scratch memory");
+    }
+}
