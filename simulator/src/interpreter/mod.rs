@@ -1,18 +1,30 @@
 //! An interpreter of SPARC V9: strands that execute instructions (UltraSPARC Architecture 2007).
 //!
-//! A word of memory becomes an [`Instruction`] once, and is executed from that form. A [`Strand`] is the state that
-//! nonprivileged software sees; what it fetches, loads and stores is some [`Memory`]. The strand has no floating-point unit:
-//! its instructions trap as if that were disabled.
+//! A word of memory becomes an [`Instruction`] once, and is executed from that form. A [`Strand`] is a strand's registers; what it
+//! fetches, loads and stores is an [`Environment`]. The strand has no floating-point unit: its instructions trap as if that
+//! were disabled.
+//!
+//! A trap at the highest trap level ends the strand ([`ErrorState`]); there is no RED state but after a reset.
 
+mod access;
+mod ancillary;
+pub mod board;
 mod compute;
+mod control;
 mod decode;
+mod environment;
 pub mod instruction;
 pub mod registers;
 mod strand;
+#[cfg(test)]
+mod tests;
 mod trap;
 mod windows;
 
+pub use access::PRIMARY;
+pub use control::{Control, Frame, Level, MAX_TL};
+pub use environment::{At, Counting, Environment};
 pub use instruction::Instruction;
-pub use strand::{Memory, PRIMARY, Strand};
+pub use strand::{ErrorState, Strand};
 pub use trap::Trap;
-pub use windows::WindowState;
+pub use windows::{Exception, WindowState};

@@ -1,45 +1,23 @@
 //! A strand that executes.
 
 use super::compute::{Computed, XCC, compute, shift};
-use super::instruction::{Codes, Control, Datum, Instruction, Operand, Place, Register, Space};
-use super::registers::Registers;
+use super::control::{Control, Frame, Level, pstate};
+use super::environment::Environment;
+use super::instruction::{Codes, Instruction, Operand, Register};
+use super::registers::{Registers, WINDOWS};
 use super::trap::Trap;
-use super::windows::{WindowState, WindowTrap};
+use super::windows::{Exception, WindowState};
 
-/// The memory that a strand uses. Addresses are multiples of the access, and values are as big-endian memory has them.
-pub trait Memory {
-    /// Returns the instruction at an address.
-    ///
-    /// # Errors
-    /// The trap, where there is none.
-    fn fetch(&mut self, address: u64) -> Result<Instruction, Trap>;
-
-    /// Returns the value at an address of a space: `1 << shift` bytes.
-    ///
-    /// # Errors
-    /// The trap, where nothing can be loaded.
-    fn load(&mut self, space: u8, address: u64, shift: u8) -> Result<u64, Trap>;
-
-    /// Writes a value, of which the low `1 << shift` bytes count.
-    ///
-    /// # Errors
-    /// The trap, where nothing can be stored.
-    fn store(&mut self, space: u8, address: u64, shift: u8, value: u64) -> Result<(), Trap>;
-
-    /// Changes a value in one step, and returns what it was.
-    ///
-    /// # Errors
-    /// The trap, where that cannot be done.
-    fn change(
-        &mut self,
-        space: u8,
-        address: u64,
-        shift: u8,
-        changed: impl FnOnce(u64) -> u64,
-    ) -> Result<u64, Trap>;
+/// A strand has trapped at its highest trap level, and executes nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorState {
+    /// The trap.
+    pub trap: Trap,
+    /// The address of the instruction.
+    pub pc: u64,
 }
 
-/// The state of a strand that nonprivileged software sees.
+/// The registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strand {
     /// The integer registers.
@@ -56,6 +34,8 @@ pub struct Strand {
     pub asi: u8,
     /// The windows that it may use.
     pub windows: WindowState,
+    /// Those that only privileged software has.
+    pub control: Control,
 }
 
 /// Where execution goes on.
@@ -66,16 +46,27 @@ enum Next {
     Branch(u64),
     /// After the delay slot, which is not executed; at an address, if there is one.
     Annulled(Option<u64>),
+    /// At two addresses.
+    At(u64, u64),
 }
 
-/// The space of ordinary loads and stores, and which byte of the number of a space says that its bytes are in little-endian order.
-pub const PRIMARY: u8 = 0x80;
-const LITTLE: u8 = 0x08;
-
 impl Strand {
-    /// Returns a strand that begins at an address; all registers are 0.
+    /// Returns a strand that executes nonprivileged software from an address; its registers are 0.
     #[must_use]
-    pub const fn new(pc: u64) -> Self {
+    pub const fn user(pc: u64) -> Self {
+        Self::new(pc, Control::user())
+    }
+
+    /// Returns a strand after power on, which executes at its highest trap level.
+    #[must_use]
+    pub fn reset(pc: u64) -> Self {
+        let mut strand = Self::new(pc, Control::reset());
+        let (_, global) = strand.control.greatest();
+        strand.registers.set_global(global);
+        strand
+    }
+
+    const fn new(pc: u64, control: Control) -> Self {
         Self {
             registers: Registers::new(),
             pc,
@@ -84,16 +75,60 @@ impl Strand {
             y: 0,
             asi: 0,
             windows: WindowState::new(),
+            control,
         }
+    }
+
+    /// Executes an instruction, or takes a trap: that of the instruction, or an interrupt.
+    ///
+    /// # Errors
+    /// There is no higher trap level.
+    #[inline(always)]
+    pub fn step(&mut self, environment: &mut impl Environment) -> Result<(), ErrorState> {
+        let executed = match self.control.interrupt() {
+            None => self.execute_next(environment),
+            Some(interrupt) => Err(interrupt.into()),
+        };
+        match executed {
+            Ok(()) => Ok(()),
+            Err(exception) => self.take(exception),
+        }
+    }
+
+    /// Takes a trap.
+    fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
+        let global = self.registers.global();
+        let window = self.registers.window();
+        let frame = Frame {
+            pc: self.pc,
+            npc: self.npc,
+            state: ((global as u64) << 40)
+                | (u64::from(self.ccr) << 32)
+                | (u64::from(self.asi) << 24)
+                | (u64::from(self.control.pstate) << 8)
+                | window as u64,
+            number: trap.number(),
+            hpstate: 0,
+        };
+        let Some((handler, greatest)) = self.control.enter(trap, frame) else {
+            return Err(ErrorState { trap, pc: self.pc });
+        };
+        self.registers.set_global((global + 1).min(greatest));
+        self.registers.set_window(window + usize::from(distance));
+        (self.pc, self.npc) = (handler, handler.wrapping_add(4));
+        Ok(())
     }
 
     /// Executes an instruction.
     ///
     /// # Errors
-    /// It traps: nothing has changed but the window, which is the handler's.
-    pub fn step(&mut self, memory: &mut impl Memory) -> Result<(), Trap> {
-        let instruction = memory.fetch(self.pc)?;
-        let (pc, npc) = match self.execute(instruction, memory)? {
+    /// It traps: nothing has changed.
+    #[inline(always)]
+    pub fn execute_next(&mut self, environment: &mut impl Environment) -> Result<(), Exception> {
+        let pc = self.effective(self.pc);
+        let instruction = environment.fetch(pc, self.control.level())?;
+        let (pc, npc) = match self.execute(instruction, environment)? {
+            Next::At(pc, npc) => (pc, npc),
             Next::After => (self.npc, self.npc.wrapping_add(4)),
             Next::Branch(target) => (self.npc, target),
             Next::Annulled(target) => {
@@ -109,8 +144,8 @@ impl Strand {
     fn execute(
         &mut self,
         instruction: Instruction,
-        memory: &mut impl Memory,
-    ) -> Result<Next, Trap> {
+        environment: &mut impl Environment,
+    ) -> Result<Next, Exception> {
         match instruction {
             Instruction::Compute {
                 operation,
@@ -128,12 +163,12 @@ impl Strand {
                 }
             }
             Instruction::Load { datum, rd, place } => {
-                let value = self.load(place, datum, memory)?;
+                let value = self.load(place, datum, environment)?;
                 self.registers.set(rd, value);
             }
             Instruction::Store { datum, rd, place } => {
                 let value = self.registers.get(rd);
-                self.store(place, datum.shift, value, memory)?;
+                self.store(place, datum.shift, value, environment)?;
             }
             Instruction::Branch {
                 condition,
@@ -194,31 +229,26 @@ impl Strand {
                 return Ok(Next::Branch(target));
             }
             Instruction::Return { rs1, operand } => {
-                let target = self.address(rs1, operand);
-                self.restored()?;
-                // The window is back, unless the address is wrong.
-                return match aligned(target, 2) {
-                    Ok(target) => Ok(Next::Branch(target)),
-                    Err(trap) => {
-                        let _ = self.windows.save();
-                        (self.registers).set_window(self.registers.window() + 1);
-                        Err(trap)
-                    }
-                };
+                let mut windows = self.windows;
+                windows.restore()?;
+                let target = aligned(self.address(rs1, operand), 2)?;
+                self.windows = windows;
+                (self.registers).set_window(self.registers.window() + WINDOWS - 1);
+                return Ok(Next::Branch(target));
             }
             Instruction::Save { rd, rs1, operand } => {
                 let value = self.address(rs1, operand);
-                let saved = self.windows.save();
-                self.unless(saved)?;
+                self.windows.save()?;
                 (self.registers).set_window(self.registers.window() + 1);
                 self.registers.set(rd, value);
             }
             Instruction::Restore { rd, rs1, operand } => {
                 let value = self.address(rs1, operand);
-                self.restored()?;
+                self.windows.restore()?;
+                (self.registers).set_window(self.registers.window() + WINDOWS - 1);
                 self.registers.set(rd, value);
             }
-            Instruction::Flushw => self.unless(self.windows.flush())?,
+            Instruction::Flushw => self.windows.flush()?,
             Instruction::Trap {
                 condition,
                 codes,
@@ -226,19 +256,26 @@ impl Strand {
                 operand,
             } => {
                 if condition.holds(self.codes(codes)) {
-                    return Err(Trap::software(self.address(rs1, operand) & 0x7f));
+                    let numbers = match self.control.level() {
+                        Level::User => 0x7f,
+                        _ => 0xff,
+                    };
+                    let number = self.address(rs1, operand) & numbers;
+                    return Err(Trap::software(number).into());
                 }
             }
             Instruction::LoadTwin { rd, place } => {
-                let value = self.load_twin(rd, place, memory)?;
+                let value = self.load_twin(rd, place, environment)?;
                 self.registers.set(rd, value >> 32);
                 self.registers.set(rd.odd(), value & 0xffff_ffff);
             }
-            Instruction::StoreTwin { rd, place } => self.store_twin(rd, place, memory)?,
-            Instruction::Ldstub { rd, place } => self.change(rd, place, 0, memory, |_| 0xff)?,
+            Instruction::StoreTwin { rd, place } => self.store_twin(rd, place, environment)?,
+            Instruction::Ldstub { rd, place } => {
+                self.change(rd, place, 0, environment, |_| 0xff)?
+            }
             Instruction::Swap { rd, place } => {
                 let value = self.registers.get(rd);
-                self.change(rd, place, 2, memory, |_| value)?;
+                self.change(rd, place, 2, environment, |_| value)?;
             }
             Instruction::Cas {
                 extended,
@@ -253,11 +290,11 @@ impl Strand {
                 };
                 let (expected, new) = (self.registers.get(rs2) & mask, self.registers.get(rd));
                 let changed = |old| if old == expected { new } else { old };
-                self.change(rd, place, shift, memory, changed)?;
+                self.change(rd, place, shift, environment, changed)?;
             }
             Instruction::Prefetch | Instruction::Flush | Instruction::Membar { .. } => {}
             Instruction::Read { rd, control } => {
-                let value = self.read(control)?;
+                let value = self.read(control, environment)?;
                 self.registers.set(rd, value);
             }
             Instruction::Write {
@@ -266,15 +303,54 @@ impl Strand {
                 operand,
             } => {
                 let (a, b) = self.operands(rs1, operand);
-                self.write(control, a ^ b)?;
+                self.write(control, a ^ b, environment)?;
             }
-            Instruction::Windows(_) | Instruction::Done | Instruction::Retry => {
-                return Err(Trap::PRIVILEGED_OPCODE);
+            Instruction::Windows(change) => {
+                self.privileged()?;
+                self.windows.change(change);
             }
-            Instruction::FloatingPoint => return Err(Trap::FP_DISABLED),
-            Instruction::Illegal => return Err(Trap::ILLEGAL_INSTRUCTION),
+            Instruction::Done => {
+                let Frame { npc, .. } = self.leave()?;
+                return Ok(Next::At(npc, npc.wrapping_add(4)));
+            }
+            Instruction::Retry => {
+                let Frame { pc, npc, .. } = self.leave()?;
+                return Ok(Next::At(pc, npc));
+            }
+            Instruction::FloatingPoint => return Err(Trap::FP_DISABLED.into()),
+            Instruction::Illegal => return Err(Trap::ILLEGAL_INSTRUCTION.into()),
         }
         Ok(Next::After)
+    }
+
+    /// Goes back from a trap to what it interrupted.
+    fn leave(&mut self) -> Result<Frame, Trap> {
+        self.privileged()?;
+        let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
+        let state = frame.state;
+        (self.ccr, self.asi) = ((state >> 32) as u8, (state >> 24) as u8);
+        let (_, greatest) = self.control.greatest();
+        let global = (state >> 40 & 7) as usize;
+        self.registers.set_global(global.min(greatest));
+        self.registers.set_window((state & 0x1f) as usize);
+        Ok(frame)
+    }
+
+    fn privileged(&self) -> Result<(), Trap> {
+        match self.control.level() {
+            Level::User => Err(Trap::PRIVILEGED_OPCODE),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the address that is meant: with 32 bits, if that is asked for.
+    #[inline(always)]
+    pub(super) const fn effective(&self, address: u64) -> u64 {
+        if self.control.pstate & pstate::AM == 0 {
+            address
+        } else {
+            address & 0xffff_ffff
+        }
     }
 
     #[inline(always)]
@@ -289,7 +365,7 @@ impl Strand {
     }
 
     #[inline(always)]
-    fn address(&self, rs1: Register, operand: Operand) -> u64 {
+    pub(super) fn address(&self, rs1: Register, operand: Operand) -> u64 {
         let (a, b) = self.operands(rs1, operand);
         a.wrapping_add(b)
     }
@@ -317,154 +393,14 @@ impl Strand {
             (false, false) => Next::After,
         }
     }
-
-    /// Goes back to the window before.
-    fn restored(&mut self) -> Result<(), Trap> {
-        let restored = self.windows.restore();
-        self.unless(restored)?;
-        self.registers
-            .set_window(self.registers.window() + super::registers::WINDOWS - 1);
-        Ok(())
-    }
-
-    /// Goes to the window of the handler, if there is a trap.
-    fn unless(&mut self, changed: Result<(), WindowTrap>) -> Result<(), Trap> {
-        changed.map_err(|WindowTrap { trap, distance }| {
-            let window = self.registers.window() + usize::from(distance);
-            self.registers.set_window(window);
-            trap
-        })
-    }
-
-    /// Returns the space and address of an access.
-    #[inline(always)]
-    fn place(&self, place: Place, shift: u8) -> Result<(u8, u64), Trap> {
-        let space = match place.space {
-            Space::Primary => PRIMARY,
-            Space::Number(space) => space,
-            Space::Asi => self.asi,
-        };
-        let address = aligned(self.address(place.rs1, place.operand), shift)?;
-        if space & 0x80 == 0 {
-            return Err(Trap::PRIVILEGED_ACTION);
-        }
-        Ok((space, address))
-    }
-
-    #[inline(always)]
-    fn load(&self, place: Place, datum: Datum, memory: &mut impl Memory) -> Result<u64, Trap> {
-        let (space, address) = self.place(place, datum.shift)?;
-        let value = memory.load(space & !LITTLE, address, datum.shift)?;
-        let value = ordered(space, datum.shift, value);
-        let unused = 64 - (8 << datum.shift);
-        Ok(if datum.signed {
-            ((value << unused).cast_signed() >> unused).cast_unsigned()
-        } else {
-            value
-        })
-    }
-
-    #[inline(always)]
-    fn store(
-        &self,
-        place: Place,
-        shift: u8,
-        value: u64,
-        memory: &mut impl Memory,
-    ) -> Result<(), Trap> {
-        let (space, address) = self.place(place, shift)?;
-        let value = ordered(space, shift, value);
-        memory.store(space & !LITTLE, address, shift, value)
-    }
-
-    /// Loads two words, of which each is in the order of the space.
-    fn load_twin(&self, rd: Register, place: Place, memory: &mut impl Memory) -> Result<u64, Trap> {
-        let (space, address) = self.twin(rd, place)?;
-        let value = memory.load(space & !LITTLE, address, 3)?;
-        let word = |value| ordered(space, 2, value & 0xffff_ffff);
-        Ok((word(value >> 32) << 32) | word(value))
-    }
-
-    fn store_twin(&self, rd: Register, place: Place, memory: &mut impl Memory) -> Result<(), Trap> {
-        let (space, address) = self.twin(rd, place)?;
-        let word = |register| ordered(space, 2, self.registers.get(register) & 0xffff_ffff);
-        memory.store(
-            space & !LITTLE,
-            address,
-            3,
-            (word(rd) << 32) | word(rd.odd()),
-        )
-    }
-
-    fn twin(&self, rd: Register, place: Place) -> Result<(u8, u64), Trap> {
-        if !rd.is_even() {
-            return Err(Trap::ILLEGAL_INSTRUCTION);
-        }
-        self.place(place, 3)
-    }
-
-    /// Changes a value in memory in one step, and loads what it was.
-    fn change(
-        &mut self,
-        rd: Register,
-        place: Place,
-        shift: u8,
-        memory: &mut impl Memory,
-        changed: impl FnOnce(u64) -> u64,
-    ) -> Result<(), Trap> {
-        let (space, address) = self.place(place, shift)?;
-        let old = memory.change(space & !LITTLE, address, shift, |old| {
-            ordered(space, shift, changed(ordered(space, shift, old)))
-        })?;
-        self.registers.set(rd, ordered(space, shift, old));
-        Ok(())
-    }
-
-    fn read(&self, control: Control) -> Result<u64, Trap> {
-        match control {
-            Control::Ancillary(0) => Ok(self.y.into()),
-            Control::Ancillary(2) => Ok(self.ccr.into()),
-            Control::Ancillary(3) => Ok(self.asi.into()),
-            Control::Ancillary(5) => Ok(self.pc),
-            _ => Err(refused(control)),
-        }
-    }
-
-    fn write(&mut self, control: Control, value: u64) -> Result<(), Trap> {
-        match control {
-            Control::Ancillary(0) => self.y = value as u32,
-            Control::Ancillary(2) => self.ccr = value as u8,
-            Control::Ancillary(3) => self.asi = value as u8,
-            _ => return Err(refused(control)),
-        }
-        Ok(())
-    }
-}
-
-/// Returns the trap of an access to a register that nonprivileged software does not have.
-const fn refused(control: Control) -> Trap {
-    match control {
-        Control::Privileged(_) => Trap::PRIVILEGED_OPCODE,
-        Control::Ancillary(_) | Control::Hyperprivileged(_) => Trap::ILLEGAL_INSTRUCTION,
-    }
 }
 
 /// Returns the address, which has to be a multiple of `1 << shift`.
 #[inline(always)]
-const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
+pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
     if address & ((1 << shift) - 1) == 0 {
         Ok(address)
     } else {
         Err(Trap::MEM_ADDRESS_NOT_ALIGNED)
-    }
-}
-
-/// Returns a value of `1 << shift` bytes in the order of a space.
-#[inline(always)]
-const fn ordered(space: u8, shift: u8, value: u64) -> u64 {
-    if space & LITTLE == 0 {
-        value
-    } else {
-        value.swap_bytes() >> (64 - (8 << shift))
     }
 }

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use super::control::Level;
+
 /// The type of a trap: 0 to 0x1ff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Trap(u16);
 
 impl Trap {
+    /// Where a trap goes that is one too many for privileged software.
+    pub(super) const WATCHDOG: Self = Self(0x02);
     /// Nothing answers at the address of a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
     /// An instruction that the processor does not have.
@@ -27,6 +31,21 @@ impl Trap {
     pub const MEM_ADDRESS_NOT_ALIGNED: Self = Self(0x34);
     /// A space or register of a higher privilege.
     pub const PRIVILEGED_ACTION: Self = Self(0x37);
+
+    /// A fetch from a real address without a translation.
+    pub const INSTRUCTION_REAL_TRANSLATION_MISS: Self = Self(0x3e);
+    /// A load from or store to a real address without a translation.
+    pub const DATA_REAL_TRANSLATION_MISS: Self = Self(0x3f);
+    /// %stick has reached %hstick_cmpr.
+    pub const HSTICK_MATCH: Self = Self(0x5e);
+    /// The hypervisor has asked for a trap at trap level 0.
+    pub const TRAP_LEVEL_ZERO: Self = Self(0x5f);
+
+    /// Returns the trap of an interrupt of a level: 1 to 15.
+    #[must_use]
+    pub const fn interrupt_level(level: u8) -> Self {
+        Self(0x40 + (level as u16 & 15))
+    }
 
     /// Returns the trap of `save` or `flushw` when a window has to be stored: `other` is that of windows that belong to another
     /// address space, `state` the field of %wstate.
@@ -53,16 +72,13 @@ impl Trap {
         self.0
     }
 
-    /// Returns whether the trap is one of `save` or `flushw` that has a window stored.
-    #[must_use]
-    pub const fn is_spill(self) -> bool {
-        self.0 >= 0x80 && self.0 < 0xc0
-    }
-
-    /// Returns whether the trap is one of `restore` or `return` that has a window loaded.
-    #[must_use]
-    pub const fn is_fill(self) -> bool {
-        self.0 >= 0xc0 && self.0 < 0x100
+    /// Returns whether privileged software handles the trap, if it is taken from this level.
+    pub(super) const fn is_privileged(self, level: Level) -> bool {
+        let privileged = matches!(
+            self.0,
+            0x11 | 0x20..=0x28 | 0x41..=0x4f | 0x62 | 0x7c..=0x7e | 0x80..=0x17f
+        );
+        privileged && !matches!(level, Level::Hyperprivileged)
     }
 }
 

@@ -19,13 +19,20 @@ pub struct WindowState {
     pub state: u8,
 }
 
-/// A trap of an instruction that changes the window, and how far the trap is from it in windows.
+/// An instruction traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowTrap {
+pub struct Exception {
     /// The trap.
     pub trap: Trap,
     /// The handler's window is so many after the instruction's, modulo [`WINDOWS`].
     pub distance: u8,
+}
+
+impl From<Trap> for Exception {
+    #[inline(always)]
+    fn from(trap: Trap) -> Self {
+        Self { trap, distance: 0 }
+    }
 }
 
 /// The last window, and the mask of a number of windows.
@@ -45,12 +52,12 @@ impl WindowState {
     }
 
     /// `save`: goes to the next window.
-    pub fn save(&mut self) -> Result<(), WindowTrap> {
+    pub(super) fn save(&mut self) -> Result<(), Exception> {
         if self.can_save == 0 {
             return Err(self.spill());
         }
         if self.clean.wrapping_sub(self.can_restore) & LAST == 0 {
-            return Err(WindowTrap {
+            return Err(Exception {
                 trap: Trap::CLEAN_WINDOW,
                 distance: 1,
             });
@@ -61,9 +68,9 @@ impl WindowState {
     }
 
     /// `restore` or `return`: goes back to the window before.
-    pub fn restore(&mut self) -> Result<(), WindowTrap> {
+    pub(super) fn restore(&mut self) -> Result<(), Exception> {
         if self.can_restore == 0 {
-            return Err(WindowTrap {
+            return Err(Exception {
                 trap: Trap::fill(self.other != 0, self.chosen()),
                 distance: LAST,
             });
@@ -74,15 +81,15 @@ impl WindowState {
     }
 
     /// `flushw`: has all windows but the current one stored.
-    pub fn flush(&self) -> Result<(), WindowTrap> {
+    pub(super) fn flush(&self) -> Result<(), Exception> {
         if self.can_save == LAST - 1 {
             return Ok(());
         }
         Err(self.spill())
     }
 
-    fn spill(&self) -> WindowTrap {
-        WindowTrap {
+    fn spill(&self) -> Exception {
+        Exception {
             trap: Trap::spill(self.other != 0, self.chosen()),
             distance: self.can_save.wrapping_add(2) & LAST,
         }
@@ -95,7 +102,7 @@ impl WindowState {
     }
 
     /// An instruction of a handler.
-    pub fn change(&mut self, windows: Windows) {
+    pub(super) fn change(&mut self, windows: Windows) {
         match windows {
             Windows::Saved => {
                 self.can_save = self.can_save.wrapping_add(1) & LAST;

@@ -10,7 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{self, Command};
 
 use program::{CODE, DATA, Program, RESULT};
-use simulator::interpreter::{Instruction, Memory, PRIMARY, Strand, Trap};
+use simulator::interpreter::{
+    At, Counting, Environment, Instruction, Level, PRIMARY, Strand, Trap,
+};
 
 /// What `end` in [`program`] calls the system by.
 const SYSTEM_CALL: u64 = 0x6d;
@@ -22,44 +24,46 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn bytes(&mut self, space: u8, address: u64, shift: u8) -> Result<&mut [u8], Trap> {
-        assert!([PRIMARY, PRIMARY | 2].contains(&space), "space {space:#x}");
-        let at = address.wrapping_sub(DATA.into()) as usize;
+    fn bytes(&mut self, at: At, shift: u8) -> Result<&mut [u8], Trap> {
+        assert!([PRIMARY, PRIMARY | 2].contains(&at.space), "{at:?}");
+        let at = at.address.wrapping_sub(DATA.into()) as usize;
         let bytes = self.data.get_mut(at..).unwrap_or_default();
         bytes.get_mut(..1 << shift).ok_or(Trap::DATA_ACCESS_ERROR)
     }
 }
 
-impl Memory for Loaded {
-    fn fetch(&mut self, address: u64) -> Result<Instruction, Trap> {
+impl Environment for Loaded {
+    fn fetch(&mut self, address: u64, _: Level) -> Result<Instruction, Trap> {
         let number = address.wrapping_sub(CODE.into()) / 4;
         let instruction = self.code.get(number as usize).copied();
         instruction.ok_or(Trap::INSTRUCTION_ACCESS_ERROR)
     }
 
-    fn load(&mut self, space: u8, address: u64, shift: u8) -> Result<u64, Trap> {
-        let bytes = self.bytes(space, address, shift)?;
+    fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap> {
+        let bytes = self.bytes(at, shift)?;
         Ok(bytes
             .iter()
             .fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    fn store(&mut self, space: u8, address: u64, shift: u8, value: u64) -> Result<(), Trap> {
-        let bytes = self.bytes(space, address, shift)?;
+    fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap> {
+        let bytes = self.bytes(at, shift)?;
         bytes.copy_from_slice(&value.to_be_bytes()[8 - (1 << shift)..]);
         Ok(())
     }
 
-    fn change(
-        &mut self,
-        space: u8,
-        address: u64,
-        shift: u8,
-        changed: impl FnOnce(u64) -> u64,
-    ) -> Result<u64, Trap> {
-        let old = self.load(space, address, shift)?;
-        self.store(space, address, shift, changed(old))?;
+    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
+        let old = self.load(at, shift)?;
+        self.store(at, shift, changed(old))?;
         Ok(old)
+    }
+
+    fn read(&mut self, register: Counting) -> u64 {
+        panic!("{register:?} is not nonprivileged")
+    }
+
+    fn write(&mut self, register: Counting, _: u64) {
+        panic!("{register:?} is not nonprivileged")
     }
 }
 
@@ -73,12 +77,12 @@ fn interpreted(program: &Program) -> Vec<u8> {
             .collect(),
         data: program.data.clone(),
     };
-    let mut strand = Strand::new(CODE.into());
+    let mut strand = Strand::user(CODE.into());
     loop {
-        match strand.step(&mut memory) {
+        match strand.execute_next(&mut memory) {
             Ok(()) => {}
-            Err(trap) if trap == Trap::software(SYSTEM_CALL) => return memory.data,
-            Err(trap) => panic!("{trap:?} at {:#x}", strand.pc),
+            Err(exception) if exception.trap == Trap::software(SYSTEM_CALL) => return memory.data,
+            Err(exception) => panic!("{exception:?} at {:#x}", strand.pc),
         }
     }
 }

@@ -69,9 +69,15 @@ const STEPS: [Step; 12] = [
         |_| loom(),
     ),
     ("instructions per call, within budget", budgets),
-    ("recordings of programs, with the real emulator", |_| {
-        cargo_passes("test --package=xtask --test=commands -- --ignored", None)
-    }),
+    (
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it",
+        |_| {
+            cargo_passes(
+                "test --package=xtask --package=tests --test=commands --test=interpreter -- --ignored",
+                None,
+            )
+        },
+    ),
     (
         "packages of the crates that are published, and what they are built from",
         |_| packages::check(),

@@ -14,7 +14,7 @@ use super::build::{self, Devices};
 use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
 use super::report::Report;
 use super::toolchain::Toolchain;
-use super::{c_guest, image, purpose, sweep as swept};
+use super::{c_guest, image, interpreted, purpose, sweep as swept};
 use super::{elf, entry};
 
 /// The numbers of the tasks of the guests.
@@ -84,6 +84,7 @@ impl Checks<'_> {
     /// Boots both guests on each build that they can check.
     fn guests(&mut self) -> anyhow::Result<()> {
         let guests = [self.guest.clone(), c_guest::guest(self.toolchain)?];
+        let mut differs = false;
         for (devices, task) in [
             (Devices::Models, task::ALL),
             (Devices::Mmio, task::SHIPPED),
@@ -92,12 +93,20 @@ impl Checks<'_> {
         ] {
             let hypervisor = build::hypervisor(self.toolchain, devices)?;
             for guest in &guests {
+                let before = self.report.console.len();
                 let end = self.boot(&hypervisor, guest, task)?;
+                let again = interpreted::run(&self.run(&hypervisor, guest, &self.words(task)))?;
+                let said = self.report.console.as_bytes()[before..].to_vec();
+                differs |= again != (said, end.clone());
                 self.ends.push(end);
             }
         }
         let purpose = purpose::lines(&self.report.instructions);
-        self.say(&(self.report.budgets() + &purpose))
+        let interpreted = Report::line(
+            "the same guests print the same and take as many instructions when the simulator interprets them",
+            differs.then_some("they do not"),
+        );
+        self.say(&(self.report.budgets() + &purpose + &interpreted))
     }
 
     /// Checks the files of the shipped image and of the example in the documentation. The image with test control shows that
@@ -149,12 +158,8 @@ impl Checks<'_> {
         let end = self.boot(&hypervisor, &self.guest.clone(), task(Detail::Parts))?;
         self.ends.push(end);
         let lines = swept::compare(of, &self.report.console[before..], |detail| {
-            let boot = Boot {
-                hypervisor: &hypervisor,
-                guest: &self.guest,
-                words: &self.words(task(detail)),
-                timeout: self.timeout,
-            };
+            let words = self.words(task(detail));
+            let boot = self.run(&hypervisor, &self.guest, &words);
             let (console, _) = machine::run(&boot, &mut io::sink())?;
             Ok(String::from_utf8_lossy(&console).into_owned())
         })?;
@@ -188,12 +193,8 @@ impl Checks<'_> {
         let before = self.report.console.len();
         let end = self.boot(&hypervisor, &self.guest.clone(), task::SAMPLING)?;
         self.ends.push(end);
-        let boot = Boot {
-            hypervisor: &hypervisor,
-            guest: &self.guest,
-            words: &self.words(task::SAMPLING),
-            timeout: self.timeout,
-        };
+        let words = self.words(task::SAMPLING);
+        let boot = self.run(&hypervisor, &self.guest, &words);
         let (again, _) = machine::run(&boot, &mut io::sink())?;
         let differs = self.report.console.as_bytes()[before..] != again;
         self.say(&Report::line(
@@ -355,15 +356,20 @@ impl Checks<'_> {
     }
 
     fn boot(&mut self, hypervisor: &Path, guest: &Path, task: u64) -> anyhow::Result<End> {
-        let boot = Boot {
-            hypervisor,
-            guest,
-            words: &self.words(task),
-            timeout: self.timeout,
-        };
+        let words = self.words(task);
+        let boot = self.run(hypervisor, guest, &words);
         let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
         self.report.add(&String::from_utf8_lossy(&console));
         Ok(end)
+    }
+
+    fn run<'b>(&self, hypervisor: &'b Path, guest: &'b Path, words: &'b [(u64, u64)]) -> Boot<'b> {
+        Boot {
+            hypervisor,
+            guest,
+            words,
+            timeout: self.timeout,
+        }
     }
 
     fn words(&self, task: u64) -> [(u64, u64); 2] {

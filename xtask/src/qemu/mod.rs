@@ -43,6 +43,10 @@
 //! - Not shown: a trap in the middle of a program that does not call, and how far it is from the instruction that caused
 //!   it; samples in user mode.
 //!
+//! # Two that execute
+//! The simulator's own interpreter executes the same images with the guests that check the service. They print the same there, byte for
+//! byte, and take as many instructions.
+//!
 //! # What QEMU does not show
 //! - %pcr and %pic: QEMU has neither. In images with devices %pcr is a word of the strand's memory (feature
 //!   `pcr-in-memory` of `platform`), so that the one instruction that reads or writes it is a load or a store.
@@ -70,6 +74,7 @@ pub mod elf;
 pub mod entry;
 pub mod fatal;
 pub mod image;
+mod interpreted;
 pub mod machine;
 pub mod purpose;
 pub mod report;

@@ -1,0 +1,147 @@
+//! Loads, stores and atomic instructions (UltraSPARC Architecture 2007, sections 6.3.1 and 10.3).
+
+use super::control::{Level, pstate};
+use super::environment::{At, Environment};
+use super::instruction::{Datum, Place, Register, Space};
+use super::strand::{Strand, aligned};
+use super::trap::Trap;
+
+/// The spaces of ordinary loads and stores: at trap level 0, and above it.
+pub const PRIMARY: u8 = 0x80;
+const NUCLEUS: u8 = 0x04;
+
+/// Which bit of the number of a space says that its bytes are in little-endian order.
+const LITTLE: u8 = 0x08;
+
+impl Strand {
+    /// Returns where an access is, and whether its bytes are in little-endian order.
+    #[inline(always)]
+    fn place(&self, place: Place, shift: u8) -> Result<(At, bool), Trap> {
+        let level = self.control.level();
+        let (space, little, least) = match place.space {
+            Space::Primary => {
+                let space = if self.control.tl == 0 {
+                    PRIMARY
+                } else {
+                    NUCLEUS
+                };
+                (space, self.control.pstate & pstate::CLE != 0, Level::User)
+            }
+            Space::Number(space) => alternate(space),
+            Space::Asi => alternate(self.asi),
+        };
+        let address = self.effective(self.address(place.rs1, place.operand));
+        let address = aligned(address, shift)?;
+        if level < least {
+            return Err(Trap::PRIVILEGED_ACTION);
+        }
+        let at = At {
+            address,
+            space,
+            level,
+        };
+        Ok((at, little))
+    }
+
+    #[inline(always)]
+    pub(super) fn load(
+        &self,
+        place: Place,
+        datum: Datum,
+        environment: &mut impl Environment,
+    ) -> Result<u64, Trap> {
+        let (at, little) = self.place(place, datum.shift)?;
+        let value = environment.load(at, datum.shift)?;
+        let value = ordered(little, datum.shift, value);
+        let unused = 64 - (8 << datum.shift);
+        Ok(if datum.signed {
+            ((value << unused).cast_signed() >> unused).cast_unsigned()
+        } else {
+            value
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn store(
+        &self,
+        place: Place,
+        shift: u8,
+        value: u64,
+        environment: &mut impl Environment,
+    ) -> Result<(), Trap> {
+        let (at, little) = self.place(place, shift)?;
+        let value = ordered(little, shift, value);
+        environment.store(at, shift, value)
+    }
+
+    /// Loads two words, of which each is in the order of the space.
+    pub(super) fn load_twin(
+        &self,
+        rd: Register,
+        place: Place,
+        environment: &mut impl Environment,
+    ) -> Result<u64, Trap> {
+        let (at, little) = self.twin(rd, place)?;
+        let value = environment.load(at, 3)?;
+        let word = |value| ordered(little, 2, value & 0xffff_ffff);
+        Ok((word(value >> 32) << 32) | word(value))
+    }
+
+    pub(super) fn store_twin(
+        &self,
+        rd: Register,
+        place: Place,
+        environment: &mut impl Environment,
+    ) -> Result<(), Trap> {
+        let (at, little) = self.twin(rd, place)?;
+        let word = |register| ordered(little, 2, self.registers.get(register) & 0xffff_ffff);
+        environment.store(at, 3, (word(rd) << 32) | word(rd.odd()))
+    }
+
+    fn twin(&self, rd: Register, place: Place) -> Result<(At, bool), Trap> {
+        if !rd.is_even() {
+            return Err(Trap::ILLEGAL_INSTRUCTION);
+        }
+        self.place(place, 3)
+    }
+
+    /// Changes a value in memory in one step, and loads what it was.
+    pub(super) fn change(
+        &mut self,
+        rd: Register,
+        place: Place,
+        shift: u8,
+        environment: &mut impl Environment,
+        changed: impl FnOnce(u64) -> u64,
+    ) -> Result<(), Trap> {
+        let (at, little) = self.place(place, shift)?;
+        let old = environment.change(at, shift, |old| {
+            ordered(little, shift, changed(ordered(little, shift, old)))
+        })?;
+        self.registers.set(rd, ordered(little, shift, old));
+        Ok(())
+    }
+}
+
+/// Returns a value of `1 << shift` bytes in the other order, if it is little-endian.
+#[inline(always)]
+const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
+    if little {
+        value.swap_bytes() >> (64 - (8 << shift))
+    } else {
+        value
+    }
+}
+
+/// Returns the number of a space in big-endian order, whether the one given is in little-endian order, and who may use it.
+#[inline(always)]
+const fn alternate(space: u8) -> (u8, bool, Level) {
+    let least = match space {
+        0x00..=0x2f => Level::Privileged,
+        0x30..=0x7f => Level::Hyperprivileged,
+        0x80.. => Level::User,
+    };
+    // Spaces of registers have one order only.
+    let little = matches!(space, 0x04..=0x1f | 0x24..=0x2f | 0x80..) && space & LITTLE != 0;
+    (if little { space & !LITTLE } else { space }, little, least)
+}

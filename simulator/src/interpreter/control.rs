@@ -1,0 +1,224 @@
+//! The privileged and hyperprivileged registers, and what a trap does to them (UltraSPARC Architecture 2007, chapters 5 and 12).
+
+use super::trap::Trap;
+
+/// The highest trap level: that of hyperprivileged, and of privileged software.
+pub const MAX_TL: u8 = 6;
+const MAX_PTL: u8 = 2;
+
+/// The highest level of globals: that of hyperprivileged, and of privileged software.
+const MAX_GL: usize = 3;
+const MAX_PGL: usize = 2;
+
+/// The type of a reset by power on, which %tt has then.
+const POWER_ON_RESET: u16 = 1;
+
+/// Who executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nonprivileged software.
+    User,
+    /// An operating system.
+    Privileged,
+    /// A hypervisor.
+    Hyperprivileged,
+}
+
+/// Bits of %pstate.
+pub(super) mod pstate {
+    /// Interrupts are taken.
+    pub(in super::super) const IE: u16 = 1 << 1;
+    /// Privileged.
+    pub(in super::super) const PRIV: u16 = 1 << 2;
+    /// Addresses have 32 bits.
+    pub(in super::super) const AM: u16 = 1 << 3;
+    /// The floating-point unit is enabled.
+    pub(in super::super) const PEF: u16 = 1 << 4;
+    /// Of a trap handler: data are little-endian.
+    pub(in super::super) const TLE: u16 = 1 << 8;
+    /// Data are little-endian.
+    pub(in super::super) const CLE: u16 = 1 << 9;
+    /// Each transfer of control traps.
+    pub(in super::super) const TCT: u16 = 1 << 12;
+    /// All that the register has, with the memory model.
+    pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | 3 << 6 | TLE | CLE | TCT;
+}
+
+/// Bits of %hpstate.
+pub(super) mod hpstate {
+    /// A trap at trap level 0.
+    pub(in super::super) const TLZ: u16 = 1 << 0;
+    /// Hyperprivileged.
+    pub(in super::super) const HPRIV: u16 = 1 << 2;
+    /// After a reset.
+    pub(in super::super) const RED: u16 = 1 << 5;
+    /// Breakpoints.
+    pub(in super::super) const IBE: u16 = 1 << 10;
+    /// All that the register has.
+    pub(in super::super) const ALL: u16 = TLZ | HPRIV | RED | IBE;
+}
+
+/// What a trap notes of what it interrupts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// %tpc and %tnpc.
+    pub pc: u64,
+    /// %tnpc.
+    pub npc: u64,
+    /// %tstate: %gl in bits 42 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 4 to 0.
+    pub state: u64,
+    /// %tt.
+    pub number: u16,
+    /// %htstate.
+    pub hpstate: u16,
+}
+
+/// The registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    pub(super) pstate: u16,
+    pub(super) hpstate: u16,
+    pub(super) tl: u8,
+    /// Those of trap level 1 and up.
+    frames: [Frame; MAX_TL as usize],
+    pub(super) tba: u64,
+    pub(super) htba: u64,
+    pub(super) pil: u8,
+    pub(super) softint: u32,
+    pub(super) hintp: bool,
+    /// Bit 63 of each disables it.
+    pub(super) tick_compare: u64,
+    pub(super) stick_compare: u64,
+    pub(super) hstick_compare: u64,
+    pub(super) fprs: u8,
+}
+
+impl Control {
+    /// Returns those of nonprivileged software.
+    pub(super) const fn user() -> Self {
+        Self {
+            pstate: pstate::IE,
+            hpstate: 0,
+            tl: 0,
+            frames: [Frame {
+                pc: 0,
+                npc: 0,
+                state: 0,
+                number: 0,
+                hpstate: 0,
+            }; MAX_TL as usize],
+            tba: 0,
+            htba: 0,
+            pil: 0,
+            softint: 0,
+            hintp: false,
+            tick_compare: 1 << 63,
+            stick_compare: 1 << 63,
+            hstick_compare: 1 << 63,
+            fprs: 0,
+        }
+    }
+
+    /// Returns those after power on.
+    pub(super) fn reset() -> Self {
+        let mut reset = Self::user();
+        reset.pstate = pstate::PEF | pstate::PRIV;
+        reset.hpstate = hpstate::HPRIV | hpstate::RED;
+        reset.tl = MAX_TL;
+        reset.frames[usize::from(MAX_TL) - 1].number = POWER_ON_RESET;
+        reset
+    }
+
+    #[inline(always)]
+    pub(super) const fn level(&self) -> Level {
+        if self.hpstate & hpstate::HPRIV != 0 {
+            Level::Hyperprivileged
+        } else if self.pstate & pstate::PRIV != 0 {
+            Level::Privileged
+        } else {
+            Level::User
+        }
+    }
+
+    /// Returns the frame of the trap level; `None` at level 0.
+    pub(super) fn frame(&mut self) -> Option<&mut Frame> {
+        let level = usize::from(self.tl).checked_sub(1)?;
+        self.frames.get_mut(level)
+    }
+
+    /// Returns the greatest values of %tl and %gl for who executes.
+    pub(super) fn greatest(&self) -> (u8, usize) {
+        match self.level() {
+            Level::Hyperprivileged => (MAX_TL, MAX_GL),
+            _ => (MAX_PTL, MAX_PGL),
+        }
+    }
+
+    /// Takes a trap, and returns the handler's address and the greatest value of its %gl; `None` if there is no higher trap level.
+    /// `frame` has what is noted but for %htstate.
+    pub(super) fn enter(&mut self, trap: Trap, frame: Frame) -> Option<(u64, usize)> {
+        if self.tl == MAX_TL {
+            return None;
+        }
+        let to_privileged = trap.is_privileged(self.level());
+        let watchdog = to_privileged && self.tl >= MAX_PTL;
+        self.tl += 1;
+        let hpstate = self.hpstate;
+        if let Some(noted) = self.frame() {
+            *noted = Frame { hpstate, ..frame };
+        }
+        self.pstate = (self.pstate | pstate::PEF) & !(pstate::AM | pstate::IE | pstate::TCT);
+        let number = u64::from(trap.number());
+        if to_privileged && !watchdog {
+            let cle = if self.pstate & pstate::TLE == 0 {
+                0
+            } else {
+                pstate::CLE
+            };
+            self.pstate = self.pstate & !pstate::CLE | pstate::PRIV | cle;
+            let above = if self.tl > 1 { 1 << 14 } else { 0 };
+            return Some((self.tba & !0x7fff | above | number << 5, MAX_PGL));
+        }
+        self.pstate &= !(pstate::PRIV | pstate::CLE);
+        self.hpstate =
+            self.hpstate & !(hpstate::RED | hpstate::IBE | hpstate::TLZ) | hpstate::HPRIV;
+        let vector = if watchdog {
+            u64::from(Trap::WATCHDOG.number())
+        } else {
+            number
+        };
+        Some((self.htba & !0x3fff | vector << 5, MAX_GL))
+    }
+
+    /// Goes back from a trap, and returns what it interrupted.
+    pub(super) fn leave(&mut self) -> Option<Frame> {
+        let frame = *self.frame()?;
+        self.tl -= 1;
+        self.hpstate = frame.hpstate;
+        self.pstate = (frame.state >> 8) as u16 & pstate::ALL;
+        Some(frame)
+    }
+
+    /// Returns the interrupt that is taken now.
+    pub(super) fn interrupt(&self) -> Option<Trap> {
+        let level = self.level();
+        if self.hpstate & hpstate::TLZ != 0 && self.tl == 0 && level < Level::Hyperprivileged {
+            return Some(Trap::TRAP_LEVEL_ZERO);
+        }
+        if self.hintp && (level < Level::Hyperprivileged || self.pstate & pstate::IE != 0) {
+            return Some(Trap::HSTICK_MATCH);
+        }
+        if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
+            return None;
+        }
+        // Levels are bits 15 to 1; bits 0 and 16, of the compare registers, are level 14.
+        let timers = if self.softint & (1 << 16 | 1) == 0 {
+            0
+        } else {
+            1 << 14
+        };
+        let pending = self.softint & 0xfffe | timers;
+        let highest = pending.checked_ilog2()?;
+        (highest > self.pil.into()).then(|| Trap::interrupt_level(highest as u8))
+    }
+}

@@ -1,0 +1,59 @@
+//! What a strand reaches beyond its registers.
+
+use super::control::Level;
+use super::instruction::Instruction;
+use super::trap::Trap;
+
+/// Where a strand accesses memory. The address is a multiple of the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The address.
+    pub address: u64,
+    /// The number of the space, that in big-endian order of two.
+    pub space: u8,
+    /// Who accesses it.
+    pub level: Level,
+}
+
+/// A register that a strand has, and that something else counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the registers")]
+pub enum Counting {
+    Pcr,
+    Pic,
+    Tick,
+    Stick,
+}
+
+/// What a strand reaches beyond its registers. Values are as memory in big-endian order has them.
+pub trait Environment {
+    /// Returns the instruction at an address.
+    ///
+    /// # Errors
+    /// The trap, where there is none.
+    fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
+
+    /// Returns the value of `1 << shift` bytes.
+    ///
+    /// # Errors
+    /// The trap, where nothing can be loaded.
+    fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap>;
+
+    /// Writes a value, of which the low `1 << shift` bytes count.
+    ///
+    /// # Errors
+    /// The trap, where nothing can be stored.
+    fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
+
+    /// Changes a value in one step, and returns what it was.
+    ///
+    /// # Errors
+    /// The trap, where that cannot be done.
+    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap>;
+
+    /// Returns the value of a register.
+    fn read(&mut self, register: Counting) -> u64;
+
+    /// Writes a register.
+    fn write(&mut self, register: Counting, value: u64);
+}

@@ -1,0 +1,277 @@
+//! What random programs of nonprivileged instructions do not show: traps, windows, privilege.
+//!
+//! Words of instructions are those that the GNU assembler makes of the comments beside them.
+
+use super::board::{Board, HYPERVISOR, PARTITION};
+use super::control::Level;
+use super::instruction::{Control as Named, Register};
+use super::{ErrorState, Instruction, Strand};
+
+/// Where the programs, and the trap tables of hypervisor and guest are.
+const PROGRAM: u64 = PARTITION.start + 0x10_0000;
+const HTBA: u64 = HYPERVISOR.start + 0x4000;
+const TBA: u64 = PARTITION.start + 0x8000;
+
+const O0: Register = Register::new(8);
+const O1: Register = Register::new(9);
+const L0: Register = Register::new(16);
+
+/// Returns a strand that executes the words as privileged software, at trap level 0.
+fn privileged(words: &[u32]) -> (Strand, Board) {
+    let mut board = Board::new();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    board.load_bytes(PROGRAM, &bytes);
+    let mut strand = Strand::reset(PROGRAM);
+    for (control, value) in [
+        (Named::Hyperprivileged(5), HTBA),
+        (Named::Privileged(5), TBA),
+        (Named::Privileged(7), 0),
+        (Named::Privileged(16), 0),
+        // PRIV.
+        (Named::Privileged(6), 1 << 2),
+        (Named::Hyperprivileged(0), 0),
+    ] {
+        strand
+            .write(control, value, &mut board)
+            .expect("hyperprivileged");
+    }
+    (strand, board)
+}
+
+/// Executes so many steps.
+fn run(strand: &mut Strand, board: &mut Board, steps: usize) {
+    for _ in 0..steps {
+        strand.step(board).expect("a trap level is left");
+    }
+}
+
+/// Executes one word as privileged software with the value in %o0. Returns where the strand is then.
+fn after(word: u32, o0: u64) -> Strand {
+    let (mut strand, mut board) = privileged(&[word]);
+    strand.registers.set(O0, o0);
+    run(&mut strand, &mut board, 1);
+    strand
+}
+
+/// The handler of a trap that the operating system takes from trap level 0, and that of the hypervisor.
+const fn guests(number: u64) -> u64 {
+    TBA + number * 32
+}
+
+const fn hypervisors(number: u64) -> u64 {
+    HTBA + number * 32
+}
+
+/// Table 12-2: who handles a trap of privileged software.
+#[test]
+fn traps_go_where_the_architecture_says() {
+    for (word, o0, handler) in [
+        // udivx %o0, %g0, %o1: division_by_zero.
+        (0x926a_0000, 1, guests(0x28)),
+        // taddcctv %o0, 0, %o1: tag_overflow.
+        (0x9312_2000, 3, guests(0x23)),
+        // ldx [%o0], %o1: mem_address_not_aligned.
+        (0xd25a_0000, PROGRAM + 4, hypervisors(0x34)),
+        // ldx [%o0], %o1: data_real_translation_miss, in the hypervisor's memory.
+        (0xd25a_0000, HYPERVISOR.start, hypervisors(0x3f)),
+        // jmp %o0: mem_address_not_aligned.
+        (0x81c2_0000, PROGRAM + 2, hypervisors(0x34)),
+        // unimp 0: illegal_instruction.
+        (0x0000_0000, 0, hypervisors(0x10)),
+        // rdhpr %hpstate, %o1: the hypervisor's.
+        (0x9348_0000, 0, hypervisors(0x10)),
+        // fadds %f0, %f0, %f0: fp_disabled.
+        (0x81a0_0820, 0, guests(0x20)),
+        // ldxa [%o0] 0x4f, %o1: privileged_action, a space of the hypervisor.
+        (0xd2da_09e0, 0, hypervisors(0x37)),
+        // ta 0x6d, and ta 0x80: software traps of the system, and of the hypervisor.
+        (0x91d0_206d, 0, guests(0x16d)),
+        (0x91d0_2080, 0, hypervisors(0x180)),
+        // restore, in the first window: fill_0_normal.
+        (0x81e8_0000, 0, guests(0xc0)),
+    ] {
+        let strand = after(word, o0);
+        assert_eq!(strand.pc, handler, "{word:#x} with {o0:#x}");
+        assert_eq!(strand.npc, handler + 4);
+        let expected = if handler < PARTITION.start {
+            Level::Hyperprivileged
+        } else {
+            Level::Privileged
+        };
+        assert_eq!(strand.control.level(), expected, "{word:#x}");
+        assert_eq!(
+            strand.registers.get(O1),
+            0,
+            "{word:#x} has written its register"
+        );
+    }
+}
+
+/// What a trap notes, and what `done` and `retry` make of it (sections 7.19, 7.78 and 12.5).
+#[test]
+fn a_trap_comes_back() {
+    // done: 0x81f00000, retry: 0x83f00000.
+    for (word, pc) in [(0x81f0_0000_u32, PROGRAM + 4), (0x83f0_0000, PROGRAM)] {
+        // ta 0x80
+        let (mut strand, mut board) = privileged(&[0x91d0_2080]);
+        board.load_bytes(hypervisors(0x180), &word.to_be_bytes());
+        (strand.ccr, strand.asi, strand.y) = (0x99, 0x82, 7);
+        strand.registers.set(Register::new(1), 0x1111);
+        run(&mut strand, &mut board, 1);
+        assert_eq!(strand.control.level(), Level::Hyperprivileged);
+        // Globals of the next level.
+        assert_eq!(strand.registers.global(), 1);
+        assert_eq!(strand.registers.get(Register::new(1)), 0);
+        let mut read = |number| {
+            let value = strand.read(Named::Privileged(number), &mut board);
+            value.expect("the hypervisor has them all")
+        };
+        // TPC, TNPC, TSTATE of GL 0, CCR, ASI, PSTATE and CWP 0; TT; TL.
+        assert_eq!(read(0), PROGRAM);
+        assert_eq!(read(1), PROGRAM + 4);
+        assert_eq!(read(2), 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8);
+        assert_eq!(read(3), 0x180);
+        assert_eq!(read(7), 1);
+        strand.ccr = 0;
+        run(&mut strand, &mut board, 1);
+        assert_eq!((strand.pc, strand.npc), (pc, pc + 4));
+        assert_eq!((strand.ccr, strand.asi, strand.y), (0x99, 0x82, 7));
+        assert_eq!(strand.control.level(), Level::Privileged);
+        assert_eq!(strand.registers.get(Register::new(1)), 0x1111);
+    }
+}
+
+/// Six windows are free; the seventh `save` has one stored, in the window of which it is (section 5.6.7).
+#[test]
+fn the_seventh_save_spills() {
+    // save %sp, 0, %sp
+    let (mut strand, mut board) = privileged(&[0x9de3_a000; 7]);
+    run(&mut strand, &mut board, 6);
+    assert_eq!(strand.registers.window(), 6);
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, guests(0x80));
+    // CWP + CANSAVE + 2: behind the window that stays free comes the oldest, which is the first.
+    assert_eq!(strand.registers.window(), 0);
+}
+
+/// Values of others are in a window that is not clean.
+#[test]
+fn a_window_that_is_not_clean_traps() {
+    // save
+    let (mut strand, mut board) = privileged(&[0x81e0_0000]);
+    strand
+        .write(Named::Privileged(12), 0, &mut board)
+        .expect("%cleanwin");
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, guests(0x24));
+    assert_eq!(strand.registers.window(), 1);
+}
+
+/// The windows of a caller and of what it calls overlap (section 5.2.2).
+#[test]
+fn windows_overlap() {
+    // save; mov 7, %l0; restore
+    let (mut strand, mut board) = privileged(&[0x81e0_0000, 0xa010_2007, 0x81e8_0000]);
+    strand.registers.set(O0, 5);
+    strand.registers.set(L0, 6);
+    run(&mut strand, &mut board, 2);
+    let i0 = Register::new(24);
+    assert_eq!((strand.registers.get(i0), strand.registers.get(L0)), (5, 7));
+    run(&mut strand, &mut board, 1);
+    assert_eq!((strand.registers.get(O0), strand.registers.get(L0)), (5, 6));
+}
+
+/// Privileged software reaches trap level 2 and globals 2 and no higher; a trap there goes to the hypervisor as that of a
+/// watchdog (sections 5.6.5, 5.6.9 and 12.5.1).
+#[test]
+fn privileged_software_has_two_levels() {
+    // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d
+    let (mut strand, mut board) = privileged(&[0x8f90_2007, 0xa190_2007, 0x91d0_206d]);
+    run(&mut strand, &mut board, 2);
+    let level = strand.read(Named::Privileged(7), &mut board);
+    assert_eq!((level, strand.registers.global()), (Ok(2), 2));
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, hypervisors(2));
+    let number = strand.read(Named::Privileged(3), &mut board);
+    assert_eq!(number, Ok(0x16d));
+}
+
+/// From above trap level 0 the operating system's handlers are in the other half of its table.
+#[test]
+fn a_trap_in_a_handler_goes_to_the_other_half() {
+    // wrpr %g0, 1, %tl; ta 0x6d
+    let (mut strand, mut board) = privileged(&[0x8f90_2001, 0x91d0_206d]);
+    run(&mut strand, &mut board, 2);
+    assert_eq!(strand.pc, guests(0x16d) + (1 << 14));
+}
+
+#[test]
+fn a_trap_at_the_highest_level_ends_the_strand() {
+    let mut board = Board::new();
+    let mut strand = Strand::reset(HYPERVISOR.start);
+    // unimp 0, at trap level 6.
+    let ended = strand.step(&mut board);
+    assert!(
+        matches!(ended, Err(ErrorState { trap, pc }) if trap.number() == 0x10 && pc == HYPERVISOR.start),
+        "{ended:?}"
+    );
+}
+
+/// %softint asks for the level of an interrupt, which %pil and PSTATE.IE let through (section 5.5.9).
+#[test]
+fn an_interrupt_comes_when_it_may() {
+    // wr %g0, 0x80, %softint_set; wrpr %g0, 7, %pil; wrpr %g0, 6, %pstate (PRIV and IE); wrpr %g0, 6, %pil; nop
+    let words = [
+        0xa980_2080,
+        0x9190_2007,
+        0x8d90_2006,
+        0x9190_2006,
+        0x0100_0000,
+    ];
+    let (mut strand, mut board) = privileged(&words);
+    run(&mut strand, &mut board, 4);
+    assert_eq!(strand.pc, PROGRAM + 16);
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, guests(0x47));
+}
+
+/// A delay slot of a branch that is not taken, and that annuls, is not executed; nor is that of a branch that is always taken and
+/// annuls (section 6.3.4).
+#[test]
+fn delay_slots() {
+    for (branch, o1, pc) in [
+        // ba .+8; ba,a .+8; bn .+8; bn,a .+8, each before inc %o1.
+        (0x1080_0002, 1, PROGRAM + 8),
+        (0x3080_0002, 0, PROGRAM + 12),
+        (0x0080_0002, 1, PROGRAM + 8),
+        (0x2080_0002, 0, PROGRAM + 12),
+    ] {
+        let (mut strand, mut board) = privileged(&[branch, 0x9202_6001, 0x0100_0000]);
+        run(&mut strand, &mut board, 2);
+        assert_eq!(
+            (strand.registers.get(O1), strand.pc),
+            (o1, pc),
+            "{branch:#x}"
+        );
+    }
+}
+
+/// Memory that has been executed is changed, and executed again.
+#[test]
+fn programs_that_change_themselves() {
+    // st %o0, [%o1]; ba .-4; nop, and inc %l0 in place of the nop.
+    let (mut strand, mut board) = privileged(&[0xd022_4000, 0x10bf_ffff, 0x0100_0000]);
+    strand.registers.set(O0, 0xa004_2001);
+    strand.registers.set(O1, PROGRAM + 8);
+    run(&mut strand, &mut board, 3);
+    assert_eq!(strand.registers.get(L0), 1);
+}
+
+#[test]
+fn an_instruction_is_small() {
+    assert!(
+        size_of::<Instruction>() <= 12,
+        "{}",
+        size_of::<Instruction>()
+    );
+}
