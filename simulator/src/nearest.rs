@@ -1,8 +1,9 @@
-//! Names in messages.
+//! Names in messages, and addresses in files.
 
 use std::fmt::Write;
 
 use guest_abi::HvError;
+use serde::Serializer;
 
 /// How many names are suggested at most.
 const SUGGESTIONS: usize = 3;
@@ -47,6 +48,27 @@ pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),
         Err(error) => error.to_string(),
+    }
+}
+
+/// Writes an address as text such as `0x1000`, for the readers of JSON whose numbers have 53 bits.
+pub(crate) fn hexadecimal<S: Serializer>(address: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{address:#x}"))
+}
+
+/// Writes addresses in the same way.
+pub(crate) fn hexadecimals<S: Serializer>(addresses: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(addresses.iter().map(|address| format!("{address:#x}")))
+}
+
+/// Writes an address in the same way, if it is known.
+pub(crate) fn known_hexadecimal<S: Serializer>(
+    address: &Option<u64>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match address {
+        Some(address) => hexadecimal(address, to),
+        None => to.serialize_none(),
     }
 }
 

@@ -38,21 +38,27 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
 /// Returns the list of these strands in their order; `-` if there are none.
 #[must_use]
 pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
+    match ranges(strands.into_iter().map(StrandId::index)) {
+        list if list.is_empty() => "-".to_owned(),
+        list => list,
+    }
+}
+
+/// Returns the list of these numbers in their order, such as `0-7,16`.
+#[must_use]
+pub fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
-    for strand in strands.into_iter().map(StrandId::index) {
+    for number in numbers {
         match ranges.last_mut() {
-            Some(range) if range.end() + 1 == strand => *range = *range.start()..=strand,
-            _ => ranges.push(strand..=strand),
+            Some(range) if range.end() + 1 == number => *range = *range.start()..=number,
+            _ => ranges.push(number..=number),
         }
     }
     let text = |range: RangeInclusive<usize>| match range.into_inner() {
         (first, last) if first == last => first.to_string(),
         (first, last) => format!("{first}-{last}"),
     };
-    match ranges.is_empty() {
-        true => "-".to_owned(),
-        false => ranges.into_iter().map(text).collect::<Vec<_>>().join(","),
-    }
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 fn range(text: &str) -> Result<impl Iterator<Item = StrandId>, StrandListError> {

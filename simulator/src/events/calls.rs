@@ -31,6 +31,15 @@ impl Function {
         }
     }
 
+    /// Returns the number of the register, if it reads or writes one.
+    #[must_use]
+    pub const fn register(self) -> Option<u64> {
+        match self {
+            Self::Get(id) | Self::Set(id) => Some(id),
+            Self::SetVersion(_) | Self::Fast(_) => None,
+        }
+    }
+
     /// Returns the name of the register, the group or the function number.
     #[must_use]
     pub fn object(self) -> String {

@@ -190,7 +190,8 @@ fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
 
-fn class_name(event: &TracedEvent) -> &'static str {
+/// Returns the name of the kind of an event.
+pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
     Event::class(event.id).map_or("", |class| class.name)
 }
 
@@ -206,7 +207,7 @@ fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
 }
 
 /// Returns the fields of an event as JSON.
-fn arguments(event: &TracedEvent) -> Map<String, Value> {
+pub(crate) fn arguments(event: &TracedEvent) -> Map<String, Value> {
     let arguments = fields(event).map(|(field, value)| {
         let shown = match field.shown {
             Shown::Number => value.into(),

@@ -6,7 +6,7 @@ use perfctr_service::statistics::Class;
 use perfctr_service::trace::ServiceEvent;
 use serde::Serialize;
 
-use super::calls::{Call, Function};
+use super::calls::Call;
 use super::{Event, Stream, Trace};
 use crate::nearest::status_name;
 
@@ -167,10 +167,7 @@ impl Summary {
 
 /// Returns the kind of a call: function, class of register, and how it ended. Durations are compared within a kind.
 fn kind(call: &Call) -> (&'static str, &'static str, &'static str) {
-    let class = match call.function {
-        Function::Get(id) | Function::Set(id) => Class::of(id).name(),
-        Function::SetVersion(_) | Function::Fast(_) => "",
-    };
+    let class = (call.function.register()).map_or("", |id| Class::of(id).name());
     let ended = match call.status {
         guest_abi::status::EOK => "EOK",
         _ => "refused",
@@ -185,10 +182,7 @@ fn latency(
     mut durations: Vec<u32>,
 ) -> Latency {
     durations.sort_unstable();
-    let percent = |percent: usize| {
-        let rank = (durations.len() * percent).div_ceil(100);
-        durations.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-    };
+    let percent = |percent| percentile(&durations, percent);
     Latency {
         call,
         class,
@@ -199,6 +193,12 @@ fn latency(
         p99: percent(99),
         max: percent(100),
     }
+}
+
+/// Returns a percentile of sorted durations; 0 of none.
+pub(crate) fn percentile(sorted: &[u32], percent: usize) -> u32 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 /// Returns the conflicts in equal parts of the time; nothing if there are no conflicts.

@@ -1,6 +1,6 @@
 //! The simulated machine with its hypervisor, and the traps of guests into it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use guest_abi::guest::StrandCounters;
@@ -44,7 +44,7 @@ pub struct Board<'a> {
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
     clock: &'a MachineClock<'a>,
     events: &'a Collected<'a>,
-    keep: Keep,
+    keep: Cell<Keep>,
     tallies: RefCell<Vec<Tally>>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Board<'a> {
             hypervisor: Box::new(hypervisor),
             clock,
             events,
-            keep,
+            keep: Cell::new(keep),
             tallies: RefCell::new(vec![Tally::new(); guests.len()]),
         })
     }
@@ -101,7 +101,7 @@ impl<'a> Board<'a> {
 
     fn call<R>(&self, strand: StrandId, work: impl FnOnce() -> R) -> R {
         let result = self.clock.call(work);
-        if self.keep == Keep::All {
+        if self.keep.get() == Keep::All {
             self.events.collect(strand);
         }
         result
@@ -119,6 +119,11 @@ impl<'a> Board<'a> {
             self.work(strand, |service| service.cross_called(strand));
         }
         waits
+    }
+
+    /// Keeps no more events from now on than fit into the rings.
+    pub fn keep_no_more(&self) {
+        self.keep.set(Keep::First);
     }
 
     /// Returns the numbers of hypercalls until now, by guest.

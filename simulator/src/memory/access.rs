@@ -20,7 +20,9 @@ use super::plane::Plane;
 use super::queue::Queue;
 use super::system::{Core, MemorySystem, Plan, Strand};
 use super::timing::{ISSUE, Timing};
-use super::truth::{ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait};
+use super::truth::{
+    ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait, Waited,
+};
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
 use crate::recording::{Action, ByKind, Flow, Kind, Reference, References, Step};
@@ -129,6 +131,11 @@ impl<'w, V: Variant> Access<'w, V> {
             ends: self.now,
             instructions: self.instructions,
         }
+    }
+
+    /// Returns what the strand has waited for until now.
+    pub(super) fn until_now(&self) -> Waited {
+        self.strand_record.waited()
     }
 
     /// An instruction is issued.

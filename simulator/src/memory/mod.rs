@@ -83,5 +83,5 @@ pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
 pub use system::MemorySystem;
-pub use truth::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Truth, Usage, Waited};
-pub use work::{Executed, Quantum, Work};
+pub use truth::{ChannelUse, HubUse, LinkUse, Served, Traffic, TrafficKind, Truth, Usage, Waited};
+pub use work::{Executed, Quantum, Watched, Work};

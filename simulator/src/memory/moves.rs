@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::geometry::Line;
 use super::traffic::{Answer, Request, Source};
 
 /// What happened to a line between the L2 caches of a machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Moves {
     /// How often the cache of one node served the miss of another.
     pub transfers: u64,

@@ -1,7 +1,5 @@
 //! The machine's caches and channels, and the replay.
 
-use std::collections::HashMap;
-
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
 use platform::address::L2_BANKS;
@@ -125,9 +123,10 @@ impl<V: Variant> MemorySystem<V> {
     }
 
     /// Returns the lines that have moved since [`note_moves`](Self::note_moves), by number: the physical address without
-    /// its last [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
-    pub(crate) fn moves(self) -> HashMap<u64, Moves> {
-        self.moves.unwrap_or_default().0
+    /// its last [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits. They are in no order.
+    pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
+        let moves = self.moves.iter().flat_map(|moved| &moved.0);
+        moves.map(|(line, moves)| (*line, *moves))
     }
 
     /// Returns the node in whose memory a line is.

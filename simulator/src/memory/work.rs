@@ -7,8 +7,9 @@ use platform::models::Devices;
 
 use super::access::Access;
 use super::figures::{T2Plus, Variant};
+use super::moves::{MovedLines, Moves};
 use super::system::MemorySystem;
-use super::truth::Truth;
+use super::truth::{Truth, Waited};
 use crate::recording::{Reference, References};
 
 /// References that a strand executes until it is another strand's turn.
@@ -59,6 +60,24 @@ pub struct Executed {
     pub ends: u64,
     /// How many instructions began.
     pub instructions: u64,
+}
+
+/// What came of a reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// When the strand goes on.
+    pub now: u64,
+    /// Where its requests were served, and what it waited for.
+    pub waited: Waited,
+    moved: Option<&'a MovedLines>,
+}
+
+impl Watched<'_> {
+    /// Returns how often the line with this number has moved until now; `None` if it has not, or if that is not
+    /// [noted](MemorySystem::note_moves).
+    pub(crate) fn moves(&self, line: u64) -> Option<Moves> {
+        self.moved?.0.get(&line).copied()
+    }
 }
 
 /// The memory system at work, while nobody looks at the devices.
@@ -114,6 +133,40 @@ impl<'a, V: Variant> Work<'a, V> {
             }
             rest.skip_part();
         }
+    }
+
+    /// Executes a quantum as [`replay`](Self::replay) does, more slowly, and tells `each` of every reference what came of it.
+    ///
+    /// # Panics
+    /// The machine does not have the strand.
+    pub fn watch(
+        &mut self,
+        quantum: &Quantum<'_>,
+        mut each: impl FnMut(&Reference, &Watched<'_>),
+    ) -> Executed {
+        let mut access = Access::new(self, quantum);
+        let mut executed = 0;
+        let mut before = access.until_now();
+        for reference in quantum.references.iter() {
+            if quantum.begins_at(&reference) {
+                // The first instruction is executed at any time.
+                if executed > 0 && access.now >= quantum.until {
+                    break;
+                }
+                access.issue();
+            }
+            access.reference(&reference);
+            executed += 1;
+            let waited = access.until_now();
+            let watched = Watched {
+                now: access.now,
+                waited: waited.since(&before),
+                moved: access.moves.as_ref(),
+            };
+            each(&reference, &watched);
+            before = waited;
+        }
+        access.finish(executed)
     }
 
     /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands and hubs, and the clocks

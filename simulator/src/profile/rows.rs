@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::guest::{Taken, Weight};
 use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
+use crate::nearest::hexadecimal;
 
 /// A page of code has 2 to this power bytes.
 const PAGE_SHIFT: u32 = 12;
@@ -80,10 +81,6 @@ pub struct Row {
     pub exact_percent: f64,
     /// Number of events that really happened there.
     pub exact: u64,
-}
-
-fn hexadecimal<S: serde::Serializer>(address: &u64, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{address:#x}"))
 }
 
 /// All places that have samples or events, and how far samples and truth are apart.

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
+use serde::{Deserialize, Serialize};
+
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -15,7 +17,7 @@ use super::text;
 use super::threads::Threads;
 
 /// A file that the recorded program had in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// The address of its first byte.
     pub start: u64,

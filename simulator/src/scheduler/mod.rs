@@ -28,6 +28,11 @@ use turns::Turns;
 /// Programs are this far apart in physical memory: 8 GB.
 const APART: u64 = 1 << 33;
 
+/// Returns the number of the program whose quanta have this [offset](Quantum::offset).
+pub(crate) const fn program_at(offset: u64) -> usize {
+    (offset / APART) as usize
+}
+
 /// How many recordings can be replayed together: their addresses must not meet in [memory](crate::memory::geometry).
 pub const MOST_PROGRAMS: usize = 48;
 

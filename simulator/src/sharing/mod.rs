@@ -11,8 +11,6 @@ mod report;
 mod tests;
 mod users;
 
-use std::collections::HashMap;
-
 use guest_abi::StrandId;
 use platform::Machine;
 
@@ -23,7 +21,7 @@ use crate::recording::{Recording, RecordingError};
 use crate::scheduler::Scheduler;
 use apart::Apart;
 pub use report::{Cost, Line, Report, Sharing};
-use users::Users;
+pub(crate) use users::Users;
 pub use users::{Use, User};
 
 /// A program, and the machine on which its lines are shared.
@@ -58,11 +56,18 @@ pub enum SharingError {
 /// The quanta from one report of the progress to the next.
 const PROGRESS: u64 = 1 << 16;
 
+/// Returns the lines that move most, at most so many, the first most.
+pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Moves)> {
+    lines.sort_unstable_by_key(|(line, moves)| (std::cmp::Reverse(moves.all()), *line));
+    lines.truncate(most);
+    lines
+}
+
 /// What a replay shows.
 struct Replayed {
     cost: Cost,
-    /// By number.
-    lines: HashMap<u64, Moves>,
+    /// By number, in no order.
+    lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
 
@@ -88,14 +93,8 @@ impl Job<'_> {
         };
 
         let first = self.replay(0, schedule(recording), |_, _, _| ())?;
-        let mut hottest: Vec<_> = first
-            .lines
-            .iter()
-            .map(|(line, moves)| (*line, *moves))
-            .collect();
-        hottest.sort_by_key(|(line, moves)| (std::cmp::Reverse(moves.all()), *line));
-        let lines_moved = hottest.len();
-        hottest.truncate(self.most);
+        let lines_moved = first.lines.len();
+        let hottest = hottest(first.lines, self.most);
 
         let mut users = Users::new(hottest.iter().map(|(line, _)| *line));
         if !hottest.is_empty() {
@@ -104,7 +103,7 @@ impl Job<'_> {
                 let references = quantum.references.up_to(executed.references);
                 references
                     .iter()
-                    .for_each(|reference| users.note(thread, quantum.strand, &reference));
+                    .for_each(|reference| users.note(thread, quantum.strand, 0, &reference));
             })?;
         }
         let home = MemorySystem::new(&self.machine)?;
@@ -163,8 +162,8 @@ impl Job<'_> {
         }
         work.finish(scheduler.now());
         (self.progress)(number, scheduler.progress().read);
-        let lines = memory.moves();
-        let sum = |part: fn(&Moves) -> u64| lines.values().map(part).sum();
+        let lines: Vec<_> = memory.moves().collect();
+        let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();
         Ok(Replayed {
             cost: Cost {
                 cycles: scheduler.now(),

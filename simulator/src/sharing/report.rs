@@ -2,9 +2,11 @@
 
 use guest_abi::Node;
 use platform::Machine;
+use serde::{Serialize, Serializer};
 
 use super::users::User;
 use crate::memory::Moves;
+use crate::nearest::hexadecimal;
 use crate::placement::Placement;
 
 /// The lines that nodes take from each other.
@@ -42,22 +44,27 @@ pub struct Cost {
 }
 
 /// How nodes share a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Sharing {
     /// No node uses bytes that another writes: they share the line, but no data.
+    #[serde(rename = "false sharing")]
     False,
     /// Nodes use bytes that others write.
+    #[serde(rename = "true sharing")]
     True,
 }
 
 /// A line that moves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// Its address in the program.
+    #[serde(serialize_with = "hexadecimal")]
     pub address: u64,
-    /// The node whose memory it is in.
+    /// The node whose memory it is in, by its number.
+    #[serde(serialize_with = "number")]
     pub home: Node,
     /// How often it moved.
+    #[serde(flatten)]
     pub moves: Moves,
     /// How it is shared.
     pub sharing: Sharing,
@@ -65,8 +72,12 @@ pub struct Line {
     pub users: Vec<User>,
 }
 
+fn number<S: Serializer>(node: &Node, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(node.index() as u64)
+}
+
 impl Line {
-    pub(super) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
+    pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
         let shares = |one: &User| {
             let others = users
                 .iter()

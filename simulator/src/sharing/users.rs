@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use guest_abi::StrandId;
+use serde::{Serialize, Serializer};
 
 use crate::memory::geometry::{ADDRESS_BITS, ADDRESS_MASK, LINE_SHIFT};
+use crate::nearest::known_hexadecimal;
 use crate::recording::{Kind, Reference};
+use crate::strands::ranges;
 
 /// What an instruction does to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Use {
     /// It reads.
     Load,
@@ -21,20 +25,31 @@ pub enum Use {
 }
 
 /// One instruction of one thread that uses a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct User {
-    /// The thread, and its strand.
+    /// The thread.
     pub thread: usize,
-    /// The strand.
+    /// The strand, by its number.
+    #[serde(serialize_with = "number")]
     pub strand: StrandId,
     /// The address of the instruction; `None` if no instruction is known.
+    #[serde(serialize_with = "known_hexadecimal")]
     pub instruction: Option<u64>,
     /// What it does.
     pub what: Use,
-    /// Which bytes of the line: byte n is bit n.
+    /// Which bytes of the line: byte n is bit n; as text such as `0-7,16`.
+    #[serde(serialize_with = "byte_list")]
     pub bytes: u64,
     /// How often.
     pub times: u64,
+}
+
+fn number<S: Serializer>(strand: &StrandId, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(strand.index() as u64)
+}
+
+fn byte_list<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&ranges((0..64).filter(|byte| bytes >> byte & 1 != 0)))
 }
 
 impl User {
@@ -51,7 +66,7 @@ const LINE: u64 = 1 << LINE_SHIFT;
 const REGION_SHIFT: u32 = 24;
 
 /// All users of some lines.
-pub(super) struct Users {
+pub(crate) struct Users {
     /// The lines by number, each with its address in the program, once it is known.
     lines: HashMap<u64, u64>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
@@ -62,7 +77,7 @@ pub(super) struct Users {
 }
 
 impl Users {
-    pub(super) fn new(lines: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn new(lines: impl Iterator<Item = u64>) -> Self {
         Self {
             lines: lines.map(|line| (line, line << LINE_SHIFT)).collect(),
             users: HashMap::new(),
@@ -71,8 +86,35 @@ impl Users {
         }
     }
 
-    /// A thread has made a reference.
-    pub(super) fn note(&mut self, thread: usize, strand: StrandId, reference: &Reference) {
+    /// Notes the users of one more line from now on.
+    pub(crate) fn add(&mut self, line: u64) {
+        self.lines.entry(line).or_insert(line << LINE_SHIFT);
+    }
+
+    /// Returns the lines, in no order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
+        self.lines.keys().copied()
+    }
+
+    /// Returns how many lines there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Forgets all lines but these.
+    pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+        self.lines.retain(|line, _| keep(*line));
+        self.users.retain(|key, _| keep(key.0));
+    }
+
+    /// A thread has made a reference. Its addresses are `offset` less than those of memory.
+    pub(crate) fn note(
+        &mut self,
+        thread: usize,
+        strand: StrandId,
+        offset: u64,
+        reference: &Reference,
+    ) {
         if self.instructions.len() <= thread {
             self.instructions.resize(thread + 1, None);
         }
@@ -89,8 +131,9 @@ impl Users {
         while left > 0 {
             let first = at % LINE;
             let count = left.min(LINE - first);
-            let number = (at & ADDRESS_MASK) >> LINE_SHIFT;
-            self.regions.insert((at & ADDRESS_MASK) >> REGION_SHIFT);
+            let physical = at.wrapping_add(offset) & ADDRESS_MASK;
+            let number = physical >> LINE_SHIFT;
+            self.regions.insert(physical >> REGION_SHIFT);
             if let Some(address) = self.lines.get_mut(&number) {
                 *address = at - first;
                 let instruction = self.instructions[thread];
@@ -112,7 +155,7 @@ impl Users {
     }
 
     /// Returns the address of a line in the program, and its users: by thread, those that use it most first.
-    pub(super) fn of(&self, line: u64) -> (u64, Vec<User>) {
+    pub(crate) fn of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         // In an order that does not depend on the table's.
         let users: BTreeMap<_, _> = (users.map(|(key, user)| {

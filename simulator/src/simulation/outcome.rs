@@ -11,10 +11,12 @@ use perfctr_service::statistics::{Class, Operation, Outcome as Ended, Statistics
 use serde::Serialize;
 
 use super::measure::{Pair, Place};
+use crate::details::{CounterName, Details};
 use crate::events::Trace;
 use crate::guests::Guest;
 use crate::machine::board::{Board, Tally};
 use crate::machine::clock::HZ;
+pub use crate::memory::Served;
 use crate::memory::{Truth, Usage};
 use crate::nearest::status_name;
 
@@ -48,6 +50,8 @@ pub struct Outcome {
     pub counters: Vec<CounterResult>,
     /// Whether every counter shows what happened.
     pub truth_matches: bool,
+    /// Details, if the [setup](super::Setup::details) asks for them.
+    pub details: Option<Details>,
     /// The hypervisor's events, if the [setup](super::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Trace>,
@@ -140,19 +144,6 @@ impl AddAssign for Stack {
         self.atomics += other.atomics;
         self.pipeline += other.pipeline;
     }
-}
-
-/// Where the requests of a core to the L2 cache of its node were served, in accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Served {
-    /// In that cache.
-    pub l2: u64,
-    /// By the memory of the node.
-    pub local: u64,
-    /// By the memory of another node.
-    pub remote: u64,
-    /// By the L2 cache of another node.
-    pub c2c: u64,
 }
 
 /// Hypercalls by status.
@@ -274,6 +265,29 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
         }
     };
     pair.events.iter().map(result).collect()
+}
+
+/// Returns what the counters of a PMU or strand are called.
+pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
+    let (node, hub, strand) = match pair.place {
+        Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node.index()), None, None),
+        Place::Pmu(Pmu::Lpu(lpu)) => (None, Some(lpu.hub), None),
+        Place::Pmu(Pmu::Gpd(gpd)) => (None, Some(gpd.hub), None),
+        Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
+        Place::Pic(strand) => (Some(strand.node().index()), None, Some(strand.index())),
+    };
+    pair.events.iter().map(move |(counter, event)| CounterName {
+        unit: match pair.place {
+            Place::Pmu(pmu) => pmu.to_string(),
+            Place::Pic(strand) => format!("strand {strand}"),
+        },
+        name: (pair.place.register(*counter)).map_or("%pic", |register| register.name()),
+        counter: counter.index(),
+        event,
+        node,
+        hub: hub.map(|hub| hub.index()),
+        strand,
+    })
 }
 
 /// Returns the truth about a counter, by the name of its event.

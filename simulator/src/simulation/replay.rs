@@ -6,6 +6,7 @@ use super::error::RunError;
 use super::outcome::ThreadResults;
 use super::setup::Simulation;
 use super::threads::Threads;
+use crate::details::{Details, Watcher};
 use crate::machine::board::Board;
 use crate::memory::{MemorySystem, Truth, Usage};
 use crate::placement::Placement;
@@ -31,6 +32,7 @@ pub(super) struct Replay {
     /// The references until now.
     pub(super) references: u64,
     threads: Threads,
+    details: Option<Box<Watcher>>,
     /// What somebody who reads the results should know of programs whose branches are not known.
     notes: Vec<String>,
     /// The references, and the cycles of lines in a queue, when the counters were read.
@@ -59,6 +61,11 @@ impl Replay {
             format!("{name} does not say which instructions are branches: none is counted as one")
         };
         let notes = branches_unknown.map(note).collect();
+        let mut memory = simulation.memory.clone();
+        let details = (simulation.setup.details).then(|| {
+            memory.note_moves();
+            Box::new(Watcher::new(&programs, dealt))
+        });
         let scheduler = match programs.pop() {
             Some(program) if dealt => Scheduler::dealing(program, placed),
             last => {
@@ -71,7 +78,8 @@ impl Replay {
         Self {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
             scheduler,
-            memory: simulation.memory.clone(),
+            memory,
+            details,
             references: 0,
             notes,
             read: (0, 0),
@@ -95,7 +103,13 @@ impl Replay {
             };
             let begins = quantum.begins;
             self.threads.begin(thread, quantum.strand, work.truth());
-            let executed = work.replay(&quantum);
+            let executed = match &mut self.details {
+                None => work.replay(&quantum),
+                Some(details) => work.watch(&quantum, |reference, watched| {
+                    let place = (quantum.strand, quantum.offset);
+                    details.note(thread, place, reference, watched);
+                }),
+            };
             let cycles = self.scheduler.executed(&executed);
             self.references += executed.references as u64;
             self.threads.executed(thread, &executed, begins, cycles);
@@ -125,6 +139,18 @@ impl Replay {
     /// Returns what somebody who reads the results should know of the replay.
     pub(super) fn notes(&self) -> Vec<String> {
         [self.scheduler.notes(), self.notes.clone()].concat()
+    }
+
+    /// Returns who watches it for details, if somebody does.
+    pub(super) fn watcher(&mut self) -> Option<&mut Watcher> {
+        self.details.as_deref_mut()
+    }
+
+    /// Returns the details until now, if they are collected.
+    pub(super) fn details(&self) -> Option<Details> {
+        let (now, memory) = (self.truth().cycles(), &self.memory);
+        let details = self.details.as_ref()?;
+        Some(details.details(now, memory.moves().collect(), |line| memory.home(line)))
     }
 
     /// Returns how channels, hubs and links were used until now.

@@ -7,12 +7,17 @@ use guest_abi::Pmu;
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::outcome::{
-    CounterResult, GuestResults, Hypercalls, Outcome, ThreadResults, Time, counters, of_guests,
+    CounterResult, GuestResults, Hypercalls, Outcome, ThreadResults, Time, counters, names,
+    of_guests,
 };
 use super::replay::Replay;
 use super::setup::Simulation;
+use crate::details::{Details, Point};
 use crate::machine::board::Board;
 use crate::memory::{Truth, Usage};
+
+/// After so many hypercalls, details have no more of them than fit into the rings of events.
+const MOST_CALLS: u64 = 1 << 19;
 
 /// A stage that a simulation has reached.
 #[derive(Clone, Copy)]
@@ -45,6 +50,12 @@ impl<'a> Now<'a> {
     #[must_use]
     pub fn truth(self) -> &'a Truth {
         self.replay.truth()
+    }
+
+    /// Returns the details until now, if the setup asks for them.
+    #[must_use]
+    pub fn details(self) -> Option<Details> {
+        self.replay.details()
     }
 
     /// Returns how channels, hubs and links were used until now.
@@ -105,15 +116,25 @@ impl Simulation {
             let mut guest = self.start(board)?;
             let bystanders = self.bystanders(board)?;
             tell(observe, Progress::Started(&guest.refused))?;
+            if let Some(watcher) = replay.watcher() {
+                let guests = self.setup.guests.iter().map(|guest| guest.name.clone());
+                watcher.name(
+                    guests.collect(),
+                    guest.pairs.iter().flat_map(names).collect(),
+                );
+            }
             let mut sampled: u64 = 0;
             loop {
                 let sample_at = sampled.saturating_add(interval);
-                let ended = !replay.next(sample_at - replay.references, board)?;
+                let due = replay.watcher().map_or(u64::MAX, |watcher| watcher.due());
+                let next = sample_at.min(due) - replay.references;
+                let ended = !replay.next(next, board)?;
                 let references = replay.references;
                 tell(observe, Progress::Read(replay.bytes_read()))?;
                 let sample = references == sample_at || ended && references > sampled;
                 // At the end time passes until the last strand has what it waits for.
-                if sample || ended || replay.is_long_unread() {
+                let point = references == due || ended && due < u64::MAX;
+                if sample || point || ended || replay.is_long_unread() {
                     guest.sample()?;
                     replay.note_read();
                 }
@@ -133,6 +154,9 @@ impl Simulation {
                     tell(observe, sample)?;
                     guest.pairs.iter_mut().for_each(Pair::shown);
                     sampled = references;
+                }
+                if point {
+                    self.add_point(&mut replay, &guest.pairs, board);
                 }
                 if ended {
                     break;
@@ -154,11 +178,39 @@ impl Simulation {
                 guests: of_guests(&self.setup.guests, board),
                 truth_matches: (counters.iter()).all(|counter| counter.measured == counter.truth),
                 counters,
+                details: replay.details(),
                 trace: None,
             })
         })?;
-        outcome.trace = trace;
+        if let Some((details, trace)) = outcome.details.as_mut().zip(trace.as_ref()) {
+            details.add_events(trace);
+        }
+        outcome.trace = trace.filter(|_| self.setup.tracing.is_some());
         Ok(outcome)
+    }
+
+    /// Adds a point to what the details have over time.
+    fn add_point(&self, replay: &mut Replay, pairs: &[Pair], board: &Board<'_>) {
+        let tallies = board.tallies();
+        let calls: Vec<u64> = (tallies.iter()).map(|tally| tally.values().sum()).collect();
+        if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {
+            board.keep_no_more();
+        }
+        let truth = replay.truth();
+        let counters = self.counters(pairs, truth).into_iter();
+        let point = Point {
+            references: replay.references,
+            cycles: truth.cycles(),
+            clock: board.devices().now(),
+            calls,
+            counters: counters
+                .map(|counter| [counter.measured, counter.truth])
+                .collect(),
+            usage: replay.usage(),
+        };
+        if let Some(watcher) = replay.watcher() {
+            watcher.add(point);
+        }
     }
 
     /// Returns the counters of these PMUs and strands beside the truth.

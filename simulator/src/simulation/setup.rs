@@ -40,6 +40,8 @@ pub struct Setup {
     pub hub_cycles: u64,
     /// How the hypervisor's events are recorded; `None` if they are not.
     pub tracing: Option<Tracing>,
+    /// Whether [details](crate::details) are collected. A [scenario](super::scenario) has none.
+    pub details: bool,
 }
 
 /// How the hypervisor's events are recorded.
@@ -51,6 +53,15 @@ pub struct Tracing {
     pub keep: Keep,
     /// The time at which the simulation begins, if it is to have one.
     pub epoch: Option<Epoch>,
+}
+
+impl Tracing {
+    /// For details: exact times.
+    const OF_DETAILS: Self = Self {
+        layout: LayoutName::Clock64,
+        keep: Keep::All,
+        epoch: None,
+    };
 }
 
 /// Why a setup cannot be simulated.
@@ -110,6 +121,7 @@ impl Setup {
             interval: None,
             hub_cycles: Self::HUB_CYCLES,
             tracing: None,
+            details: false,
         }
     }
 
@@ -251,8 +263,10 @@ impl Simulation {
             guests,
             hub_cycles,
             tracing,
+            details,
             ..
         } = &self.setup;
+        let tracing = tracing.or(details.then_some(Tracing::OF_DETAILS));
         let devices = devices(*machine, *hub_cycles);
         let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
         let clock = MachineClock::new(&devices);

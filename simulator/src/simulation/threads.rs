@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 
-use super::outcome::{Served, ThreadResults};
+use super::outcome::ThreadResults;
 use crate::memory::{Executed, Truth, Waited};
 
 /// The threads of a replay.
@@ -80,23 +80,12 @@ impl Threads {
 
 impl ThreadResults {
     fn add(&mut self, waited: &Waited) {
-        let Served {
-            l2,
-            local,
-            remote,
-            c2c,
-        } = &mut self.served;
-        let stack = &mut self.stack;
-        let sums = [
-            (l2, &mut stack.l2),
-            (local, &mut stack.local),
-            (remote, &mut stack.remote),
-            (c2c, &mut stack.c2c),
-        ];
-        for (service, (served, cycles)) in sums.into_iter().enumerate() {
-            *served += waited.served[service];
-            *cycles += waited.requests[service];
-        }
+        self.served += waited.served;
+        let (stack, cycles) = (&mut self.stack, &waited.requests);
+        stack.l2 += cycles.l2;
+        stack.local += cycles.local;
+        stack.remote += cycles.remote;
+        stack.c2c += cycles.c2c;
         stack.arriving += waited.arriving;
         stack.stores += waited.stores;
         stack.atomics += waited.atomics;

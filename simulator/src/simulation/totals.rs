@@ -77,10 +77,7 @@ impl ThreadResults {
         for thread in threads {
             sum.instructions += thread.instructions;
             sum.cycles += thread.cycles;
-            sum.served.l2 += thread.served.l2;
-            sum.served.local += thread.served.local;
-            sum.served.remote += thread.served.remote;
-            sum.served.c2c += thread.served.c2c;
+            sum.served += thread.served;
             sum.stack += thread.stack;
         }
         sum

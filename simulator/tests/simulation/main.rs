@@ -2,6 +2,7 @@
 
 mod ahead;
 mod clock;
+mod details;
 mod setup;
 mod stacks;
 mod theory;

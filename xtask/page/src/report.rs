@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 /// A report. See `simulator::simulation::Outcome` for what each part means.
@@ -245,6 +245,7 @@ pub struct LinkSeries {
 #[expect(missing_docs, reason = "as above")]
 pub struct Heat {
     pub page_bytes: u64,
+    #[serde(deserialize_with = "addresses")]
     pub first: Vec<u64>,
     pub cycles: Vec<u64>,
     pub misses: Vec<Vec<u64>>,
@@ -254,7 +255,8 @@ pub struct Heat {
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Code {
-    pub address: u64,
+    #[serde(deserialize_with = "address")]
+    pub address: Option<u64>,
     #[serde(default)]
     pub function: Option<String>,
     pub misses: Served,
@@ -279,6 +281,23 @@ pub struct Latency {
     pub p90: u64,
     pub p99: u64,
     pub longest: u64,
+}
+
+/// Reads an address such as `0x1000`, if it is known.
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Option::<String>::deserialize(from)?
+        .map(|text| number(&text))
+        .transpose()
+}
+
+fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| number(text)).collect()
+}
+
+fn number<E: de::Error>(text: &str) -> Result<u64, E> {
+    let digits = text.strip_prefix("0x").unwrap_or_default();
+    u64::from_str_radix(digits, 16).map_err(|_| E::custom(format!("'{text}' is no address")))
 }
 
 impl Report {

@@ -91,6 +91,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
     html: Option<PathBuf>,
 
+    /// Write details to that file, too, as a page has them: counts over time, misses by address, time and instruction, lines that are shared, calls and
+    /// events. This takes longer
+    #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
+    details: bool,
+
     #[command(flatten)]
     force: Force,
 

@@ -13,8 +13,8 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
 
 pub(super) use hub::HubRecord;
-pub use strand::Waited;
 pub(super) use strand::{CoreRecord, Request, Service, StrandRecord, Wait};
+pub use strand::{Served, Waited};
 pub use usage::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 
 /// What happened at a DRAM channel. The cycles are those that lines spent in its queue, with the time of the transfer itself.

@@ -1,6 +1,9 @@
 //! What happened on a strand.
 
+use std::ops::{AddAssign, Sub};
+
 use guest_abi::layout::{PerfConfig, SparcSelect};
+use serde::Serialize;
 
 use super::subtract;
 use crate::recording::ByKind;
@@ -95,14 +98,65 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
+/// Where the requests of a core to the L2 cache of its node were served: how many, or the cycles of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// In that cache.
+    pub l2: u64,
+    /// By the memory of the node.
+    pub local: u64,
+    /// By the memory of another node.
+    pub remote: u64,
+    /// By the L2 cache of another node.
+    pub c2c: u64,
+}
+
+impl Served {
+    /// Returns those that the L2 cache of the node did not serve.
+    #[must_use]
+    pub const fn misses(&self) -> u64 {
+        self.local + self.remote + self.c2c
+    }
+
+    fn new([l2, local, remote, c2c]: [u64; 4]) -> Self {
+        Self {
+            l2,
+            local,
+            remote,
+            c2c,
+        }
+    }
+}
+
+impl AddAssign for Served {
+    fn add_assign(&mut self, other: Self) {
+        self.l2 += other.l2;
+        self.local += other.local;
+        self.remote += other.remote;
+        self.c2c += other.c2c;
+    }
+}
+
+impl Sub for Served {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            l2: self.l2 - earlier.l2,
+            local: self.local - earlier.local,
+            remote: self.remote - earlier.remote,
+            c2c: self.c2c - earlier.c2c,
+        }
+    }
+}
+
 /// Where the requests of a strand were served, and for how long it waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Requests that the L2 cache served itself, and those that local memory, remote memory, and the L2 cache of another node
-    /// served.
-    pub served: [u64; 4],
-    /// The cycles that the strand waited for those of its requests that were so served.
-    pub requests: [u64; 4],
+    /// Its requests, stores among them.
+    pub served: Served,
+    /// The cycles that it waited for those of its requests that were so served.
+    pub requests: Served,
     /// The cycles that it waited, beyond the request, for lines that were on their way to the L2 cache already.
     pub arriving: u64,
     /// The cycles that it waited for room among its stores.
@@ -115,14 +169,20 @@ impl Waited {
     /// Returns what came since an earlier time.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let less = |now: &[u64; 4], then: &[u64; 4]| std::array::from_fn(|n| now[n] - then[n]);
         Self {
-            served: less(&self.served, &earlier.served),
-            requests: less(&self.requests, &earlier.requests),
+            served: self.served - earlier.served,
+            requests: self.requests - earlier.requests,
             arriving: self.arriving - earlier.arriving,
             stores: self.stores - earlier.stores,
             atomics: self.atomics - earlier.atomics,
         }
+    }
+
+    /// Returns all cycles.
+    #[must_use]
+    pub const fn cycles(&self) -> u64 {
+        let requests = self.requests.l2 + self.requests.misses() + self.arriving;
+        requests + self.stores + self.atomics
     }
 }
 
@@ -137,11 +197,12 @@ impl StrandRecord {
         self.waited[wait.index()] += cycles;
     }
 
-    pub(super) fn waited(&self) -> Waited {
+    pub(in crate::memory) fn waited(&self) -> Waited {
         let [l2, local, remote, cache, arriving, stores, atomics] = self.waited;
+        let served = |by: usize| self.served.iter().map(|served| served[by]).sum();
         Waited {
-            served: std::array::from_fn(|by| self.served.iter().map(|served| served[by]).sum()),
-            requests: [l2, local, remote, cache],
+            served: Served::new(std::array::from_fn(served)),
+            requests: Served::new([l2, local, remote, cache]),
             arriving,
             stores,
             atomics,

@@ -11,7 +11,7 @@ use crate::memory::figures::Figures;
 /// What moved between nodes, and how far the ways were used.
 ///
 /// A limit is what the [times](crate::memory::timing) and the clock say: a line each time that its transfer takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// What went from node to node, and within nodes; nothing that did not happen. By node from which, node to which, and kind.
     pub traffic: Vec<Traffic>,

@@ -97,7 +97,8 @@ fn functions(code: &[Code]) -> Option<Figure> {
         let name = one
             .function
             .clone()
-            .unwrap_or_else(|| format!("{:#x}", one.address));
+            .or_else(|| one.address.map(|address| format!("{address:#x}")))
+            .unwrap_or_else(|| "data of no instruction".to_owned());
         let misses = [one.misses.local, one.misses.remote, one.misses.c2c];
         match functions
             .iter_mut()

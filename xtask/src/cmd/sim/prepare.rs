@@ -28,6 +28,7 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
     let setup = Setup {
         interval: args.interval,
         tracing: args.events_out.tracing(),
+        details: args.details || args.html.is_some(),
         ..args.run.setup(scenario.as_ref())?
     };
     let simulation = setup.check()?;
@@ -75,6 +76,7 @@ impl RunArgs {
             interval: None,
             hub_cycles: self.hub_cycles,
             tracing: None,
+            details: false,
         })
     }
 }

@@ -1,0 +1,168 @@
+//! Which memory was missed when.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::Serialize;
+
+use crate::nearest::hexadecimals;
+
+/// The smallest blocks of memory that are told apart have 2 to this power bytes: a page of the machine.
+const PAGE_SHIFT: u32 = 13;
+
+/// How many blocks are told apart while the programs execute, and how many rows of them are left in the end.
+const BLOCKS: usize = 4096;
+const ROWS: usize = 64;
+
+/// How many columns there are at most, and the cycles of one at first.
+const COLUMNS: usize = 128;
+const WIDTH: u64 = 256;
+
+/// Misses of the L2 caches by address and time.
+///
+/// A row is a piece of a program's memory that is referenced: of all pieces, the two that span least together have become one
+/// until 64 were left, so that regions that are far apart stay apart, and a large one has several rows. A column is a span of
+/// time. There are 128 at most: whenever time goes on beyond the last, each two become one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Heat {
+    /// The bytes of the smallest pieces of memory that are told apart.
+    pub page_bytes: u64,
+    /// The number of the program of each row, in the order of the recordings.
+    pub program: Vec<usize>,
+    /// The address of the first byte of each row.
+    #[serde(serialize_with = "hexadecimals")]
+    pub first: Vec<u64>,
+    /// The bytes that each row spans.
+    pub bytes: Vec<u64>,
+    /// The cycles until the end of each column. The first begins with 0.
+    pub cycles: Vec<u64>,
+    /// By row, then by column: requests that the L2 cache of the node did not serve.
+    pub misses: Vec<Vec<u64>>,
+    /// By row, then by column: those of them that the L2 cache of another node served.
+    pub transfers: Vec<Vec<u64>>,
+}
+
+/// The misses and transfers of each column.
+type Cells = [[u64; 2]; COLUMNS];
+
+/// A program, and the number of a block of its memory.
+type Block = (usize, u64);
+
+/// What was missed until now.
+#[derive(Debug)]
+pub(super) struct Map {
+    blocks: BTreeMap<Block, Box<Cells>>,
+    shift: u32,
+    width: u64,
+    /// The last column that has something.
+    last: usize,
+}
+
+impl Map {
+    pub(super) const fn new() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+            shift: PAGE_SHIFT,
+            width: WIDTH,
+            last: 0,
+        }
+    }
+
+    /// A program missed at an address, at the time `now`.
+    pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
+        while now / self.width >= COLUMNS as u64 {
+            self.widen();
+        }
+        let column = (now / self.width) as usize;
+        self.last = self.last.max(column);
+        let block = (program, address >> self.shift);
+        let empty = || Box::new([[0; 2]; COLUMNS]);
+        add(
+            &mut self.blocks.entry(block).or_insert_with(empty)[column],
+            &counts,
+        );
+        while self.blocks.len() > BLOCKS {
+            self.coarsen();
+        }
+    }
+
+    /// Makes one column of each two.
+    fn widen(&mut self) {
+        for cells in self.blocks.values_mut() {
+            for column in 0..COLUMNS {
+                let both = cells.get(2 * column).zip(cells.get(2 * column + 1));
+                cells[column] = both.map_or([0; 2], |(a, b)| [a[0] + b[0], a[1] + b[1]]);
+            }
+        }
+        self.width *= 2;
+        self.last /= 2;
+    }
+
+    /// Makes one block of each two.
+    fn coarsen(&mut self) {
+        self.shift += 1;
+        for ((program, block), cells) in std::mem::take(&mut self.blocks) {
+            match self.blocks.entry((program, block >> 1)) {
+                Entry::Vacant(vacant) => drop(vacant.insert(cells)),
+                Entry::Occupied(mut both) => add_all(both.get_mut(), &cells),
+            }
+        }
+    }
+
+    /// Returns the map until the time `now`.
+    pub(super) fn heat(&self, now: u64) -> Heat {
+        let mut rows: Vec<Row> = (self.blocks.iter())
+            .map(|(&(program, block), cells)| Row {
+                program,
+                blocks: [block, block + 1],
+                cells: cells.clone(),
+            })
+            .collect();
+        while rows.len() > ROWS {
+            let spans = rows.windows(2).enumerate().filter_map(|(n, pair)| {
+                let [a, b] = [&pair[0], &pair[1]];
+                (a.program == b.program).then(|| (b.blocks[1] - a.blocks[0], n))
+            });
+            let Some((_, first)) = spans.min() else { break };
+            let next = rows.remove(first + 1);
+            rows[first].blocks[1] = next.blocks[1];
+            add_all(&mut rows[first].cells, &next.cells);
+        }
+        let columns = if rows.is_empty() { 0 } else { self.last + 1 };
+        let ends = (1..=columns as u64).map(|end| (end * self.width).min(now.max(1)));
+        let cells = |kind: usize| {
+            let row = |row: &Row| row.cells[..columns].iter().map(|cell| cell[kind]).collect();
+            rows.iter().map(row).collect()
+        };
+        Heat {
+            page_bytes: 1 << self.shift,
+            program: rows.iter().map(|row| row.program).collect(),
+            first: rows.iter().map(|row| row.blocks[0] << self.shift).collect(),
+            bytes: (rows.iter())
+                .map(|row| (row.blocks[1] - row.blocks[0]) << self.shift)
+                .collect(),
+            cycles: ends.collect(),
+            misses: cells(0),
+            transfers: cells(1),
+        }
+    }
+}
+
+/// Blocks that follow each other, from the first to the one after the last.
+struct Row {
+    program: usize,
+    blocks: [u64; 2],
+    cells: Box<Cells>,
+}
+
+fn add(sums: &mut [u64; 2], counts: &[u64; 2]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
+    }
+}
+
+fn add_all(sums: &mut Cells, cells: &Cells) {
+    for (sums, counts) in sums.iter_mut().zip(cells) {
+        add(sums, counts);
+    }
+}
