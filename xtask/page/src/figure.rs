@@ -90,8 +90,6 @@ pub struct Figure {
     pub legend: Legend,
     /// Its numbers.
     pub table: Table,
-    /// Whether it needs the whole width of the page.
-    pub wide: bool,
 }
 
 impl Figure {
@@ -107,7 +105,7 @@ impl Figure {
             p { a download={ (id) ".csv" } href=(csv) { "Download as CSV" } }
         };
         html! {
-            figure id=(id) .wide[self.wide] {
+            figure id=(id) {
                 figcaption { h3 { (title) } p { (text) } }
                 @if !self.legend.is_empty() {
                     ul.legend {
@@ -170,7 +168,6 @@ mod tests {
             }),
             legend: Vec::new(),
             table: Table::new("a<c"),
-            wide: false,
         };
         let html = figure.html().into_string();
         assert!(html.contains("aria-label=\"a&lt;b&gt;. &quot;quoted&quot; &amp; more\""));

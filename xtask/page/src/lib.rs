@@ -5,6 +5,7 @@
 
 pub mod draw;
 pub mod figure;
+pub mod names;
 pub mod numbers;
 pub mod report;
 pub mod sections;
@@ -12,6 +13,7 @@ pub mod standing_out;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use names::Names;
 use report::Report;
 use sections::{Section, sections, summary};
 
@@ -25,10 +27,11 @@ pub fn page(report: &Report) -> String {
         [] => format!("A run on {}", report.machine),
         names => format!("{} on {}", names.join(", "), report.machine),
     };
+    let known = Names::of(report);
     document(
         &title,
-        &summary(report),
-        &sections(report),
+        &summary(report, &known),
+        &sections(report, &known),
         report.details.is_some(),
     )
 }

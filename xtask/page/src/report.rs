@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, ensure};
-use serde::{Deserialize, Deserializer, de};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use simulator::recording::Mapping;
 
 /// A report. See `simulator::simulation::Outcome` for what each part means.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,13 +32,6 @@ pub struct Report {
     pub links: Vec<Link>,
     #[serde(default)]
     pub details: Option<Details>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[expect(missing_docs, reason = "as above")]
-pub struct Program {
-    pub name: String,
-    pub command: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -97,8 +92,8 @@ impl Stack {
             ("memory of the node", self.local),
             ("memory of another node", self.remote),
             ("cache of another node", self.c2c),
-            ("a line under way", self.arriving),
-            ("room for stores", self.stores),
+            ("a line on its way", self.arriving),
+            ("room for a store", self.stores),
             ("atomic stores", self.atomics),
             ("the pipeline", self.pipeline),
         ]
@@ -173,22 +168,33 @@ pub struct Link {
 }
 
 /// What takes time to collect.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Details {
     pub programs: Vec<Program>,
     pub series: Series,
     pub heat: Heat,
-    pub code: Vec<Code>,
-    pub calls: Vec<Call>,
+    pub code: Code,
+    pub lines: Lines,
+    pub calls: Option<Calls>,
+    pub events: Vec<Event>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Program {
+    pub name: String,
+    pub command: Option<String>,
+    pub threads: usize,
+    pub mappings: Vec<Mapping>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Series {
     pub cycles: Vec<u64>,
+    pub clock: Vec<u64>,
+    pub hypercalls: Vec<GuestSeries>,
     pub counters: Vec<CounterSeries>,
     pub channels: Vec<ChannelSeries>,
     pub links: Vec<LinkSeries>,
@@ -196,30 +202,18 @@ pub struct Series {
 
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
-pub struct CounterSeries {
-    pub name: String,
-    pub event: String,
-    #[serde(default)]
-    pub node: Option<usize>,
-    #[serde(default)]
-    pub hub: Option<usize>,
-    #[serde(default)]
-    pub strand: Option<usize>,
-    pub measured: Vec<u64>,
-    pub truth: Vec<u64>,
+pub struct GuestSeries {
+    pub guest: String,
+    pub calls: Vec<u64>,
 }
 
-impl CounterSeries {
-    /// Returns what the counter belongs to.
-    #[must_use]
-    pub fn label(&self) -> String {
-        match self.strand {
-            Some(strand) => format!("strand {strand}"),
-            None => (self.name.rsplit_once("_PIC"))
-                .map_or(&*self.name, |(unit, _)| unit)
-                .to_owned(),
-        }
-    }
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct CounterSeries {
+    pub unit: String,
+    pub event: String,
+    pub measured: Vec<u64>,
+    pub truth: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -237,16 +231,16 @@ pub struct LinkSeries {
     pub hub: usize,
     pub node: usize,
     pub busy: Vec<u64>,
-    pub bytes: Vec<u64>,
+    #[serde(rename = "in")]
+    pub inward: Vec<u64>,
+    pub out: Vec<u64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Heat {
-    pub page_bytes: u64,
-    #[serde(deserialize_with = "addresses")]
-    pub first: Vec<u64>,
+    pub first: Vec<String>,
+    pub bytes: Vec<u64>,
     pub cycles: Vec<u64>,
     pub misses: Vec<Vec<u64>>,
     pub transfers: Vec<Vec<u64>>,
@@ -255,49 +249,117 @@ pub struct Heat {
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Code {
+    pub hottest: Vec<Instruction>,
+    pub others: Missed,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Instruction {
+    pub program: usize,
     #[serde(deserialize_with = "address")]
     pub address: Option<u64>,
-    #[serde(default)]
-    pub function: Option<String>,
+    #[serde(flatten)]
+    pub missed: Missed,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Missed {
     pub misses: Served,
     pub cycles: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
-pub struct Call {
+pub struct Lines {
+    pub moved: u64,
+    pub transfers: u64,
+    pub invalidations: u64,
+    pub hottest: Vec<Line>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Line {
+    pub address: String,
+    pub home: usize,
+    pub transfers: u64,
+    pub invalidations: u64,
+    pub sharing: String,
+    pub users: Vec<User>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct User {
+    pub thread: usize,
+    pub strand: usize,
+    #[serde(deserialize_with = "address")]
+    pub instruction: Option<u64>,
+    pub what: String,
+    pub bytes: String,
+    pub times: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Calls {
+    pub hz: f64,
+    pub calls: Vec<OfGuest>,
+    pub latencies: Vec<Latency>,
+    pub conflicts: Vec<Conflicts>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct OfGuest {
     pub guest: String,
     pub call: String,
-    pub registers: String,
-    pub status: String,
-    pub count: u64,
-    pub latency: Latency,
+    pub object: String,
+    pub total: u64,
+    pub by_status: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Latency {
+    pub call: String,
+    pub class: String,
+    pub ended: String,
+    pub calls: u64,
     pub p50: u64,
     pub p90: u64,
     pub p99: u64,
-    pub longest: u64,
+    pub max: u64,
 }
 
-/// Reads an address such as `0x1000`, if it is known.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Conflicts {
+    pub from: u64,
+    pub hubs: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Event {
+    pub time: u64,
+    pub strand: usize,
+    pub name: String,
+    pub fields: Value,
+}
+
+/// Reads an address, which is text such as `0x1000`, or null.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Option::<String>::deserialize(from)?
-        .map(|text| number(&text))
-        .transpose()
-}
-
-fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-    let texts = Vec::<String>::deserialize(from)?;
-    texts.iter().map(|text| number(text)).collect()
-}
-
-fn number<E: de::Error>(text: &str) -> Result<u64, E> {
-    let digits = text.strip_prefix("0x").unwrap_or_default();
-    u64::from_str_radix(digits, 16).map_err(|_| E::custom(format!("'{text}' is no address")))
+    let text: Option<String> = Option::deserialize(from)?;
+    let read = |text: String| {
+        let digits = text
+            .strip_prefix("0x")
+            .and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        digits.ok_or_else(|| D::Error::custom(format_args!("'{text}' is no address")))
+    };
+    text.map(read).transpose()
 }
 
 impl Report {

@@ -1,7 +1,10 @@
 //! What stands out in a report: sentences with numbers, for pages and terminals.
 
+use std::collections::BTreeMap;
+
+use crate::names::{Names, program_of};
 use crate::numbers::{count, percent};
-use crate::report::{Report, Traffic};
+use crate::report::{Guest, Report, Traffic};
 
 /// A sentence, and how much it weighs beside others: about the share of the run that it is about, from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,16 +18,18 @@ const LEAST: f64 = 0.05;
 
 /// Returns the sentences that weigh most, the first most, at most `most`; none if nothing stands out.
 #[must_use]
-pub fn sentences(report: &Report, most: usize) -> Vec<String> {
+pub fn sentences(report: &Report, names: &Names, most: usize) -> Vec<String> {
     let topics = [
-        waiting,
-        served_by_another_node,
-        busiest,
-        uneven_memory,
-        refused_calls,
-        slowest_thread,
+        waiting(report),
+        waiting_function(report, names),
+        shared_line(report, names),
+        served_by_another_node(report),
+        busiest(report),
+        uneven_memory(report),
+        refused_calls(report),
+        slowest_thread(report),
     ];
-    let mut found: Vec<_> = topics.iter().filter_map(|topic| topic(report)).collect();
+    let mut found: Vec<_> = topics.into_iter().flatten().collect();
     found.retain(|finding| finding.weight >= LEAST);
     found.sort_by(|one, other| other.weight.total_cmp(&one.weight));
     found.truncate(most);
@@ -46,10 +51,54 @@ fn waiting(report: &Report) -> Option<Finding> {
         }
     }
     let (name, most) = sums.into_iter().skip(1).max_by_key(|(_, sum)| *sum)?;
+    let about = match name {
+        "a line on its way" => " to the L2 cache already, for another strand or for a store",
+        _ => "",
+    };
     let share = percent(most as f64, cycles as f64);
     Some(Finding {
         weight: most as f64 / cycles.max(1) as f64,
-        sentence: format!("Threads spend {share} of their cycles waiting for {name}."),
+        sentence: format!("Threads spend {share} of their cycles waiting for {name}{about}."),
+    })
+}
+
+/// The function in which threads wait most.
+fn waiting_function(report: &Report, names: &Names) -> Option<Finding> {
+    let code = &report.details.as_ref()?.code;
+    let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+    for one in &code.hottest {
+        let function = names.function(one.program, one.address);
+        *functions.entry(function).or_default() += one.missed.cycles;
+    }
+    let all = functions.values().sum::<u64>() + code.others.cycles;
+    let (function, most) = functions.into_iter().max_by_key(|(_, cycles)| *cycles)?;
+    let cycles: u64 = report.threads.iter().map(|thread| thread.cycles).sum();
+    let share = percent(most as f64, all as f64);
+    Some(Finding {
+        weight: most as f64 / cycles.max(1) as f64,
+        sentence: format!("{share} of all waiting is in the function {function}."),
+    })
+}
+
+/// The line that moves most between nodes.
+fn shared_line(report: &Report, names: &Names) -> Option<Finding> {
+    let lines = &report.details.as_ref()?.lines;
+    let line = lines.hottest.first()?;
+    let moves = line.transfers + line.invalidations;
+    let all = lines.transfers + lines.invalidations;
+    let user = line.users.iter().max_by_key(|user| user.times)?;
+    let function = names.function(program_of(report, user.thread), user.instruction);
+    // Of all requests that a node's own cache does not serve.
+    let served = report.threads.iter().map(|thread| thread.served);
+    let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
+    Some(Finding {
+        weight: line.transfers as f64 / misses.max(1) as f64,
+        sentence: format!(
+            "{} of all moves of lines between nodes are of one line, {}: {}, in the function {function}.",
+            percent(moves as f64, all as f64),
+            line.address,
+            line.sharing,
+        ),
     })
 }
 
@@ -142,7 +191,7 @@ fn uneven_memory(report: &Report) -> Option<Finding> {
 
 /// The guest whose calls find a hub taken.
 fn refused_calls(report: &Report) -> Option<Finding> {
-    let refused = |guest: &&crate::report::Guest| {
+    let refused = |guest: &&Guest| {
         let refused = guest.hypercalls.by_status.get("EWOULDBLOCK");
         refused.copied().unwrap_or(0)
     };
@@ -150,7 +199,7 @@ fn refused_calls(report: &Report) -> Option<Finding> {
     let (times, all) = (refused(&guest), guest.hypercalls.total);
     Some(Finding {
         // Calls are a small part of a run.
-        weight: times as f64 / all.max(1) as f64 / 2.0,
+        weight: times as f64 / all.max(1) as f64 / 4.0,
         sentence: format!(
             "{} of guest {}'s {} hypercalls end with EWOULDBLOCK, because the hub is taken.",
             percent(times as f64, all as f64),

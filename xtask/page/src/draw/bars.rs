@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::{Axis, WIDTH, round};
+use super::{Axis, WIDTH, room, round};
 use crate::figure::Drawing;
 
 /// A bar.
@@ -22,19 +22,12 @@ const ABOVE: f64 = 4.0;
 /// it ends.
 #[must_use]
 pub fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
-    let longest = |text: fn(&Bar) -> &str| {
-        let lengths = bars.iter().map(|bar| text(bar).chars().count());
-        lengths.max().unwrap_or(0) as f64 * 6.0 + 6.0
-    };
-    let above = longest(|bar| &bar.label) > WIDTH / 3.0;
+    let labels = room(bars.iter().map(|bar| &*bar.label));
+    let above = labels > WIDTH / 3.0;
     let step = if above { STEP + 11.0 } else { STEP };
     let axis = Axis {
-        left: if above {
-            8.0
-        } else {
-            longest(|bar| &bar.label)
-        },
-        right: WIDTH - longest(|bar| &bar.value).max(8.0),
+        left: if above { 8.0 } else { labels },
+        right: WIDTH - room(bars.iter().map(|bar| &*bar.value)),
         end,
     };
     let bottom = ABOVE + step * bars.len() as f64;

@@ -3,12 +3,16 @@
 //! All are 360 units wide with text of 10 units, so that text is legible on a screen of 400 pixels and the lines are sharp on any.
 
 mod bars;
+mod bytes;
+mod dots;
 mod grid;
 mod map;
 mod strips;
 mod timeline;
 
 pub use bars::{Bar, bars};
+pub use bytes::{Use, bytes};
+pub use dots::{Dots, dots};
 pub use grid::{Cells, matrices};
 pub use map::{Line, Machine, map};
 pub use strips::{Strip, Strips, strips};
@@ -17,7 +21,7 @@ pub use timeline::{Row, timeline};
 use maud::{Markup, html};
 
 use crate::figure::Legend;
-use crate::numbers::{TimeUnit, count, ticks};
+use crate::numbers::{TimeUnit, count, short, ticks};
 
 /// The width of each chart.
 pub const WIDTH: f64 = 360.0;
@@ -32,6 +36,12 @@ const SCALE: usize = 8;
 fn round(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// Returns how much room labels need on the left of a chart.
+fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = labels.map(|label| label.chars().count()).max();
+    longest.unwrap_or(0) as f64 * 6.0 + 8.0
 }
 
 /// A horizontal axis.
@@ -63,8 +73,9 @@ impl Axis {
         html! {
             @for tick in ticks {
                 @let x = round(self.place(tick));
+                @let text = if step >= 1000.0 { short(tick) } else { format!("{tick:.places$}") };
                 path.g d={ "M" (x) " " (round(top)) "V" (round(bottom)) } {}
-                text.m.c x=(x) y=(round(bottom + 11.0)) { (format!("{tick:.places$}")) }
+                text.m.c x=(x) y=(round(bottom + 11.0)) { (text) }
             }
             text.m.c x=(round((self.left + self.right) / 2.0)) y=(round(bottom + 23.0)) { (title) }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use maud::html;
 
-use super::{Axis, WIDTH, round};
+use super::{Axis, WIDTH, room, round};
 use crate::figure::Drawing;
 use crate::numbers::{TimeUnit, counted};
 
@@ -18,14 +18,14 @@ pub struct Row {
     pub at: Vec<u64>,
 }
 
-const LEFT: f64 = 130.0;
 const STEP: f64 = 18.0;
 const ABOVE: f64 = 4.0;
 
 /// Draws rows of instants until `cycles`.
 #[must_use]
 pub fn timeline(rows: &[Row], cycles: u64, unit: TimeUnit) -> Drawing {
-    let axis = Axis::of_time(LEFT, cycles, unit);
+    let left = room(rows.iter().map(|row| &*row.label));
+    let axis = Axis::of_time(left, cycles, unit);
     let bottom = ABOVE + STEP * rows.len() as f64;
     let instants = |row: &Row, y: f64| {
         let mut places: Vec<_> = row
@@ -43,7 +43,7 @@ pub fn timeline(rows: &[Row], cycles: u64, unit: TimeUnit) -> Drawing {
         (axis.marks(ABOVE, bottom, &format!("time, {}", unit.name)))
         @for (number, row) in rows.iter().enumerate() {
             @let top = ABOVE + STEP * number as f64 + 3.0;
-            text.e x=(round(LEFT - 6.0)) y=(round(top + 10.0)) { (row.label) }
+            text.e x=(round(left - 6.0)) y=(round(top + 10.0)) { (row.label) }
             path.(row.class) d=(instants(row, top)) { title { (row.label) ": " (counted(row.at.len() as u64, "event")) } }
         }
     };

@@ -90,7 +90,6 @@ fn used(report: &Report) -> Figure {
         drawing: Some(map(&machine, &scale)),
         legend: scale.legend_of_use(),
         table,
-        wide: false,
     }
 }
 
@@ -140,6 +139,5 @@ fn traffic(report: &Report) -> Figure {
         drawing: Some(matrices(&kinds, &scale)),
         legend: scale.legend(),
         table,
-        wide: false,
     }
 }

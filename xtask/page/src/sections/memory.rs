@@ -2,14 +2,15 @@
 
 use crate::draw::{Bar, Cells, Scale, bars};
 use crate::figure::{Figure, Table};
+use crate::names::Names;
 use crate::numbers::{TimeUnit, count, percent};
-use crate::report::{Code, Details, Heat, Report};
+use crate::report::{Details, Heat, Missed, Report};
 
-/// So many functions are in the chart.
-const MOST: usize = 20;
+/// So many functions and instructions are in a chart.
+const MOST: usize = 12;
 
 /// Returns the charts of addresses and functions.
-pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
+pub(super) fn figures(report: &Report, details: &Details, names: &Names) -> Vec<Figure> {
     let heat = &details.heat;
     let maps = [
         heat_map(
@@ -27,8 +28,8 @@ pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
             &heat.transfers,
         ),
     ];
-    let functions = functions(&details.code);
-    maps.into_iter().chain([functions]).flatten().collect()
+    let code = [functions(details, names), instructions(details, names)];
+    maps.into_iter().chain(code).flatten().collect()
 }
 
 fn heat_map(
@@ -39,14 +40,10 @@ fn heat_map(
     numbers: &[Vec<u64>],
 ) -> Option<Figure> {
     let most = *numbers.iter().flatten().max().filter(|most| **most > 0)?;
-    let rows: Vec<_> = heat
-        .first
-        .iter()
-        .map(|address| format!("{address:#x}"))
-        .collect();
+    let rows = &heat.first;
     let unit = TimeUnit::of(report.cycles, report.time.hertz);
     let scale = Scale::of_counts(most);
-    let mut table = Table::new("address");
+    let mut table = Table::new("address|bytes");
     (heat.cycles.iter()).for_each(|end| {
         table.column(format!(
             "until {:.3} {}",
@@ -54,11 +51,12 @@ fn heat_map(
             unit.name
         ))
     });
-    for (row, numbers) in rows.iter().zip(numbers) {
-        table.row(std::iter::once(row.clone()).chain(numbers.iter().map(u64::to_string)));
+    for ((row, bytes), numbers) in rows.iter().zip(&heat.bytes).zip(numbers) {
+        let first = [row.clone(), bytes.to_string()];
+        table.row(first.into_iter().chain(numbers.iter().map(u64::to_string)));
     }
     let cells = Cells {
-        rows: &rows,
+        rows,
         numbers,
         ends: &heat.cycles,
         unit,
@@ -73,14 +71,12 @@ fn heat_map(
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "Each row is memory from the address on its left, upwards in steps of {} bytes where rows follow each other; the \
-            stronger the colour, the more.{hottest}",
-            count(heat.page_bytes)
+            "Each row is a piece of memory that the program uses, from the address on its left; the stronger the colour, the \
+             more.{hottest}"
         ),
         drawing: Some(cells.heat(&scale)),
         legend: scale.legend(),
         table,
-        wide: false,
     })
 }
 
@@ -91,58 +87,71 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-fn functions(code: &[Code]) -> Option<Figure> {
-    let mut functions: Vec<(String, [u64; 3], u64)> = Vec::new();
-    for one in code {
-        let name = one
-            .function
-            .clone()
-            .or_else(|| one.address.map(|address| format!("{address:#x}")))
-            .unwrap_or_else(|| "data of no instruction".to_owned());
-        let misses = [one.misses.local, one.misses.remote, one.misses.c2c];
-        match functions
-            .iter_mut()
-            .find(|(function, ..)| *function == name)
-        {
-            None => functions.push((name, misses, one.cycles)),
-            Some((_, sums, cycles)) => {
-                sums.iter_mut()
-                    .zip(misses)
-                    .for_each(|(sum, more)| *sum += more);
-                *cycles += one.cycles;
-            }
-        }
+/// A function, with what its instructions missed.
+struct Function {
+    name: String,
+    misses: [u64; 3],
+    cycles: u64,
+}
+
+fn functions(details: &Details, names: &Names) -> Option<Figure> {
+    let served = |missed: &Missed| [missed.misses.local, missed.misses.remote, missed.misses.c2c];
+    let mut functions: Vec<Function> = Vec::new();
+    let hottest = details.code.hottest.iter();
+    let hottest = hottest.map(|one| (names.function(one.program, one.address), &one.missed));
+    let others = ("other instructions".to_owned(), &details.code.others);
+    for (name, missed) in hottest.chain([others]) {
+        let place = functions.iter().position(|function| function.name == name);
+        let place = place.unwrap_or_else(|| {
+            functions.push(Function {
+                name,
+                misses: [0; 3],
+                cycles: 0,
+            });
+            functions.len() - 1
+        });
+        let function = &mut functions[place];
+        let sums = function.misses.iter_mut().zip(served(missed));
+        sums.for_each(|(sum, more)| *sum += more);
+        function.cycles += missed.cycles;
     }
-    let sum = |misses: &[u64; 3]| misses.iter().sum::<u64>();
-    functions.sort_by_key(|(name, misses, _)| (std::cmp::Reverse(sum(misses)), name.clone()));
-    let all: u64 = functions.iter().map(|(_, misses, _)| sum(misses)).sum();
-    let (_, most, _) = functions.first().filter(|_| all > 0)?;
-    let longest = sum(most) as f64 / all as f64 * 100.0;
-    let mut table = Table::new("function");
+    let sum = |function: &Function| function.misses.iter().sum::<u64>();
+    functions.retain(|function| sum(function) > 0 || function.cycles > 0);
+    functions.sort_by_key(|function| (std::cmp::Reverse(sum(function)), function.name.clone()));
+    let all: u64 = functions.iter().map(sum).sum();
+    let most = functions.first().map(sum).filter(|most| *most > 0)?;
+    let share = |lines: u64| lines as f64 / all as f64 * 100.0;
+    let mut table = Table::new("function|share, %");
     SERVED
         .iter()
-        .for_each(|(_, name)| table.column(format!("misses served by {name}")));
+        .for_each(|(_, name)| table.column(format!("served by {name}")));
     table.column("cycles waited".to_owned());
-    for (name, misses, cycles) in &functions {
-        let numbers = misses.iter().chain([cycles]).map(u64::to_string);
-        table.row(std::iter::once(name.clone()).chain(numbers));
+    for function in &functions {
+        let numbers = function
+            .misses
+            .iter()
+            .chain([&function.cycles])
+            .map(u64::to_string);
+        let first = [
+            function.name.clone(),
+            format!("{:.1}", share(sum(function))),
+        ];
+        table.row(first.into_iter().chain(numbers));
     }
-    let bar = |(name, misses, _): &(String, [u64; 3], u64)| Bar {
-        label: name.chars().take(60).collect(),
-        parts: (misses.iter().zip(SERVED))
+    let bar = |function: &Function| Bar {
+        label: function.name.chars().take(58).collect(),
+        parts: (function.misses.iter().zip(SERVED))
             .map(|(lines, (class, served))| {
                 let words = format!("{} misses served by {served}", count(*lines));
-                (class, *lines as f64 / all as f64 * 100.0, words)
+                (class, share(*lines), words)
             })
             .collect(),
-        value: percent(sum(misses) as f64, all as f64),
+        value: percent(sum(function) as f64, all as f64),
     };
-    let drawn: Vec<_> = functions
+    let drawn = functions
         .iter()
         .take(MOST)
-        .filter(|(_, misses, _)| sum(misses) > 0)
-        .map(bar)
-        .collect();
+        .filter(|function| sum(function) > 0);
     Some(Figure {
         id: "functions".to_owned(),
         title: "Functions that miss the L2 cache".to_owned(),
@@ -150,12 +159,77 @@ fn functions(code: &[Code]) -> Option<Figure> {
             "The share of {} misses that each function causes, by where they were served.",
             count(all)
         ),
-        drawing: Some(bars(&drawn, longest, "% of all misses")),
+        drawing: Some(bars(
+            &drawn.map(bar).collect::<Vec<_>>(),
+            share(most),
+            "% of all misses",
+        )),
         legend: SERVED
             .iter()
             .map(|(class, name)| ((*class).to_owned(), (*name).to_owned()))
             .collect(),
         table,
-        wide: false,
+    })
+}
+
+/// Returns the instructions that are waited for longest, with their source lines.
+fn instructions(details: &Details, names: &Names) -> Option<Figure> {
+    let all: u64 = details
+        .code
+        .hottest
+        .iter()
+        .map(|one| one.missed.cycles)
+        .sum::<u64>()
+        + details.code.others.cycles;
+    let mut table = Table::new("source|function|address|cycles waited|share, %|L2");
+    SERVED
+        .iter()
+        .for_each(|(_, name)| table.column((*name).to_owned()));
+    let hottest = details
+        .code
+        .hottest
+        .iter()
+        .filter(|one| one.missed.cycles > 0)
+        .take(MOST);
+    let mut drawn = Vec::new();
+    for one in hottest {
+        let Missed { misses, cycles } = one.missed;
+        let (function, source) = (
+            names.function(one.program, one.address),
+            names.source(one.program, one.address),
+        );
+        let address = one
+            .address
+            .map_or(String::new(), |address| format!("{address:#x}"));
+        let share = cycles as f64 / all as f64 * 100.0;
+        let place = if source.is_empty() { &address } else { &source };
+        drawn.push(Bar {
+            label: format!("{place} {function}").chars().take(58).collect(),
+            parts: vec![("c2", share, format!("{} cycles", count(cycles)))],
+            value: percent(share, 100.0),
+        });
+        let mut cells = vec![
+            source,
+            function,
+            address,
+            cycles.to_string(),
+            format!("{share:.1}"),
+        ];
+        cells.extend(
+            [misses.l2, misses.local, misses.remote, misses.c2c].map(|lines| lines.to_string()),
+        );
+        table.row(cells);
+    }
+    let longest = drawn.first()?.parts[0].1;
+    Some(Figure {
+        id: "instructions".to_owned(),
+        title: "Where threads wait: instructions and source lines".to_owned(),
+        text: format!(
+            "The instructions on which threads wait longest, with their share of {} cycles waited.",
+            count(all)
+        ),
+        drawing: Some(bars(&drawn, longest, "% of all cycles waited")),
+        legend: Vec::new(),
+        table,
     })
 }

@@ -1,5 +1,7 @@
 //! The parts of the page, in its order.
 
+mod calls;
+mod lines;
 mod machine;
 mod memory;
 mod summary;
@@ -7,6 +9,7 @@ mod threads;
 mod time;
 
 use crate::figure::Figure;
+use crate::names::Names;
 use crate::report::Report;
 
 pub use summary::summary;
@@ -21,7 +24,7 @@ pub struct Section {
 
 /// Returns the parts of a report's page after the summary that have something to show.
 #[must_use]
-pub fn sections(report: &Report) -> Vec<Section> {
+pub fn sections(report: &Report, names: &Names) -> Vec<Section> {
     let section = |title: &str, figures: Vec<Figure>| Section {
         title: title.to_owned(),
         figures,
@@ -31,15 +34,16 @@ pub fn sections(report: &Report) -> Vec<Section> {
     let mut sections = vec![section("Threads and machine", run)];
     if let Some(details) = &report.details {
         sections.extend([
-            section("Memory", memory::figures(report, details)),
+            section("Code and memory", memory::figures(report, details, names)),
             section(
-                "Bandwidth over time",
-                time::bandwidth(report, &details.series),
+                "Lines that nodes share",
+                lines::figures(report, &details.lines, names),
             ),
             section(
-                "Counters over time",
-                time::counters(report, &details.series),
+                "Bandwidth and counters over time",
+                time::figures(report, &details.series),
             ),
+            section("Hypercalls and events", calls::figures(report, details)),
         ]);
     }
     sections.retain(|section| !section.figures.is_empty());

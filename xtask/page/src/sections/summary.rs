@@ -2,20 +2,21 @@
 
 use maud::{Markup, html};
 
+use crate::names::Names;
 use crate::numbers::{TimeUnit, count, counted};
 use crate::report::Report;
 use crate::standing_out;
 
 /// Returns the head of the page.
 #[must_use]
-pub fn summary(report: &Report) -> Markup {
+pub fn summary(report: &Report, names: &Names) -> Markup {
     let unit = TimeUnit::of(report.cycles, report.time.hertz);
     let instructions: u64 = report
         .threads
         .iter()
         .map(|thread| thread.instructions)
         .sum();
-    let out = standing_out::sentences(report, 3);
+    let out = standing_out::sentences(report, names, 3);
     html! {
         dl {
             @for program in report.programs() {

@@ -82,6 +82,5 @@ pub(super) fn figures(report: &Report) -> Vec<Figure> {
             .map(|(class, name)| ((*class).to_owned(), name.to_owned()))
             .collect(),
         table,
-        wide: false,
     }]
 }

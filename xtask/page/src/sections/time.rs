@@ -2,14 +2,28 @@
 
 use crate::draw::{Strip, Strips, strips};
 use crate::figure::{Drawing, Figure, Legend, Table};
-use crate::numbers::{TimeUnit, percent, short, top};
+use crate::numbers::{TimeUnit, short, top};
 use crate::report::{CounterSeries, Report, Series};
 
 /// So many units are in a chart: those that count most.
 const MOST: usize = 32;
 
+/// Returns the charts, those of few units first.
+pub(super) fn figures(report: &Report, series: &Series) -> Vec<Figure> {
+    let mut figures = bandwidth(report, series);
+    figures.extend(counters(report, series));
+    let height = |figure: &Figure| {
+        figure
+            .drawing
+            .as_ref()
+            .map_or(0.0, |drawing| drawing.height)
+    };
+    figures.sort_by(|one, other| height(one).total_cmp(&height(other)));
+    figures
+}
+
 /// Returns the charts of counters.
-pub(super) fn counters(report: &Report, series: &Series) -> Vec<Figure> {
+fn counters(report: &Report, series: &Series) -> Vec<Figure> {
     let mut events: Vec<(&str, Vec<&CounterSeries>)> = Vec::new();
     for counter in &series.counters {
         match events.iter_mut().find(|(event, _)| *event == counter.event) {
@@ -47,7 +61,7 @@ fn of_event(
     };
     let drawn: Vec<_> = (counters.iter())
         .map(|counter| Strip {
-            label: counter.label(),
+            label: counter.unit.clone(),
             values: rates(&counter.measured),
             truth: Some(rates(&counter.truth)),
         })
@@ -66,12 +80,12 @@ fn of_event(
     for counter in &counters {
         match differs(&counter) {
             false => columns.push((
-                format!("{}, reading and truth", counter.label()),
+                format!("{}, reading and truth", counter.unit),
                 &counter.truth,
             )),
             true => {
-                columns.push((format!("{}, reading", counter.label()), &counter.measured));
-                columns.push((format!("{}, truth", counter.label()), &counter.truth));
+                columns.push((format!("{}, reading", counter.unit), &counter.measured));
+                columns.push((format!("{}, truth", counter.unit), &counter.truth));
             }
         }
     }
@@ -85,12 +99,11 @@ fn of_event(
             ("truth".to_owned(), "the truth".to_owned()),
         ],
         table: table(report, series, &columns),
-        wide: false,
     }
 }
 
 /// Returns the charts of channels and links.
-pub(super) fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
+fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
     let channels = series.channels.iter().map(|one| {
         let limit = report
             .channels
@@ -99,7 +112,7 @@ pub(super) fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
         Way {
             label: format!("node {} MCU {}", one.node, one.mcu),
             busy: &one.busy,
-            bytes: &one.bytes,
+            bytes: one.bytes.clone(),
             limit: limit.map_or(0, |one| one.limit) as f64,
             directions: 1.0,
         }
@@ -112,7 +125,9 @@ pub(super) fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
         Way {
             label: format!("node {} hub {}", one.node, one.hub),
             busy: &one.busy,
-            bytes: &one.bytes,
+            bytes: (one.inward.iter().zip(&one.out))
+                .map(|(inward, out)| inward + out)
+                .collect(),
             limit: 2.0 * limit.map_or(0, |one| one.limit) as f64,
             directions: 2.0,
         }
@@ -140,7 +155,7 @@ pub(super) fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
 struct Way<'a> {
     label: String,
     busy: &'a [u64],
-    bytes: &'a [u64],
+    bytes: Vec<u64>,
     /// Bytes per second.
     limit: f64,
     directions: f64,
@@ -154,6 +169,12 @@ fn ways(
     ways: &[Way<'_>],
 ) -> Option<Figure> {
     let limit = ways.first()?.limit;
+    let about = match id {
+        "channels" => {
+            " A write keeps a channel busy for longer than a read, so that it can be busy below the limit."
+        }
+        _ => "",
+    };
     let strip = |way: &Way<'_>| Strip {
         label: way.label.clone(),
         values: (way.bytes.iter().zip(durations(report, series)))
@@ -177,13 +198,13 @@ fn ways(
     let columns: Vec<_> = (ways.iter())
         .flat_map(|way| {
             [
-                (format!("{}, bytes", way.label), way.bytes),
+                (format!("{}, bytes", way.label), &way.bytes[..]),
                 (format!("{}, busy cycles", way.label), way.busy),
             ]
         })
         .collect();
     let scale = match top < 1.0 {
-        true => format!("the top of a strip is {} of it", percent(top, 1.0)),
+        true => format!("the top of a strip is {}% of it", top * 100.0),
         false => "it is the top of a strip".to_owned(),
     };
     let mut legend: Legend = vec![
@@ -202,15 +223,10 @@ fn ways(
     Some(Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        text: format!(
-            "The limit of each is {}B/s; {scale}. A write keeps a channel busy for longer than a read, so that it can be busy below the \
-             limit.",
-            short(limit)
-        ),
+        text: format!("The limit of each is {}B/s; {scale}.{about}", short(limit)),
         drawing: Some(chart(report, series, &drawn, top, Some(top))),
         legend,
         table: table(report, series, &columns),
-        wide: false,
     })
 }
 
@@ -245,7 +261,7 @@ fn chart(
         ends: &series.cycles,
         top,
         top_text: match limit {
-            Some(part) => percent(part, 1.0),
+            Some(part) => format!("{}%", part * 100.0),
             None => format!("{}/s", short(top)),
         },
         limit: limit == Some(1.0),

@@ -1,0 +1,47 @@
+//! Which bytes of a line are used, a row for each user.
+
+use maud::html;
+
+use super::{WIDTH, round};
+use crate::figure::Drawing;
+
+/// A user.
+pub struct Use {
+    /// Who it is.
+    pub label: String,
+    /// The first byte, the one after the last, the class of the colour, and words.
+    pub spans: Vec<(usize, usize, &'static str, String)>,
+}
+
+const LEFT: f64 = 112.0;
+const STEP: f64 = 16.0;
+const ABOVE: f64 = 18.0;
+const BYTES: usize = 64;
+
+/// Draws the 64 bytes of a line.
+#[must_use]
+pub fn bytes(users: &[Use]) -> Drawing {
+    let place = |byte: usize| LEFT + (WIDTH - 6.0 - LEFT) * byte as f64 / BYTES as f64;
+    let bottom = ABOVE + STEP * users.len() as f64;
+    let marks = html! {
+        @for byte in (0..=BYTES).step_by(8) {
+            path.g d={ "M" (round(place(byte))) " " (round(ABOVE)) "V" (round(bottom)) } {}
+            @if byte < BYTES { text.m x=(round(place(byte))) y=(round(ABOVE - 5.0)) { (byte) } }
+        }
+        text.m.e x=(round(LEFT - 6.0)) y=(round(ABOVE - 5.0)) { "byte of the line" }
+        @for (number, user) in users.iter().enumerate() {
+            @let y = ABOVE + STEP * number as f64 + 2.0;
+            text.e x=(round(LEFT - 6.0)) y=(round(y + 9.5)) { (user.label) }
+            @for (first, end, class, words) in &user.spans {
+                rect.(*class) x=(round(place(*first))) y=(round(y)) width=(round(place(*end) - place(*first))) height="12" {
+                    title { (user.label) ": " (words) }
+                }
+            }
+        }
+    };
+    Drawing {
+        width: WIDTH,
+        height: bottom + 6.0,
+        marks,
+    }
+}

@@ -1,0 +1,315 @@
+//! Hypercalls, and the hypervisor's events.
+
+use std::collections::BTreeMap;
+
+use crate::draw::{Bar, Dots, Row, Strip, Strips, bars, dots, strips, timeline};
+use crate::figure::{Figure, Table};
+use crate::numbers::{TimeUnit, count, counted, short, top};
+use crate::report::{Calls, Details, GuestSeries, Report};
+
+/// Returns the charts of hypercalls and events.
+pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
+    let calls = details.calls.iter().flat_map(|calls| {
+        [
+            by_status(calls),
+            latencies(calls),
+            conflicts(report, details, calls),
+        ]
+    });
+    let others = [
+        waits(report),
+        over_time(report, details),
+        events(report, details),
+    ];
+    calls.chain(others).flatten().collect()
+}
+
+/// Returns the class of the colour of a status.
+fn colour(status: &str) -> &'static str {
+    match status {
+        "EOK" => "c6",
+        "EWOULDBLOCK" => "c3",
+        "ENOACCESS" => "c4",
+        "EBADTRAP" => "c5",
+        _ => "c7",
+    }
+}
+
+fn by_status(calls: &Calls) -> Option<Figure> {
+    let mut sums: BTreeMap<(&str, &str), BTreeMap<&str, u64>> = BTreeMap::new();
+    let mut table = Table::new("guest|call|object|status|calls");
+    for calls in &calls.calls {
+        let sum = sums.entry((&calls.guest, &calls.call)).or_default();
+        for (status, times) in &calls.by_status {
+            *sum.entry(status).or_default() += times;
+            table.row([
+                calls.guest.clone(),
+                calls.call.clone(),
+                calls.object.clone(),
+                status.clone(),
+                times.to_string(),
+            ]);
+        }
+    }
+    let longest = sums.values().map(|sum| sum.values().sum::<u64>()).max()?;
+    let bar = |((guest, call), sum): (&(&str, &str), &BTreeMap<&str, u64>)| Bar {
+        label: format!("{guest}: {call}"),
+        parts: (sum.iter())
+            .map(|(status, times)| {
+                (
+                    colour(status),
+                    *times as f64,
+                    format!("{} {status}", count(*times)),
+                )
+            })
+            .collect(),
+        value: count(sum.values().sum()),
+    };
+    let mut statuses: Vec<_> = sums.values().flat_map(BTreeMap::keys).copied().collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    let drawn: Vec<_> = sums.iter().map(bar).collect();
+    Some(Figure {
+        id: "calls".to_owned(),
+        title: "Hypercalls by guest, kind and status".to_owned(),
+        text: "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.".to_owned(),
+        drawing: Some(bars(&drawn, longest as f64, "calls")),
+        legend: statuses.iter().map(|status| (colour(status).to_owned(), (*status).to_owned())).collect(),
+        table,
+    })
+}
+
+fn latencies(calls: &Calls) -> Option<Figure> {
+    calls.latencies.first()?;
+    let nanoseconds = |ticks: u64| ticks as f64 / calls.hz * 1e9;
+    let mut table = Table::new(
+        "call|class|ended|calls|half within, ns|90% within, ns|99% within, ns|longest, ns",
+    );
+    let mut drawn = Vec::new();
+    for one in &calls.latencies {
+        let times = [one.p50, one.p90, one.p99, one.max].map(nanoseconds);
+        let mut cells = vec![
+            one.call.clone(),
+            one.class.clone(),
+            one.ended.clone(),
+            one.calls.to_string(),
+        ];
+        cells.extend(times.map(|time| format!("{time:.1}")));
+        table.row(cells);
+        let at = PERCENTILES
+            .iter()
+            .zip(times)
+            .map(|((class, words), time)| (time, *class, format!("{words} {} ns", short(time))));
+        drawn.push(Dots {
+            label: match &*one.class {
+                "" => format!("{}, {}", one.call, one.ended),
+                class => format!("{} {class}, {}", one.call, one.ended),
+            },
+            at: at.collect(),
+        });
+    }
+    Some(Figure {
+        id: "latencies".to_owned(),
+        title: "How long hypercalls take".to_owned(),
+        text: "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest.".to_owned(),
+        drawing: Some(dots(&drawn, "nanoseconds")),
+        legend: PERCENTILES.iter().map(|(class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
+        table,
+    })
+}
+
+/// The colours of durations.
+const PERCENTILES: [(&str, &str); 4] = [
+    ("s2", "half within"),
+    ("s4", "90% within"),
+    ("s6", "99% within"),
+    ("c4", "longest"),
+];
+
+fn conflicts(report: &Report, details: &Details, calls: &Calls) -> Option<Figure> {
+    let hubs = calls.conflicts.first()?.hubs.len();
+    let unit = TimeUnit::of(report.cycles, report.time.hertz);
+    let end = details.series.clock.last().copied().unwrap_or(0);
+    let ends = calls.conflicts.iter().skip(1).map(|part| part.from);
+    let last = calls.conflicts.last().map_or(0, |part| part.from);
+    let ends: Vec<_> = ends.chain([end.max(last + 1)]).collect();
+    let mut table = Table::new(&format!("from, {}", unit.name));
+    (0..hubs).for_each(|hub| table.column(format!("hub {hub}")));
+    for part in &calls.conflicts {
+        let from = format!("{:.4}", part.from as f64 * unit.per_cycle);
+        table.row(std::iter::once(from).chain(part.hubs.iter().map(u64::to_string)));
+    }
+    let strip = |hub: usize| Strip {
+        label: format!("hub {hub}"),
+        values: calls
+            .conflicts
+            .iter()
+            .map(|part| part.hubs[hub] as f64)
+            .collect(),
+        truth: None,
+    };
+    let drawn: Vec<_> = (0..hubs).map(strip).collect();
+    let most = drawn
+        .iter()
+        .flat_map(|strip| &strip.values)
+        .copied()
+        .fold(1.0, f64::max);
+    let sum: u64 = calls.conflicts.iter().flat_map(|part| &part.hubs).sum();
+    Some(Figure {
+        id: "conflicts".to_owned(),
+        title: "Hypercalls that find their hub taken, over time".to_owned(),
+        text: format!(
+            "{} in all. The clock is the machine's: it goes on while the hypervisor works.",
+            counted(sum, "conflict")
+        ),
+        drawing: Some(strips(&Strips {
+            strips: &drawn,
+            ends: &ends,
+            top: top(most),
+            top_text: short(top(most)),
+            limit: false,
+            unit,
+        })),
+        legend: vec![(
+            "measured".to_owned(),
+            "conflicts in each part of the time".to_owned(),
+        )],
+        table,
+    })
+}
+
+fn waits(report: &Report) -> Option<Figure> {
+    report.hubs.first()?;
+    let average = |waited: u64, requests: u64| waited as f64 / requests.max(1) as f64;
+    let mut table = Table::new("hub|requests|cycles waited|cycles waited per request");
+    let mut drawn = Vec::new();
+    for one in &report.hubs {
+        let average = average(one.waited, one.requests);
+        table.row([
+            one.hub.to_string(),
+            one.requests.to_string(),
+            one.waited.to_string(),
+            format!("{average:.2}"),
+        ]);
+        drawn.push(Bar {
+            label: format!("hub {}", one.hub),
+            parts: vec![(
+                "c2",
+                average,
+                format!(
+                    "{average:.2} cycles for each of {} requests",
+                    count(one.requests)
+                ),
+            )],
+            value: format!("{average:.1}"),
+        });
+    }
+    let longest = report
+        .hubs
+        .iter()
+        .map(|one| average(one.waited, one.requests));
+    Some(Figure {
+        id: "waits".to_owned(),
+        title: "Waiting at hubs".to_owned(),
+        text: "How long a request for a line waits at its hub, for others for the same line and for the hub, on average.".to_owned(),
+        drawing: Some(bars(&drawn, top(longest.fold(0.1, f64::max)), "cycles a request")),
+        legend: Vec::new(),
+        table,
+    })
+}
+
+fn over_time(report: &Report, details: &Details) -> Option<Figure> {
+    let series = &details.series;
+    let unit = TimeUnit::of(report.cycles, report.time.hertz);
+    let spans = || {
+        let begins = std::iter::once(&0).chain(&series.clock);
+        let spans = series.clock.iter().zip(begins);
+        spans.map(|(end, begin)| end.saturating_sub(*begin).max(1))
+    };
+    let strip = |one: &GuestSeries| Strip {
+        label: one.guest.chars().take(16).collect(),
+        values: (one.calls.iter().zip(spans()))
+            .map(|(calls, span)| *calls as f64 / report.seconds(span))
+            .collect(),
+        truth: None,
+    };
+    let drawn: Vec<_> = series.hypercalls.iter().map(strip).collect();
+    let most = drawn
+        .iter()
+        .flat_map(|strip| &strip.values)
+        .copied()
+        .fold(0.0, f64::max);
+    let mut table = Table::new(&format!("until, {}", unit.name));
+    series
+        .hypercalls
+        .iter()
+        .for_each(|one| table.column(one.guest.clone()));
+    for (interval, end) in series.clock.iter().enumerate() {
+        let calls = series.hypercalls.iter().map(|one| one.calls.get(interval));
+        let cells = calls.map(|calls| calls.map_or(String::new(), u64::to_string));
+        table.row(std::iter::once(format!("{:.4}", *end as f64 * unit.per_cycle)).chain(cells));
+    }
+    (most > 0.0).then(|| Figure {
+        id: "call-rate".to_owned(),
+        title: "Hypercalls over time".to_owned(),
+        text: "The calls per second of each guest, by the machine's clock, which goes on while the hypervisor works.".to_owned(),
+        drawing: Some(strips(&Strips {
+            strips: &drawn,
+            ends: &series.clock,
+            top: top(most),
+            top_text: format!("{}/s", short(top(most))),
+            limit: false,
+            unit,
+        })),
+        legend: vec![("measured".to_owned(), "calls per second".to_owned())],
+        table,
+    })
+}
+
+/// So many kinds of events are drawn.
+const MOST_KINDS: usize = 16;
+
+fn events(report: &Report, details: &Details) -> Option<Figure> {
+    details.events.first()?;
+    let unit = TimeUnit::of(report.cycles, report.time.hertz);
+    let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut table = Table::new(&format!("time, {}|strand|event|fields", unit.name));
+    for event in &details.events {
+        kinds.entry(&event.name).or_default().push(event.time);
+        table.row([
+            format!("{:.5}", event.time as f64 * unit.per_cycle),
+            event.strand.to_string(),
+            event.name.clone(),
+            event.fields.to_string(),
+        ]);
+    }
+    let end = details.events.iter().map(|event| event.time).max();
+    let end = end.max(details.series.clock.last().copied()).unwrap_or(1);
+    let row = |(name, at): (&&str, &Vec<u64>)| Row {
+        label: format!("{name} ({})", at.len()),
+        class: "c2",
+        at: at.clone(),
+    };
+    let drawn: Vec<_> = kinds.iter().take(MOST_KINDS).map(row).collect();
+    let all: u64 = details
+        .calls
+        .as_ref()
+        .map_or(0, |calls| calls.calls.iter().map(|one| one.total).sum());
+    let shown = details.events.len() as u64;
+    let calls = match all > shown {
+        true => format!(
+            " These are {} of them, those that did not end well first; the run has {}.",
+            count(shown),
+            counted(all, "call")
+        ),
+        false => String::new(),
+    };
+    Some(Figure {
+        id: "events".to_owned(),
+        title: "The hypervisor's events".to_owned(),
+        text: format!("Each mark is an event, at its time by the machine's clock.{calls}"),
+        drawing: Some(timeline(&drawn, end, unit)),
+        legend: Vec::new(),
+        table,
+    })
+}

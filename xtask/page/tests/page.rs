@@ -1,0 +1,188 @@
+//! Pages of a small report, whose numbers are round.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use page::report::Report;
+use serde_json::Value;
+
+const REPORT: &str = include_str!("report.json");
+
+/// Returns the page of a report.
+fn page(report: &str) -> String {
+    page::page(&Report::parse(report.as_bytes()).unwrap())
+}
+
+/// Returns the figure of this name.
+fn figure<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, figure) = page.split_once(&format!("<figure id=\"{id}\"")).unwrap();
+    figure.split_once("</figure>").unwrap().0
+}
+
+#[test]
+fn what_was_run_is_said_and_what_stands_out() {
+    let page = page(REPORT);
+    for says in [
+        "<h1>a &amp; b on batoka</h1>",
+        "<code>./a '&lt;b&gt;'</code>",
+        "2 threads on strands 0, 64",
+        "250,000 references of 200,000 instructions",
+        "1,000,000 cycles, 1.000 ms",
+        "✗ 1 of 1 counters do not show what happened.",
+        "the guest measured 70, the truth is 60",
+        // 900,000 of 1,400,000 cycles; 700,000 of 1,000,000 that threads waited; 620 of 1,000 lines.
+        "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
+         <li>70% of all waiting is in the function 0x1000.</li>\
+         <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
+        "<li>the end of &lt;one&gt; thread is cut off</li>",
+    ] {
+        assert!(page.contains(says), "{says}");
+    }
+}
+
+#[test]
+fn marks_are_where_the_numbers_say() {
+    let page = page(REPORT);
+    let has = |id: &str, marks: &[&str]| {
+        for mark in marks {
+            assert!(figure(&page, id).contains(mark), "{id}: {mark}");
+        }
+    };
+    // 4 and 10 cycles per instruction on an axis of 10 from 92 to 328.
+    has(
+        "stacks",
+        &[
+            "<rect class=\"c0\" x=\"92\" y=\"7\" width=\"23.6\"",
+            "<rect class=\"c1\" x=\"115.6\" y=\"7\" width=\"23.6\"",
+            "<rect class=\"c2\" x=\"139.2\" y=\"7\" width=\"47.2\"",
+            "<rect class=\"c3\" x=\"115.6\" y=\"26\" width=\"212.4\"",
+            "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
+        ],
+    );
+    // 40,000, 80,000, 0 and 160,000 (in truth 120,000) a second on an axis of 200,000, 26 high, from 112 to 354.
+    has(
+        "counter-0",
+        &[
+            "<path class=\"measured\" d=\"M112 32V26.8H172.5V21.6H233V32H293.5V11.2H354V32Z\"",
+            "<path class=\"truth\" d=\"M112 26.8H172.5V21.6H233V32H293.5V16.4H354\"",
+            "The guest's reading differs from the truth in 1 of them.",
+            "<td>0.2500</td><td>10</td><td>10</td>",
+            "<td>1.0000</td><td>40</td><td>30</td>",
+            ">200 k/s<",
+            "href=\"data:text/csv;charset=utf-8,%22until,%20ms%22,%22NODE0_MCU0,%20reading%22,%22NODE0_MCU0,%20truth%22%0A0.2500,10,10%0A",
+        ],
+    );
+    // Half of 10 GB/s while it is busy for half of the time, and then for all of it.
+    has(
+        "channels",
+        &[
+            "<path class=\"measured\" d=\"M112 32V32H172.5V19H233V19H293.5V32H354V32Z\"",
+            "<path class=\"truth\" d=\"M112 32H172.5V19H233V6H293.5V32H354\"",
+            "<path class=\"limit\" d=\"M112 6H354\"",
+        ],
+    );
+    // The channels are busy for 20% and 0.5% of the time, the links for 6,300 of 2,000,000 cycles in two directions.
+    has(
+        "map",
+        &[
+            "<rect class=\"edge s5\" ",
+            "<title>MCU 0: busy for 20% of the time</title>",
+            "<title>MCU 0: busy for 0.5% of the time</title>",
+            "<title>link of node 1 and hub 0: busy for 0.3% of the time</title>",
+        ],
+    );
+    has(
+        "traffic",
+        &["<title>lines from memory, from node 0 to node 1: 620 lines, 31% of all</title>"],
+    );
+    // 7 has the last of the colours, 1 the first after nothing.
+    has(
+        "misses",
+        &[
+            "<path class=\"s7\" d=\"M225 6H354v12H225z\"",
+            "<path class=\"s1\" d=\"M96 18H225v12H96z\"",
+        ],
+    );
+    // 980 of 2,000 misses.
+    has(
+        "functions",
+        &[
+            "<td class=\"w\">0x1000</td><td>49.0</td><td>300</td><td>600</td><td>80</td><td>700000</td>",
+        ],
+    );
+    // 242 units for 64 bytes from 112.
+    has(
+        "line-1",
+        &[
+            "<rect class=\"c4\" x=\"112\" y=\"20\" width=\"30.2\"",
+            "<rect class=\"c1\" x=\"142.2\" y=\"36\" width=\"30.2\"",
+            "<rect class=\"c1\" x=\"233\" y=\"36\" width=\"3.8\"",
+        ],
+    );
+    has(
+        "calls",
+        &[
+            "<title>measuring: get: 75 EOK</title>",
+            "<title>measuring: get: 25 EWOULDBLOCK</title>",
+        ],
+    );
+    // 10, 100 and 1,000 ns on an axis of two decades from 86 to 346.
+    has("latencies", &["cx=\"86\"", "cx=\"216\"", "cx=\"346\""]);
+    has(
+        "conflicts",
+        &["7 conflicts in all", "<td>0.6000</td><td>0</td><td>4</td>"],
+    );
+    has(
+        "waits",
+        &["<td>0</td><td>1000</td><td>2500</td><td>2.50</td>"],
+    );
+    has("events", &["get_perfreg (2)"]);
+    // Nothing was moved between caches in the heat map.
+    assert!(!page.contains("<figure id=\"transfers\""));
+}
+
+#[test]
+fn a_report_without_details_says_how_to_get_them() {
+    let mut report: Value = serde_json::from_str(REPORT).unwrap();
+    report["details"] = Value::Null;
+    let page = page(&report.to_string());
+    assert!(page.contains("<h1>A run on batoka</h1>"));
+    assert!(page.contains("The report has no details."));
+    assert!(page.contains("<figure id=\"stacks\"") && !page.contains("<figure id=\"counter-0\""));
+}
+
+#[test]
+fn what_is_no_report_is_refused_in_one_line() {
+    let mut report: Value = serde_json::from_str(REPORT).unwrap();
+    report["threads"][1]["strand"] = 128.into();
+    let far = report.to_string();
+    for (input, says) in [
+        ("", "error: -: is no JSON"),
+        (
+            "{}",
+            "error: -: is no report of cargo xtask sim --json: missing field `machine`",
+        ),
+        (
+            "{\"scenario\": \"a\"}",
+            "error: -: is the report of a scenario, expected that of a run",
+        ),
+        (&far, "error: -: node 2 is not in the machine"),
+    ] {
+        let mut page = Command::new(env!("CARGO_BIN_EXE_page"));
+        page.arg("-").stdin(Stdio::piped());
+        let page = page.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut page = page.spawn().unwrap();
+        let mut stdin = page.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        let page = page.wait_with_output().unwrap();
+        let said = String::from_utf8(page.stderr).unwrap();
+        let lines = said.lines().count();
+        assert_eq!(
+            (page.status.code(), page.stdout.len(), lines),
+            (Some(2), 0, 1),
+            "{said}"
+        );
+        assert!(said.starts_with(says), "{said}");
+    }
+}
