@@ -54,6 +54,8 @@ pub const DEBIAN_RUST: [Tool; 3] = [
 ];
 /// A browser, for pages.
 pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
+/// A terminal for tests.
+pub const TMUX: Tool = Tool::new("tmux", "tmux");
 /// The C++ compiler of this machine.
 pub const CXX: Tool = Tool::new("c++", "g++");
 

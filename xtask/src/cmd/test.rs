@@ -21,7 +21,8 @@ use crate::figures::{self, Counted};
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::tools::{
-    self, BABELTRACE, CHROMIUM, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, VALGRIND,
+    self, BABELTRACE, CHROMIUM, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
+    VALGRIND,
 };
 
 /// Check and test everything, as CI does
@@ -29,7 +30,7 @@ use crate::tools::{
 /// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom), the instructions that
 /// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
-/// babeltrace2, a compiler and an emulator for SPARC, a browser), and installs what is missing where that can be done; the other steps
+/// babeltrace2, a compiler and an emulator for SPARC, a browser, tmux), and installs what is missing where that can be done; the other steps
 /// install nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
@@ -70,10 +71,11 @@ const STEPS: [Step; 12] = [
     ),
     ("instructions per call, within budget", budgets),
     (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it",
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal",
         |_| {
+            let packages = "--package=xtask --package=tests --package=top";
             cargo_passes(
-                "test --package=xtask --package=tests --test=commands --test=interpreter -- --ignored",
+                &format!("test {packages} --test=commands --test=interpreter -- --ignored"),
                 None,
             )
         },
@@ -150,6 +152,7 @@ fn loom() -> anyhow::Result<()> {
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
         VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_X86, QEMU_SPARC, QEMU_SUN4V, CHROMIUM,
+        TMUX,
     ];
     needed.extend(Toolchain::tools());
     match (components(), tools::require(&needed)) {

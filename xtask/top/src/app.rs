@@ -9,10 +9,12 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
+use simulator::simulation::Outcome;
 use xtask::report::layouts::time;
 
 use crate::grid::{meter, number, title};
 use crate::live::Pace;
+use crate::names::Names;
 use crate::snapshot::Snapshot;
 use crate::view::{Look, Page, View};
 
@@ -22,6 +24,8 @@ pub(crate) struct About {
     pub(crate) machine: Machine,
     /// What runs where, on one line.
     pub(crate) title: String,
+    /// What the code is called.
+    pub(crate) names: Names,
     /// The bytes of the recordings, if they are known.
     pub(crate) bytes: Option<u64>,
     /// Whether there may be colours.
@@ -47,7 +51,7 @@ const KEYS: [(&str, &str); 12] = [
     ("s or right", "one interval, then pause"),
     ("+ or -", "faster, slower"),
     ("t", "numbers of the last interval, or since the start"),
-    ("1 to 7, Tab", "the views; Shift-Tab goes back"),
+    ("1 to 8, Tab", "the views; Shift-Tab goes back"),
     ("o, O", "sort by the next column, the previous one"),
     ("up, down", "scroll by a line"),
     ("PgUp, PgDn", "scroll by a screen"),
@@ -98,12 +102,17 @@ impl App {
     /// Shows the next sample.
     pub(crate) fn sample(&mut self, next: Snapshot) {
         let last = self.now.as_ref().map(|now| next.since(now));
-        self.last = Some(last.unwrap_or_else(|| next.clone()));
+        // The end is no sample of its own if the last one was there.
+        if last.as_ref().is_none_or(|last| last.references > 0) {
+            self.last = Some(last.unwrap_or_else(|| next.clone()));
+        }
         self.now = Some(next);
     }
 
     /// The simulation has ended: shows all of it.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, outcome: &Outcome) {
+        let read = self.now.as_ref().map_or(0, |now| now.read);
+        self.sample(Snapshot::of(outcome, self.about.bytes.unwrap_or(read)));
         self.ended = true;
         self.whole = true;
     }
@@ -229,7 +238,7 @@ impl App {
                 true => name.reversed(),
                 false => name,
             });
-            views.push_span("  ");
+            views.push_span(" ");
         }
         vec![
             first,
@@ -243,6 +252,7 @@ impl App {
         let shown = if self.whole { &self.now } else { &self.last };
         let look = Look {
             machine: self.about.machine,
+            names: &self.about.names,
             sort: self.sort[self.view as usize],
             width: usize::from(area.width),
         };
@@ -281,3 +291,6 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 
 /// How long the view waits for a key until it looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ pub(crate) struct Grid {
     /// The column by which the rows are sorted.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
+    /// The numbers of the rows with names.
+    named: Vec<usize>,
 }
 
 impl Grid {
@@ -18,12 +20,25 @@ impl Grid {
     #[must_use]
     pub(crate) fn new(header: &str) -> Self {
         let names = || header.split('|');
-        let name = |name: &str| Line::from(name.trim_start_matches('>').to_owned());
-        Self {
+        let mut grid = Self {
             right: names().map(|name| name.starts_with('>')).collect(),
             sorted: None,
-            rows: vec![names().map(name).collect()],
-        }
+            rows: Vec::new(),
+            named: Vec::new(),
+        };
+        grid.name(names().map(|name| name.trim_start_matches('>')));
+        grid
+    }
+
+    fn name<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        self.named.push(self.rows.len());
+        self.row(names.map(|name| Line::from(name.to_owned())));
+    }
+
+    /// Begins another part with other names, after an empty line.
+    pub(crate) fn names(&mut self, names: &str) {
+        self.row([]);
+        self.name(names.split('|'));
     }
 
     /// Marks the column by which the rows are sorted.
@@ -53,9 +68,9 @@ impl Grid {
                     line.push_span("  ");
                 }
                 let gap = " ".repeat(widths[column] - cell.width());
-                let name = match (number, self.sorted == Some(column)) {
-                    (0, true) => Style::new().bold().underlined(),
-                    (0, false) => Style::new().bold(),
+                let name = match (self.named.contains(&number), self.sorted == Some(column)) {
+                    (true, true) => Style::new().bold().underlined(),
+                    (true, false) => Style::new().bold(),
                     _ => Style::new(),
                 };
                 let spans = cell.spans.into_iter().map(|span| span.patch_style(name));
@@ -160,4 +175,62 @@ pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static
 #[must_use]
 pub(crate) fn title(text: &str) -> Line<'static> {
     Line::from(text.to_owned()).add_modifier(Modifier::BOLD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let texts = [0, 999, 1_000, 1_234_567].map(number);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!((percent(1, 3), percent(1, 0)), ("33%".into(), "-".into()));
+        assert_eq!((ratio(5.0, 4), ratio(5.0, 0)), ("1.25".into(), "-".into()));
+    }
+
+    #[test]
+    fn bars() {
+        for (used, width, bar) in [
+            (0, 12, "[      0.0%]"),
+            (30, 12, "[|||  30.0%]"),
+            (100, 12, "[||||100.0%]"),
+            (250, 12, "[||||250.0%]"),
+            (50, 5, "[50.]"),
+            (50, 2, "[]"),
+        ] {
+            assert_eq!(meter(used, 100, width).to_string(), bar);
+        }
+        assert_eq!(meter(1, 0, 12).to_string(), "[      0.0%]");
+        let parts = |parts: [u64; 3]| {
+            let colours = [('l', Color::Green), ('r', Color::Yellow), ('c', Color::Red)];
+            let parts = colours.into_iter().zip(parts);
+            let parts: Vec<_> = parts
+                .map(|((letter, colour), part)| (letter, colour, part))
+                .collect();
+            shares(&parts, 12).to_string()
+        };
+        assert_eq!(parts([0, 0, 0]), "[          ]");
+        assert_eq!(parts([5, 3, 2]), "[lllllrrrcc]");
+        assert_eq!(parts([0, 1, 0]), "[rrrrrrrrrr]");
+    }
+
+    #[test]
+    fn columns_align() {
+        let mut grid = Grid::new("name|>n").sorted(1);
+        grid.row(["a", "100"].map(Line::from));
+        grid.names("part|m");
+        grid.row(["long name", "7"].map(Line::from));
+        let lines: Vec<_> = grid.lines().iter().map(Line::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "name         n",
+                "a          100",
+                "",
+                "part         m",
+                "long name    7"
+            ]
+        );
+    }
 }

@@ -83,10 +83,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a sample, and waits as long as the pace says: the next sample is to come `since` the one before.
-    fn sample(&self, snapshot: Snapshot, since: &mut Instant) -> ControlFlow<()> {
+    /// Hands over a sample, unless the simulation goes at full speed and the view has not taken the sample before. Then waits as
+    /// long as the pace says: the next sample is to come `since` the one before.
+    fn sample(&self, snapshot: impl FnOnce() -> Snapshot, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
-        state.latest = Some(snapshot);
+        let passes = !state.pace.paused && state.pace.rate().is_none();
+        if !passes || state.latest.is_none() {
+            drop(state);
+            let latest = snapshot();
+            state = self.state();
+            state.latest = Some(latest);
+        }
         loop {
             if state.stopped {
                 return ControlFlow::Break(());
@@ -139,7 +146,7 @@ impl Live {
             simulation.run(&mut |progress| match progress {
                 Progress::Sample {
                     references, now, ..
-                } => of_thread.sample(Snapshot::new(references, now), &mut since),
+                } => of_thread.sample(|| Snapshot::new(references, now), &mut since),
                 _ if of_thread.state().stopped => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             })

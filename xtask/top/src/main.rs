@@ -4,6 +4,7 @@
 mod app;
 mod grid;
 mod live;
+mod names;
 mod screen;
 mod snapshot;
 mod text;
@@ -12,9 +13,10 @@ mod view;
 use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Parser;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
@@ -23,19 +25,21 @@ use simulator::simulation::{Outcome, Progress, Setup, Simulation};
 use xtask::cmd::Mismatch;
 use xtask::cmd::sim::{RunArgs, header};
 use xtask::exit;
+use xtask::output::Force;
 use xtask::report::summary;
 use xtask::say::say;
 
 use app::{About, App, Ask, PATIENCE};
 use live::{Live, Pace};
+use names::Names;
 use screen::Screen;
 use snapshot::Snapshot;
 use text::Blocks;
 use view::Look;
 
-/// Show a simulation while it runs: nodes, threads, memory, hypercalls and counters
+/// Show a simulation while it runs: nodes, threads, memory, code, hypercalls and counters
 ///
-/// The simulation is that of cargo xtask sim --interval N: it pauses after every N references, when the guest that measures reads
+/// The simulation is that of cargo xtask sim --details --interval N: it pauses after every N references, when the guest that measures reads
 /// its counters. The screen shows what happened since the interval before or, after the key t, since the start. The last
 /// state stays until the key q; then the summary is printed as sim prints it. Without a terminal, plain text is printed at
 /// full speed: a block for each of 50 intervals, then ever fewer.
@@ -48,7 +52,7 @@ use view::Look;
                   s, right    one interval, then pause\n  \
                   + -         faster, slower\n  \
                   t           numbers of the last interval, or since the start\n  \
-                  1 to 7      the views; Tab and Shift-Tab go through them\n  \
+                  1 to 8      the views; Tab and Shift-Tab go through them\n  \
                   o O         sort by the next or the previous column\n  \
                   ? q         help, end\n\n\
                   Examples:\n  cargo xtask top                          # the recording that comes with the program\n  \
@@ -67,6 +71,13 @@ struct Args {
     /// Pause after the first interval
     #[arg(long)]
     paused: bool,
+
+    /// Write the results to a file, as JSON, once the simulation has come to its end
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
 }
 
 fn main() -> ExitCode {
@@ -74,10 +85,13 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
     let setup = Setup {
         interval: Some(args.interval),
+        details: true,
         ..args.run.setup(None)?
     };
+    let names = Names::new(&setup.programs, args.run.is_bundled());
     let simulation = setup.check()?;
     let mut head = Vec::new();
     header(&mut head, &simulation, &args.run)?;
@@ -85,24 +99,30 @@ fn run(args: Args) -> anyhow::Result<()> {
         io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
     let output = &mut BufWriter::new(io::stdout());
     let outcome = match terminal {
-        true => {
-            let outcome = on_a_terminal(simulation, args.paused)?;
-            output.write_all(&head)?;
-            outcome
-        }
+        true => on_a_terminal(simulation, names, args.paused)?,
         false => {
             output.write_all(&head)?;
-            Some(as_text(output, simulation)?)
+            Some(as_text(output, simulation, &names)?)
         }
     };
     let Some(outcome) = outcome else {
-        writeln!(output, "The simulation was stopped before its end.")?;
-        return Ok(output.flush()?);
+        ensure!(
+            json.is_none(),
+            "stopped before the end, nothing was written"
+        );
+        say("stopped before the end");
+        return Ok(());
     };
+    if terminal {
+        output.write_all(&head)?;
+    }
     summary::print(output, &outcome)?;
     output.flush()?;
     for note in &outcome.notes {
         say(format_args!("note: {note}"));
+    }
+    if let Some(json) = json {
+        json.complete_json(&outcome)?;
     }
     if !outcome.truth_matches {
         bail!(Mismatch(
@@ -113,16 +133,20 @@ fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
-fn on_a_terminal(simulation: Simulation, paused: bool) -> anyhow::Result<Option<Outcome>> {
+fn on_a_terminal(
+    simulation: Simulation,
+    names: Names,
+    paused: bool,
+) -> anyhow::Result<Option<Outcome>> {
     let setup = simulation.setup();
-    let programs: Vec<&str> = setup
-        .programs
-        .iter()
+    let programs: Vec<&str> = (setup.programs.iter())
         .map(|program| program.name())
+        .map(|name| name.rsplit('/').next().unwrap_or(name))
         .collect();
     let machine = setup.machine;
     let about = About {
         machine,
+        names,
         title: format!(
             "{} on {}, {} nodes, {}",
             programs.join(", "),
@@ -144,14 +168,14 @@ fn on_a_terminal(simulation: Simulation, paused: bool) -> anyhow::Result<Option<
     let mut outcome = None;
     let mut changed = true;
     loop {
-        // The last sample is there before the end is known.
-        if let Some(ended) = live.ended()? {
-            outcome = Some(ended);
-            app.end();
-            changed = true;
-        }
+        let ended = live.ended()?;
         if let Some(sample) = live.take() {
             app.sample(sample);
+            changed = true;
+        }
+        if let Some(ended) = ended {
+            app.end(&ended);
+            outcome = Some(ended);
             changed = true;
         }
         if std::mem::take(&mut changed) {
@@ -174,9 +198,14 @@ fn on_a_terminal(simulation: Simulation, paused: bool) -> anyhow::Result<Option<
 }
 
 /// Prints the simulation as it goes. Returns its outcome.
-fn as_text(output: &mut impl Write, simulation: Simulation) -> anyhow::Result<Outcome> {
+fn as_text(
+    output: &mut impl Write,
+    simulation: Simulation,
+    names: &Names,
+) -> anyhow::Result<Outcome> {
     let look = Look {
         machine: simulation.setup().machine,
+        names,
         sort: 0,
         width: 0,
     };

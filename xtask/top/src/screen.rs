@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
@@ -17,8 +18,11 @@ use ratatui::crossterm::terminal::{
 use ratatui::prelude::{CrosstermBackend, Terminal};
 use xtask::interrupt;
 
-/// Whether the terminal shows the view. Locked while it is written to.
-static OPEN: Mutex<bool> = Mutex::new(false);
+/// Whether the terminal shows the view.
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Locked while the terminal is written to.
+static WRITING: Mutex<()> = Mutex::new(());
 
 /// The view's terminal.
 pub(crate) struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
@@ -48,7 +52,7 @@ impl Screen {
     /// The terminal cannot be written to.
     pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         match lock() {
-            Some(open) if *open => self.0.draw(view).map(drop),
+            Some(_) if OPEN.load(Ordering::SeqCst) => self.0.draw(view).map(drop),
             _ => Ok(()),
         }
     }
@@ -77,12 +81,12 @@ fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Returns whether the terminal shows the view. `None` if another thread has been writing to it for too long.
-fn lock() -> Option<MutexGuard<'static, bool>> {
+/// Waits until nobody else writes to the terminal. `None` if that takes too long: whoever does may be ended, or be this thread.
+fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
-        match OPEN.try_lock() {
-            Ok(open) => return Some(open),
-            Err(TryLockError::Poisoned(open)) => return Some(open.into_inner()),
+        match WRITING.try_lock() {
+            Ok(writing) => return Some(writing),
+            Err(TryLockError::Poisoned(writing)) => return Some(writing.into_inner()),
             Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
         }
     }
@@ -91,25 +95,20 @@ fn lock() -> Option<MutexGuard<'static, bool>> {
 
 /// Has the terminal show the view.
 fn show() -> io::Result<()> {
-    let mut open = lock();
+    let _writing = lock();
     enable_raw_mode()?;
-    if let Some(open) = &mut open {
-        **open = true;
-    }
+    OPEN.store(true, Ordering::SeqCst);
     execute!(output()?, EnterAlternateScreen)
 }
 
 /// Gives the terminal back, if it shows the view. An error is ignored: there is nothing else to be done.
 fn close() {
-    let mut open = lock();
-    if open.as_deref() == Some(&false) {
+    let _writing = lock();
+    if !OPEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let _ = disable_raw_mode();
     let mut bytes = Vec::new();
     let _ = execute!(bytes, LeaveAlternateScreen, Show);
     let _ = output().and_then(|mut output| output.write_all(&bytes));
-    if let Some(open) = &mut open {
-        **open = false;
-    }
 }

@@ -1,11 +1,13 @@
 //! What a simulation has done, at one of its samples or between two of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use guest_abi::StrandId;
+use simulator::details::{Details, Instruction, Missed};
 use simulator::machine::clock::HZ;
 use simulator::memory::{Traffic, Usage};
-use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Now, ThreadResults};
+use simulator::sharing::Line;
+use simulator::simulation::{CounterResult, GuestResults, Hypercalls, Now, Outcome, ThreadResults};
 
 /// What happened from the start to a sample, or from one sample to a later one.
 #[derive(Clone)]
@@ -24,12 +26,16 @@ pub(crate) struct Snapshot {
     pub(crate) counters: Vec<CounterResult>,
     /// The hypercalls of each guest.
     pub(crate) guests: Vec<GuestResults>,
+    /// The instructions that wait for memory.
+    pub(crate) code: Vec<Instruction>,
+    /// The lines that nodes have taken from each other most, since the start.
+    pub(crate) lines: Vec<Line>,
 }
 
 impl Snapshot {
     /// Returns what happened until now.
-    #[must_use]
     pub(crate) fn new(references: u64, now: Now<'_>) -> Self {
+        let (code, lines) = code_and_lines(now.details());
         Self {
             references,
             read: now.bytes_read(),
@@ -38,6 +44,24 @@ impl Snapshot {
             usage: now.usage(),
             counters: now.counters(),
             guests: now.guests(),
+            code,
+            lines,
+        }
+    }
+
+    /// Returns what happened until the end, when so many bytes have been read.
+    pub(crate) fn of(outcome: &Outcome, read: u64) -> Self {
+        let (code, lines) = code_and_lines(outcome.details.clone());
+        Self {
+            references: outcome.references,
+            read,
+            threads: outcome.threads.clone(),
+            cycles: outcome.cycles,
+            usage: outcome.usage.clone(),
+            counters: outcome.counters.clone(),
+            guests: outcome.guests.clone(),
+            code,
+            lines,
         }
     }
 
@@ -56,6 +80,16 @@ impl Snapshot {
             now.served.local -= then.served.local;
             now.served.remote -= then.served.remote;
             now.served.c2c -= then.served.c2c;
+            let stack = &mut now.stack;
+            stack.busy -= then.stack.busy;
+            stack.l2 -= then.stack.l2;
+            stack.local -= then.stack.local;
+            stack.remote -= then.stack.remote;
+            stack.c2c -= then.stack.c2c;
+            stack.arriving -= then.stack.arriving;
+            stack.stores -= then.stack.stores;
+            stack.atomics -= then.stack.atomics;
+            stack.pipeline -= then.stack.pipeline;
         }
         for (now, then) in period.counters.iter_mut().zip(&earlier.counters) {
             now.measured -= then.measured;
@@ -69,6 +103,25 @@ impl Snapshot {
                 }
             }
         }
+        // Of an instruction that is not among those of a full list it is not known what it missed until then.
+        let whole = earlier.code.len() < MOST_CODE;
+        let then: HashMap<_, _> = earlier
+            .code
+            .iter()
+            .map(|one| (place(one), one.missed))
+            .collect();
+        period.code.retain_mut(|one| {
+            let then = then.get(&place(one)).copied();
+            let known = whole || then.is_some();
+            let then = then.unwrap_or_default();
+            let misses = &mut one.missed.misses;
+            misses.l2 -= then.misses.l2;
+            misses.local -= then.misses.local;
+            misses.remote -= then.misses.remote;
+            misses.c2c -= then.misses.c2c;
+            one.missed.cycles -= then.cycles;
+            known && one.missed != Missed::default()
+        });
         period
     }
 
@@ -99,6 +152,18 @@ impl Snapshot {
         }
         sums
     }
+}
+
+/// The most instructions that details have.
+const MOST_CODE: usize = 1024;
+
+fn place(one: &Instruction) -> (usize, Option<u64>) {
+    (one.program, one.address)
+}
+
+fn code_and_lines(details: Option<Details>) -> (Vec<Instruction>, Vec<Line>) {
+    let parts = details.map(|details| (details.code, details.lines.hottest));
+    parts.unwrap_or_default()
 }
 
 fn subtract(now: &mut Hypercalls, then: &Hypercalls) {

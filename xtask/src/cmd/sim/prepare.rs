@@ -37,6 +37,12 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Simulation, Option<Scenari
 }
 
 impl RunArgs {
+    /// Returns whether the bundled recording is run.
+    #[must_use]
+    pub fn is_bundled(&self) -> bool {
+        self.recordings.is_empty() && self.command.is_empty()
+    }
+
     /// Opens what is run, or records it. The guests are those of the scenario, if it has any.
     ///
     /// # Errors
@@ -60,7 +66,7 @@ impl RunArgs {
             "standard input is named {standard_inputs} times, expected once at most"
         );
         let programs = match &self.recordings[..] {
-            [] if self.command.is_empty() => vec![bundled()],
+            [] if self.is_bundled() => vec![bundled()],
             [] => vec![record(&self.command)?],
             recordings => (recordings.iter())
                 .map(Recording::open)

@@ -36,7 +36,7 @@ pub(super) fn page(of: &Snapshot) -> Page {
 }
 
 /// Returns a row for each event: what the guest measured, what happened, and the shares of nodes or hubs.
-pub(super) fn counters(of: &Snapshot, look: Look) -> Page {
+pub(super) fn counters(of: &Snapshot, look: Look<'_>) -> Page {
     let totals = Total::of(&of.counters);
     let places = match totals.iter().any(Total::is_by_hub) {
         true => 4,

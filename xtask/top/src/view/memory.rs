@@ -4,11 +4,14 @@ use ratatui::text::Line;
 use simulator::memory::{Traffic, TrafficKind, Usage};
 
 use super::{Look, Page};
-use crate::grid::{Grid, meter, number, title};
+use crate::grid::{Grid, meter, number};
 use crate::snapshot::Snapshot;
 
 /// A line of the L2 cache has so many bytes.
 const LINE: u64 = 64;
+
+/// The width of the columns before the bar.
+const NUMBERS: usize = 60;
 
 /// Returns what so many lines are in a second, in GB.
 fn rate(lines: u64, of: &Snapshot) -> String {
@@ -20,18 +23,19 @@ fn limit(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e9)
 }
 
-pub(super) fn page(of: &Snapshot, look: Look) -> Page {
+pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
     let Usage {
-        traffic,
         channels,
         hubs,
         links,
+        ..
     } = &of.usage;
-    let bar = look.width.saturating_sub(58).clamp(12, 60);
-    let meter = |busy| meter(busy, of.cycles, bar);
-    let cells = |cells: [String; 5], bar| cells.map(Line::from).into_iter().chain([bar]);
-
+    let bar = look.width.saturating_sub(NUMBERS).clamp(12, 60);
     let mut grid = Grid::new("DRAM channel|>lines read|>written|>GB/s|>limit|busy");
+    let row = |numbers: [String; 5], busy| {
+        let numbers = numbers.map(Line::from).into_iter();
+        numbers.chain([meter(busy, of.cycles, bar)])
+    };
     for one in channels {
         let numbers = [
             format!("node {} channel {}", one.node, one.mcu),
@@ -40,12 +44,10 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
             rate(one.reads + one.writes, of),
             limit(one.limit),
         ];
-        grid.row(cells(numbers, meter(one.busy)));
+        grid.row(row(numbers, one.busy));
     }
-    let mut rows = grid.lines();
     if !hubs.is_empty() {
-        rows.push(Line::default());
-        let mut grid = Grid::new("hub|>requests|>same line|>cycles waited||busy");
+        grid.names("hub|requests|same line|waited||busy");
         for one in hubs {
             let numbers = [
                 format!("hub {}", one.hub),
@@ -54,13 +56,11 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
                 number(one.waited),
                 String::new(),
             ];
-            grid.row(cells(numbers, meter(one.busy)));
+            grid.row(row(numbers, one.busy));
         }
-        rows.extend(grid.lines());
     }
     if !links.is_empty() {
-        rows.push(Line::default());
-        let mut grid = Grid::new("link|>lines in|>out|>GB/s|>limit|busy");
+        grid.names("link|lines in|out|GB/s|limit|busy");
         for one in links {
             let numbers = [
                 format!("node {} hub {}", one.node, one.hub),
@@ -70,13 +70,21 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
                 limit(2 * one.limit),
             ];
             // Both directions can be busy at once.
-            grid.row(cells(numbers, meter(one.busy / 2)));
+            grid.row(row(numbers, one.busy / 2));
         }
-        rows.extend(grid.lines());
     }
+    let mut rows = grid.lines();
     rows.push(Line::default());
-    rows.push(title("Lines from node to node"));
-    let mut grid = Grid::new("from|to|>memory|>cache|>written back|>copies dropped");
+    rows.extend(traffic(of, look));
+    Page {
+        head: Vec::new(),
+        rows,
+    }
+}
+
+/// Returns a row for each two nodes with what went from one to the other.
+fn traffic(of: &Snapshot, look: Look<'_>) -> Vec<Line<'static>> {
+    let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();
     for (from, to) in nodes
         .clone()
@@ -84,7 +92,13 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
     {
         let lines = |kind| {
             let same = |one: &&Traffic| (one.from, one.to, one.kind) == (from, to, kind);
-            number(traffic.iter().find(same).map_or(0, |one| one.lines))
+            number(
+                of.usage
+                    .traffic
+                    .iter()
+                    .find(same)
+                    .map_or(0, |one| one.lines),
+            )
         };
         let cells = [
             format!("node {from}"),
@@ -96,9 +110,5 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
         ];
         grid.row(cells.map(Line::from));
     }
-    rows.extend(grid.lines());
-    Page {
-        head: Vec::new(),
-        rows,
-    }
+    grid.lines()
 }

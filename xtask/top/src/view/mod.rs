@@ -1,6 +1,7 @@
 //! The views: what each shows of a snapshot.
 
 mod calls;
+mod code;
 mod memory;
 mod overview;
 mod threads;
@@ -13,6 +14,7 @@ use ratatui::text::Line;
 use simulator::simulation::{Served, ThreadResults};
 
 use crate::grid::{number, percent, ratio, shares};
+use crate::names::Names;
 use crate::snapshot::Snapshot;
 
 pub(crate) use overview::summary;
@@ -45,6 +47,12 @@ pub(crate) enum View {
     Threads,
     /// Channels, hubs, links, and traffic from node to node.
     Memory,
+    /// Where functions wait for memory.
+    Functions,
+    /// Where lines of the source wait for memory.
+    Source,
+    /// The lines of memory that nodes take from each other.
+    Sharing,
     /// Hypercalls by guest, status and class of register.
     Calls,
     /// What the guest measures beside what happened.
@@ -53,9 +61,11 @@ pub(crate) enum View {
 
 /// What is shown, and how.
 #[derive(Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Look<'a> {
     /// The machine.
     pub(crate) machine: Machine,
+    /// What the code is called.
+    pub(crate) names: &'a Names,
     /// The number of the column by which rows are sorted.
     pub(crate) sort: usize,
     /// The width of the screen.
@@ -64,10 +74,13 @@ pub(crate) struct Look {
 
 impl View {
     /// All views. The number of each is its place here, from 1.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Overview,
         Self::Threads,
         Self::Memory,
+        Self::Functions,
+        Self::Source,
+        Self::Sharing,
         Self::Calls,
         Self::Counters,
     ];
@@ -77,17 +90,21 @@ impl View {
     pub(crate) const fn columns(self) -> usize {
         match self {
             Self::Threads => threads::COLUMNS,
+            Self::Functions | Self::Source => code::COLUMNS,
             _ => 0,
         }
     }
 
     /// Returns what the view shows of a snapshot.
     #[must_use]
-    pub(crate) fn page(self, of: &Snapshot, look: Look) -> Page {
+    pub(crate) fn page(self, of: &Snapshot, look: Look<'_>) -> Page {
         match self {
             Self::Overview => overview::page(of, look),
             Self::Threads => threads::page(of, look),
             Self::Memory => memory::page(of, look),
+            Self::Functions => code::functions(of, look),
+            Self::Source => code::source(of, look),
+            Self::Sharing => code::sharing(of, look),
             Self::Calls => calls::page(of),
             Self::Counters => calls::counters(of, look),
         }

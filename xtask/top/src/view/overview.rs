@@ -2,14 +2,14 @@
 
 use ratatui::text::Line;
 
-use super::{Look, Page, WORK, served, work};
+use super::{Look, Page, WORK, code, served, work};
 use crate::grid::{Grid, meter, number};
 use crate::snapshot::Snapshot;
 
 /// The width of the columns before the bar.
-const NUMBERS: usize = 55;
+const NUMBERS: usize = 59;
 
-pub(super) fn page(of: &Snapshot, look: Look) -> Page {
+pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
     Page {
         head: Vec::new(),
         rows: summary(of, look),
@@ -18,7 +18,7 @@ pub(super) fn page(of: &Snapshot, look: Look) -> Page {
 
 /// Returns a row for each node, the busiest things that they share, and the hypercalls by status.
 #[must_use]
-pub(crate) fn summary(of: &Snapshot, look: Look) -> Vec<Line<'static>> {
+pub(crate) fn summary(of: &Snapshot, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new(&format!(">node|{WORK}|misses served by"));
     for (node, sum) in of.by_node(look.machine.nodes()).iter().enumerate() {
         let mut cells: Vec<Line<'static>> = vec![Line::from(node.to_string())];
@@ -31,12 +31,13 @@ pub(crate) fn summary(of: &Snapshot, look: Look) -> Vec<Line<'static>> {
     lines.push(Line::default());
     lines.extend(busy(of, look));
     lines.push(Line::default());
+    lines.push(code::hottest(of, look));
     lines.push(calls(of));
     lines
 }
 
 /// Returns how busy channels, hubs and links are, side by side.
-fn busy(of: &Snapshot, look: Look) -> Vec<Line<'static>> {
+fn busy(of: &Snapshot, look: Look<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;
     let channels = (usage.channels.iter())
@@ -55,7 +56,7 @@ fn busy(of: &Snapshot, look: Look) -> Vec<Line<'static>> {
     });
     let links = links.filter(|(.., most)| *most > 0);
     let columns = look.width.div_ceil(40).max(1);
-    let width = look.width / columns - 10;
+    let width = (look.width / columns).saturating_sub(10);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for group in [
         channels.collect::<Vec<_>>(),

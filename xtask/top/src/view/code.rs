@@ -1,0 +1,137 @@
+//! The code that waits for memory, and the lines that nodes take from each other.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ratatui::text::Line;
+use simulator::details::Missed;
+use simulator::sharing::{Sharing, Use};
+use simulator::strands;
+use xtask::table::cut;
+
+use super::{Look, Page};
+use crate::grid::{Grid, number, percent};
+use crate::names::Name;
+use crate::snapshot::Snapshot;
+
+/// The rows can be sorted by all columns.
+pub(super) const COLUMNS: usize = 7;
+
+/// The width of the columns before the name.
+const NUMBERS: usize = 58;
+
+/// What functions, or lines of source, missed.
+type ByName = BTreeMap<String, Missed>;
+
+fn by_name(of: &Snapshot, look: Look<'_>, name: impl Fn(&Name) -> String) -> ByName {
+    let mut sums = ByName::new();
+    for one in &of.code {
+        let name = name(&look.names.of(one.program, one.address));
+        let sum = sums.entry(name).or_default();
+        sum.cycles += one.missed.cycles;
+        sum.misses += one.missed.misses;
+    }
+    sums
+}
+
+/// Returns a row for each function.
+pub(super) fn functions(of: &Snapshot, look: Look<'_>) -> Page {
+    let functions = by_name(of, look, |name| name.function.clone());
+    page(functions, "function", look)
+}
+
+/// Returns a row for each line of the source, or function whose source is not known.
+pub(super) fn source(of: &Snapshot, look: Look<'_>) -> Page {
+    let lines = by_name(of, look, |name| match &*name.source {
+        "" => name.function.clone(),
+        source => format!("{source}  {}", name.function),
+    });
+    page(lines, "line of source, function", look)
+}
+
+fn page(code: ByName, what: &str, look: Look<'_>) -> Page {
+    let all: u64 = code.values().map(|missed| missed.cycles).sum();
+    let mut rows: Vec<(String, Missed)> = code.into_iter().collect();
+    rows.sort_by_key(|(_, Missed { misses, cycles })| {
+        Reverse(match look.sort {
+            0 | 1 => *cycles,
+            2 => misses.l2,
+            3 => misses.local,
+            4 => misses.remote,
+            5 => misses.c2c,
+            _ => 0,
+        })
+    });
+    let header = format!(">cycles waited|>share|>L2 hits|>local|>remote|>cache|{what}");
+    let mut grid = Grid::new(&header).sorted(look.sort);
+    for (name, Missed { misses, cycles }) in rows {
+        let numbers = [misses.l2, misses.local, misses.remote, misses.c2c].map(number);
+        let cells = [number(cycles), percent(cycles, all)].into_iter();
+        let name = cut(&name, look.width.saturating_sub(NUMBERS).max(10));
+        grid.row(cells.chain(numbers).chain([name]).map(Line::from));
+    }
+    Page::table(grid.lines())
+}
+
+/// Returns the functions that are waited in longest, on one line.
+pub(super) fn hottest(of: &Snapshot, look: Look<'_>) -> Line<'static> {
+    let code = by_name(of, look, |name| name.function.clone());
+    let all: u64 = code.values().map(|missed| missed.cycles).sum();
+    let mut code: Vec<(String, Missed)> = code.into_iter().collect();
+    code.sort_by_key(|(_, missed)| Reverse(missed.cycles));
+    let shown = code.iter().take(3).filter(|(_, missed)| missed.cycles > 0);
+    let shown: Vec<_> = shown
+        .map(|(name, missed)| format!("{name} {}", percent(missed.cycles, all)))
+        .collect();
+    let text = match shown.is_empty() {
+        true => "-".to_owned(),
+        false => shown.join(", "),
+    };
+    Line::from(cut(
+        &format!("waits for memory: {text}"),
+        look.width.saturating_sub(3),
+    ))
+}
+
+/// Returns a row for each of the lines that nodes have taken from each other most.
+pub(super) fn sharing(of: &Snapshot, look: Look<'_>) -> Page {
+    let mut grid = Grid::new(">line|home|>transfers|>dropped|sharing|strands that write|functions");
+    for line in &of.lines {
+        let writers: BTreeSet<_> = (line.users.iter())
+            .filter(|user| user.writes())
+            .map(|user| user.strand)
+            .collect();
+        let mut functions: Vec<(String, u64)> = Vec::new();
+        for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
+            let program = look.names.program_of(user.thread);
+            let name = &look.names.of(program, user.instruction).function;
+            match functions.iter_mut().find(|(other, _)| other == name) {
+                Some((_, times)) => *times += user.times,
+                None => functions.push((name.clone(), user.times)),
+            }
+        }
+        functions.sort_by_key(|(_, times)| Reverse(*times));
+        let functions: Vec<_> = functions.into_iter().map(|(name, _)| name).collect();
+        let sharing = match line.sharing {
+            Sharing::False => "false",
+            Sharing::True => "true",
+        };
+        grid.row(
+            [
+                format!("{:#x}", line.address),
+                format!("node {}", line.home.index()),
+                number(line.moves.transfers),
+                number(line.moves.invalidations),
+                sharing.to_owned(),
+                cut(&strands::list(writers), 18),
+                cut(&functions.join(", "), look.width.saturating_sub(74).max(10)),
+            ]
+            .map(Line::from),
+        );
+    }
+    let mut page = Page::table(grid.lines());
+    let note = "Lines that moved most between nodes since the start (false: nodes use different bytes; see also c2c):";
+    page.head
+        .insert(0, Line::from(cut(note, look.width.saturating_sub(3))));
+    page
+}
