@@ -114,8 +114,13 @@ impl Replay {
             self.references += executed.references as u64;
             self.threads.executed(thread, &executed, begins, cycles);
         }
-        work.finish(self.scheduler.now());
         Ok(self.references > began)
+    }
+
+    /// The counters catch up with what happened until now.
+    pub(super) fn catch_up(&mut self, board: &Board<'_>) {
+        let work = self.memory.work(board.devices());
+        work.finish(self.scheduler.now());
     }
 
     /// Returns `true` if the counters have to be read before the replay goes on. (A guest reads them every so many seconds; what

@@ -135,6 +135,7 @@ impl Simulation {
                 // At the end time passes until the last strand has what it waits for.
                 let point = references == due || ended && due < u64::MAX;
                 if sample || point || ended || replay.is_long_unread() {
+                    replay.catch_up(board);
                     guest.sample()?;
                     replay.note_read();
                 }

@@ -70,7 +70,9 @@ impl Simulation {
                 replay.note_read();
                 while Some(replay.references) != end {
                     let until = end.unwrap_or(u64::MAX);
-                    if !replay.next(until - replay.references, board)? {
+                    let goes_on = replay.next(until - replay.references, board)?;
+                    replay.catch_up(board);
+                    if !goes_on {
                         ended = true;
                         break;
                     }
