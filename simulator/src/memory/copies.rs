@@ -65,6 +65,7 @@ impl Figures {
 
     /// Returns the bits of all copies that a store by this core to a line of its data cache makes stale: every copy but its own
     /// in its data cache.
+    #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
         let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);

@@ -75,6 +75,8 @@ struct Set {
     /// Ways that the cache does not have stay free.
     states: [State; MOST_WAYS],
     tags: [u32; MOST_WAYS],
+    /// Which L1 caches of the node may have parts of a line; see [`super::copies`].
+    copies: [u64; MOST_WAYS],
 }
 
 /// Tags and states. Inclusive: what an L1 cache of the node has, this cache has. Replacement is exact LRU.
@@ -82,8 +84,6 @@ struct Set {
 pub(super) struct L2<V> {
     variant: V,
     sets: Vec<Set>,
-    /// Which L1 caches of the node may have parts of a line; see [`super::copies`].
-    copies: Vec<u64>,
 }
 
 impl<V: Variant> L2<V> {
@@ -95,11 +95,11 @@ impl<V: Variant> L2<V> {
             arrives: 0,
             states: [State::Shared; MOST_WAYS],
             tags: [FREE; MOST_WAYS],
+            copies: [0; MOST_WAYS],
         };
         Self {
             variant,
             sets: vec![set; shape.sets()],
-            copies: vec![0; shape.sets() * MOST_WAYS],
         }
     }
 
@@ -139,6 +139,19 @@ impl<V: Variant> L2<V> {
         })
     }
 
+    /// Returns when a line arrives or arrived, as [`hit`](Self::hit) does, if it is the most recently used of its set, modified,
+    /// and none of these copies is there.
+    #[inline(always)]
+    pub(super) fn own(&self, line: Line, copies: u64) -> Option<u64> {
+        let (index, tag) = self.shape().place(line.0);
+        let set = &self.sets[index];
+        let way = set.order.latest();
+        let is_own = set.tags[way] == tag
+            && set.states[way] == State::Modified
+            && set.copies[way] & copies == 0;
+        is_own.then_some(if set.filled == way { set.arrives } else { 0 })
+    }
+
     #[inline]
     pub(super) fn state(&self, slot: Slot) -> State {
         self.sets[slot.set()].states[slot.way()]
@@ -151,7 +164,7 @@ impl<V: Variant> L2<V> {
     /// Which L1 caches may have parts of the line.
     #[inline]
     pub(super) fn copies(&mut self, slot: Slot) -> &mut u64 {
-        &mut self.copies[slot.0]
+        &mut self.sets[slot.set()].copies[slot.way()]
     }
 
     /// Takes in a line that it does not have, and that arrives at this time; the least recently used one of the set goes.
@@ -178,7 +191,7 @@ impl<V: Variant> L2<V> {
         let set = &mut self.sets[slot.set()];
         set.order.retire(slot.way(), shape.ways);
         let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
-        let copies = std::mem::take(&mut self.copies[slot.0]);
+        let copies = std::mem::take(&mut set.copies[slot.way()]);
         (tag != FREE).then(|| Victim {
             line: Line(shape.line(slot.set(), tag)),
             state: set.states[slot.way()],

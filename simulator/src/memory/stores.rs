@@ -15,13 +15,13 @@ pub(super) struct Stores {
 impl Stores {
     /// Returns when there is room for another.
     pub(super) fn room(&self) -> u64 {
-        self.done[self.oldest]
+        self.done[self.oldest % MOST_STORES]
     }
 
     /// Takes in a store that the L2 cache has done at this time, as one of `most`. Returns when it is done, which may be later.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
-        self.done[self.oldest] = self.latest;
+        self.done[self.oldest % MOST_STORES] = self.latest;
         self.oldest = (self.oldest + 1) % most as usize;
         self.latest
     }

@@ -61,11 +61,15 @@ impl StrandEvents {
         self.instructions[fetch as usize][branch as usize] += 1;
     }
 
-    /// Instructions by kind of fetch, then in the order of [`Branch`].
+    /// Instructions by kind of fetch.
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
-        let sums = self.instructions.as_flattened_mut();
-        for (sum, count) in sums.iter_mut().zip(by_kind) {
-            *sum += u64::from(*count);
+        let (sums, counts) = (&mut self.instructions, by_kind.counts());
+        for (sum, count) in sums
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(counts.as_flattened())
+        {
+            *sum += count;
         }
     }
 

@@ -1,9 +1,10 @@
 //! What a thread of a recorded program did, piece by piece.
 
+use std::slice;
 use std::sync::Arc;
 
 use super::Reference;
-use super::code::{Code, Shape, Step};
+use super::code::{Code, MOST_WHOLE, Shape, Step};
 use super::runs;
 
 /// References of one thread, and where other threads order them.
@@ -315,16 +316,38 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the shape of the first execution, if all its references are there, its steps, and the addresses of its data.
-    /// There are no steps if it is not executed step by step.
+    /// Returns the executions all of whose references are there, from the first on: not more than [`MOST_WHOLE`] of them.
     #[inline(always)]
-    pub(crate) fn first_whole(&self) -> Option<(&'a Shape, &'a [Step], &'a [u64])> {
-        let shape = self.code.shape(*self.executions.first()?);
-        let is_whole = self.first == 0 && shape.count as usize <= self.length;
-        is_whole.then(|| {
-            let data = &self.data[..shape.data as usize];
-            (shape, self.code.steps(shape), data)
-        })
+    pub(crate) fn whole(&self) -> Whole<'a> {
+        let most = if self.first == 0 { self.length } else { 0 };
+        let most = most.min(MOST_WHOLE);
+        Whole {
+            code: self.code,
+            executions: self.executions.iter(),
+            data: self.data.iter(),
+            most,
+            left: most,
+        }
+    }
+
+    /// Passes over the executions that have been taken from here.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, taken: Whole<'a>) {
+        self.executions = taken.executions.as_slice();
+        self.data = taken.data.as_slice();
+        self.length -= taken.most - taken.left;
+    }
+
+    /// Passes over the executions that have been taken from here, but for the last one. Of its references so many have been
+    /// taken.
+    pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
+        let last = self.executions.len() - taken.executions.len() - 1;
+        let shape = self.code.shape(self.executions[last]);
+        let own = self.code.references(shape)[..references].iter();
+        let own = own.filter(|one| !one.kind.is_fetch()).count();
+        self.executions = &self.executions[last..];
+        self.data = &self.data[self.data.len() - taken.data.len() - own..];
+        self.length -= taken.most - taken.left - shape.count as usize;
     }
 
     /// Passes over the first references, so many, all of the first execution. They may be its last.
@@ -339,13 +362,32 @@ impl<'a> References<'a> {
             self.executions = &self.executions[1..];
         }
     }
+}
 
-    /// Passes over the first execution, whose shape this is, and all of whose references are there.
+/// Executions that are taken one after the other, each with all its references.
+pub(crate) struct Whole<'a> {
+    code: &'a Code,
+    executions: slice::Iter<'a, u32>,
+    /// The addresses of data that have not been taken.
+    pub(crate) data: slice::Iter<'a, u64>,
+    /// How many references may be taken, and how many of them are left.
+    most: usize,
+    left: usize,
+}
+
+impl<'a> Whole<'a> {
+    /// Returns the shape of the next execution, and its steps. There are none if it is not executed step by step.
     #[inline(always)]
-    pub(crate) fn skip_whole(&mut self, shape: &Shape) {
-        self.length -= shape.count as usize;
-        self.data = &self.data[shape.data as usize..];
-        self.executions = &self.executions[1..];
+    pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [Step])> {
+        let shape = self.code.shape(*self.executions.as_slice().first()?);
+        (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
+    }
+
+    /// Takes the next execution, whose shape this is; but for its data.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, shape: &Shape) {
+        self.executions.next();
+        self.left -= shape.count as usize;
     }
 }
 

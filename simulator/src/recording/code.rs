@@ -1,5 +1,7 @@
 //! What a program executes.
 
+use std::array;
+
 use super::{Branch, Kind, Reference};
 
 /// Instructions in the same aligned bytes, so many to the power of 2, are fetched together: none but the first of them needs
@@ -26,43 +28,79 @@ pub(crate) struct Shape {
     /// The first of its steps, and their number: 0 if it is not executed step by step.
     first_step: u32,
     steps: u32,
-    /// How many instructions begin after its last step, and whether the last of them passes control on elsewhere.
-    pub(crate) begin: u16,
-    pub(crate) taken: bool,
+    /// All of it.
+    pub(crate) done: Done,
     /// The address of its first instruction.
     pub(crate) address: u64,
-    /// The instructions by kind of fetch, then in the order of [`Branch`].
     pub(crate) by_kind: ByKind,
 }
 
-/// How many instructions there are, by kind of fetch, then in the order of [`Branch`].
-pub(crate) type ByKind = [u32; Kind::FETCHES.len() * Branch::COUNT];
+/// How many instructions there are by kind of fetch, and in a word of it in the order of [`Branch`], each in so many bits as
+/// [`MOST_WHOLE`] takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
 
-/// Instructions that begin one after the other, and what the last of them then does.
+/// So many references are taken [whole](super::chunk::Whole) at a time, at most.
+pub(crate) const MOST_WHOLE: usize = (1 << 20) - 1;
+
+impl ByKind {
+    const BITS: usize = MOST_WHOLE.count_ones() as usize;
+
+    /// Adds an instruction.
+    fn count(&mut self, fetch: Kind, branch: Branch) {
+        self.0[fetch as usize] += 1 << (Self::BITS * branch as usize);
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, more: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(more.0) {
+            *sum += more;
+        }
+    }
+
+    /// Returns the counts.
+    #[inline]
+    pub(crate) fn counts(self) -> [[u64; Branch::COUNT]; Kind::FETCHES.len()] {
+        self.0.map(|by_branch| {
+            array::from_fn(|branch| by_branch >> (Self::BITS * branch) & MOST_WHOLE as u64)
+        })
+    }
+}
+
+const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
+
+/// What an instruction does besides that it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// The bytes of a fetch, after the address of the shape.
-    pub(crate) offset: i32,
+    /// What is done before it.
+    pub(crate) done: Done,
     /// The number of the reference that comes next; [`WITHIN`](Self::WITHIN) if this one is not done.
     pub(crate) next: u16,
-    /// How many instructions begin: 0 if the latest instruction does something else.
-    pub(crate) begin: u16,
+    /// The bytes of a fetch, after the address of the shape.
+    pub(crate) offset: i32,
     /// How many bytes of data are accessed, less one.
     pub(crate) further: u16,
-    /// Whether the last instruction passes control on elsewhere.
-    pub(crate) taken: bool,
     pub(crate) action: Action,
+}
+
+/// What is done from the begin of a shape on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// How many instructions have begun.
+    pub(crate) begun: u16,
+    /// How many of them pass control on elsewhere, and whether the latest does.
+    pub(crate) taken: u16,
+    pub(crate) is_taken: bool,
+    /// How many data have been read, and how many of them before the latest instruction began.
+    pub(crate) loads: u16,
+    pub(crate) loads_before: u16,
 }
 
 /// What happens in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Nothing else.
-    None,
-    /// The instruction begins in other [bytes](FETCH_SHIFT) than those that were fetched before it.
+    /// The instruction begins in other [bytes](FETCH_SHIFT) than those that were fetched before it, or goes on in further ones.
     Fetch,
-    /// The instruction goes on in further bytes.
-    FetchFurther,
     /// Data is read.
     Load,
     /// Data is written.
@@ -96,8 +134,7 @@ impl Code {
         for reference in references {
             let mut reference = *reference;
             if reference.kind.is_fetch() {
-                let kind = reference.kind as usize * Branch::COUNT;
-                shape.by_kind[kind + reference.flow.branch() as usize] += 1;
+                shape.by_kind.count(reference.kind, reference.flow.branch());
             } else {
                 reference.address = shape.data.into();
                 shape.data += 1;
@@ -110,8 +147,7 @@ impl Code {
         let first = references.first().filter(|first| first.kind.is_fetch());
         if let Some(first) = first.filter(|_| !references.iter().any(is_long)) {
             shape.address = first.address;
-            let open = add_steps(references, &mut self.steps);
-            (shape.begin, shape.taken) = (open.begin, open.taken);
+            shape.done = add_steps(references, &mut self.steps);
         }
         shape.first_step = first_step as u32;
         shape.steps = (self.steps.len() - first_step) as u32;
@@ -174,28 +210,11 @@ impl Code {
     }
 }
 
-/// Appends the steps of a shape. Returns what is left after them: instructions that begin.
-fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Step {
-    let none = Step {
-        offset: 0,
-        next: 0,
-        begin: 0,
-        further: 0,
-        taken: false,
-        action: Action::None,
-    };
+/// Appends the steps of a shape. Returns what is done after them.
+fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
+    let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
-    // Instructions that began since the latest step.
-    let mut open = none;
-    let mut close = |open: &mut Step, next, action| {
-        steps.push(Step {
-            next,
-            action,
-            ..*open
-        });
-        *open = none;
-    };
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
             Kind::Load => Some(Action::Load),
@@ -203,39 +222,46 @@ fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Step {
             Kind::Modify => Some(Action::Modify),
             _ => None,
         };
-        if let Some(access) = access {
-            open.further = one.size - 1;
-            close(&mut open, number + 1, access);
+        if let Some(action) = access {
+            steps.push(Step {
+                done,
+                next: number + 1,
+                offset: 0,
+                further: one.size - 1,
+                action,
+            });
+            done.loads += u16::from(action != Action::Store);
             continue;
         }
-        if open.taken {
-            close(&mut open, number, Action::None);
-        }
-        open.begin += 1;
-        open.taken = one.flow.is_elsewhere();
+        done.begun += 1;
+        done.is_taken = one.flow.is_elsewhere();
+        done.taken += u16::from(done.is_taken);
+        done.loads_before = done.loads;
         let from = *address.get_or_insert(one.address);
         let mut line = one.address >> FETCH_SHIFT;
         let last = one.address.wrapping_add(u64::from(one.size) - 1) >> FETCH_SHIFT;
-        let mut action = Action::Fetch;
         loop {
-            let next = if line == last {
-                number + 1
-            } else {
-                Step::WITHIN
-            };
-            if action == Action::FetchFurther || fetched != Some(line) {
-                open.offset = (line << FETCH_SHIFT).wrapping_sub(from) as i32;
-                close(&mut open, next, action);
+            if fetched != Some(line) {
+                steps.push(Step {
+                    done,
+                    next: if line == last {
+                        number + 1
+                    } else {
+                        Step::WITHIN
+                    },
+                    offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
+                    further: 0,
+                    action: Action::Fetch,
+                });
             }
             fetched = Some(line);
             if line == last {
                 break;
             }
-            action = Action::FetchFurther;
             line = (line + 1) & (u64::MAX >> FETCH_SHIFT);
         }
     }
-    open
+    done
 }
 
 #[cfg(test)]
@@ -266,36 +292,39 @@ mod tests {
             // A delay slot.
             fetch(0x1028, 4, Kind::FetchOther),
         ]);
-        let step = |next, begin, action, offset, further| Step {
-            offset,
+        let step = |next, action, offset, further, begun, [loads, loads_before]: [u16; 2]| Step {
+            done: Done {
+                begun,
+                loads,
+                loads_before,
+                ..Done::default()
+            },
             next,
-            begin,
+            offset,
             further,
-            taken: false,
             action,
         };
         let shape = code.shape(0);
         assert_eq!(
             code.steps(shape),
             [
-                step(1, 1, Action::Fetch, -4, 0),
-                step(4, 2, Action::Load, 0, 7),
-                step(5, 0, Action::Store, 0, 7),
-                step(7, 2, Action::FetchFurther, 0x1020 - 0x1004, 0),
-                Step {
-                    taken: true,
-                    ..step(8, 1, Action::None, 0, 0)
-                },
+                step(1, Action::Fetch, -4, 0, 1, [0, 0]),
+                step(4, Action::Load, 0, 7, 3, [0, 0]),
+                step(5, Action::Store, 0, 7, 3, [1, 0]),
+                step(7, Action::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );
-        assert_eq!(
-            (shape.begin, shape.taken, shape.address),
-            (1, false, 0x1004)
-        );
-        let mut by_kind = ByKind::default();
+        let done = Done {
+            begun: 7,
+            taken: 1,
+            is_taken: false,
+            loads: 1,
+            loads_before: 1,
+        };
+        assert_eq!((shape.done, shape.address), (done, 0x1004));
         // Without data: no branch, and a taken one. And one that loads and stores.
-        (by_kind[0], by_kind[2], by_kind[9]) = (5, 1, 1);
-        assert_eq!(shape.by_kind, by_kind);
+        let by_kind = [[5, 0, 1], [0; 3], [0; 3], [1, 0, 0]];
+        assert_eq!(shape.by_kind.counts(), by_kind);
     }
 
     #[test]

@@ -54,9 +54,9 @@ mod threads;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, bundled};
-pub(crate) use chunk::Position;
 pub use chunk::{Chunk, Order, References};
-pub(crate) use code::{Action, ByKind, FETCH_SHIFT, Step};
+pub(crate) use chunk::{Position, Whole};
+pub(crate) use code::{Action, ByKind, Done, FETCH_SHIFT, Step};
 pub use error::RecordingError;
 pub use reader::{BLOCK, BLOCK_SLACK};
 pub use recording::{Mapping, Recording};

@@ -209,11 +209,15 @@ impl StrandRecord {
         }
     }
 
-    /// Instructions by class, then in the order of [`Branch`](crate::recording::Branch).
+    /// Instructions by class.
     pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
-        let classes = self.instructions.as_flattened_mut();
-        for (sum, count) in classes.iter_mut().zip(by_kind) {
-            *sum += u64::from(*count);
+        let (classes, counts) = (&mut self.instructions, by_kind.counts());
+        for (sum, count) in classes
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(counts.as_flattened())
+        {
+            *sum += count;
         }
     }
 

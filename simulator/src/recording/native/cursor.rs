@@ -136,6 +136,7 @@ impl Cursor {
     }
 
     /// Adds executions to a chunk, up to the one with this number, until it is full.
+    #[inline(never)]
     fn executions(
         &mut self,
         end: u64,
