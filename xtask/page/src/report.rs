@@ -174,9 +174,11 @@ pub struct Details {
     pub programs: Vec<Program>,
     pub series: Series,
     pub heat: Heat,
-    pub code: Code,
+    pub code: Vec<Instruction>,
+    pub code_others: Missed,
     pub lines: Lines,
-    pub calls: Option<Calls>,
+    pub calls: Vec<Call>,
+    pub conflicts: Vec<Conflicts>,
     pub events: Vec<Event>,
 }
 
@@ -231,9 +233,7 @@ pub struct LinkSeries {
     pub hub: usize,
     pub node: usize,
     pub busy: Vec<u64>,
-    #[serde(rename = "in")]
-    pub inward: Vec<u64>,
-    pub out: Vec<u64>,
+    pub bytes: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -244,13 +244,6 @@ pub struct Heat {
     pub cycles: Vec<u64>,
     pub misses: Vec<Vec<u64>>,
     pub transfers: Vec<Vec<u64>>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[expect(missing_docs, reason = "as above")]
-pub struct Code {
-    pub hottest: Vec<Instruction>,
-    pub others: Missed,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -304,34 +297,22 @@ pub struct User {
 
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
-pub struct Calls {
-    pub hz: f64,
-    pub calls: Vec<OfGuest>,
-    pub latencies: Vec<Latency>,
-    pub conflicts: Vec<Conflicts>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[expect(missing_docs, reason = "as above")]
-pub struct OfGuest {
+pub struct Call {
     pub guest: String,
     pub call: String,
-    pub object: String,
-    pub total: u64,
-    pub by_status: BTreeMap<String, u64>,
+    pub registers: String,
+    pub status: String,
+    pub count: u64,
+    pub latency: Latency,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct Latency {
-    pub call: String,
-    pub class: String,
-    pub ended: String,
-    pub calls: u64,
     pub p50: u64,
     pub p90: u64,
     pub p99: u64,
-    pub max: u64,
+    pub longest: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]

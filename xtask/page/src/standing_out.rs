@@ -64,13 +64,13 @@ fn waiting(report: &Report) -> Option<Finding> {
 
 /// The function in which threads wait most.
 fn waiting_function(report: &Report, names: &Names) -> Option<Finding> {
-    let code = &report.details.as_ref()?.code;
+    let details = report.details.as_ref()?;
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
-    for one in &code.hottest {
+    for one in &details.code {
         let function = names.function(one.program, one.address);
         *functions.entry(function).or_default() += one.missed.cycles;
     }
-    let all = functions.values().sum::<u64>() + code.others.cycles;
+    let all = functions.values().sum::<u64>() + details.code_others.cycles;
     let (function, most) = functions.into_iter().max_by_key(|(_, cycles)| *cycles)?;
     let cycles: u64 = report.threads.iter().map(|thread| thread.cycles).sum();
     let share = percent(most as f64, all as f64);

@@ -126,8 +126,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>measuring: get: 25 EWOULDBLOCK</title>",
         ],
     );
-    // 10, 100 and 1,000 ns on an axis of two decades from 86 to 346.
-    has("latencies", &["cx=\"86\"", "cx=\"216\"", "cx=\"346\""]);
+    // 10, 100 and 1,000 ns on an axis of two decades from 128 to 346.
+    has("latencies", &["cx=\"128\"", "cx=\"237\"", "cx=\"346\""]);
     has(
         "conflicts",
         &["7 conflicts in all", "<td>0.6000</td><td>0</td><td>4</td>"],

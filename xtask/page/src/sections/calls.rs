@@ -5,23 +5,19 @@ use std::collections::BTreeMap;
 use crate::draw::{Bar, Dots, Row, Strip, Strips, bars, dots, strips, timeline};
 use crate::figure::{Figure, Table};
 use crate::numbers::{TimeUnit, count, counted, short, top};
-use crate::report::{Calls, Details, GuestSeries, Report};
+use crate::report::{Call, Details, GuestSeries, Latency, Report};
 
 /// Returns the charts of hypercalls and events.
 pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
-    let calls = details.calls.iter().flat_map(|calls| {
-        [
-            by_status(calls),
-            latencies(calls),
-            conflicts(report, details, calls),
-        ]
-    });
-    let others = [
+    let figures = [
+        by_status(&details.calls),
+        latencies(report, &details.calls),
+        conflicts(report, details),
         waits(report),
         over_time(report, details),
         events(report, details),
     ];
-    calls.chain(others).flatten().collect()
+    figures.into_iter().flatten().collect()
 }
 
 /// Returns the class of the colour of a status.
@@ -35,21 +31,20 @@ fn colour(status: &str) -> &'static str {
     }
 }
 
-fn by_status(calls: &Calls) -> Option<Figure> {
+fn by_status(calls: &[Call]) -> Option<Figure> {
     let mut sums: BTreeMap<(&str, &str), BTreeMap<&str, u64>> = BTreeMap::new();
-    let mut table = Table::new("guest|call|object|status|calls");
-    for calls in &calls.calls {
-        let sum = sums.entry((&calls.guest, &calls.call)).or_default();
-        for (status, times) in &calls.by_status {
-            *sum.entry(status).or_default() += times;
-            table.row([
-                calls.guest.clone(),
-                calls.call.clone(),
-                calls.object.clone(),
-                status.clone(),
-                times.to_string(),
-            ]);
-        }
+    let mut table = Table::new("guest|call|registers|status|calls");
+    for one in calls {
+        let sum = sums.entry((&one.guest, &one.call)).or_default();
+        *sum.entry(&one.status).or_default() += one.count;
+        let [guest, call, registers, status] = [&one.guest, &one.call, &one.registers, &one.status];
+        table.row([
+            guest.clone(),
+            call.clone(),
+            registers.clone(),
+            status.clone(),
+            one.count.to_string(),
+        ]);
     }
     let longest = sums.values().map(|sum| sum.values().sum::<u64>()).max()?;
     let bar = |((guest, call), sum): (&(&str, &str), &BTreeMap<&str, u64>)| Bar {
@@ -79,41 +74,61 @@ fn by_status(calls: &Calls) -> Option<Figure> {
     })
 }
 
-fn latencies(calls: &Calls) -> Option<Figure> {
-    calls.latencies.first()?;
-    let nanoseconds = |ticks: u64| ticks as f64 / calls.hz * 1e9;
+fn latencies(report: &Report, calls: &[Call]) -> Option<Figure> {
+    let first = &calls.first()?.guest;
+    let nanoseconds = |ticks: u64| report.seconds(ticks) * 1e9;
     let mut table = Table::new(
-        "call|class|ended|calls|half within, ns|90% within, ns|99% within, ns|longest, ns",
+        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns",
     );
     let mut drawn = Vec::new();
-    for one in &calls.latencies {
-        let times = [one.p50, one.p90, one.p99, one.max].map(nanoseconds);
-        let mut cells = vec![
-            one.call.clone(),
-            one.class.clone(),
-            one.ended.clone(),
-            one.calls.to_string(),
+    for one in calls {
+        let Latency {
+            p50,
+            p90,
+            p99,
+            longest,
+        } = one.latency;
+        let times = [p50, p90, p99, longest].map(nanoseconds);
+        let [guest, call, registers, status] = [&one.guest, &one.call, &one.registers, &one.status];
+        let cells = [
+            guest.clone(),
+            call.clone(),
+            registers.clone(),
+            status.clone(),
+            one.count.to_string(),
         ];
-        cells.extend(times.map(|time| format!("{time:.1}")));
-        table.row(cells);
+        table.row(
+            cells
+                .into_iter()
+                .chain(times.map(|time| format!("{time:.1}"))),
+        );
         let at = PERCENTILES
             .iter()
             .zip(times)
             .map(|((class, words), time)| (time, *class, format!("{words} {} ns", short(time))));
+        let guest = if guest == first {
+            String::new()
+        } else {
+            format!("{guest}: ")
+        };
+        let what = [&**call, registers].join(" ");
         drawn.push(Dots {
-            label: match &*one.class {
-                "" => format!("{}, {}", one.call, one.ended),
-                class => format!("{} {class}, {}", one.call, one.ended),
-            },
+            label: format!("{guest}{}, {status}", what.trim_end()),
             at: at.collect(),
         });
     }
     Some(Figure {
         id: "latencies".to_owned(),
         title: "How long hypercalls take".to_owned(),
-        text: "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest.".to_owned(),
+        text: format!(
+            "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest. They are of guest \
+             {first} where no other is named."
+        ),
         drawing: Some(dots(&drawn, "nanoseconds")),
-        legend: PERCENTILES.iter().map(|(class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
+        legend: PERCENTILES
+            .iter()
+            .map(|(class, words)| ((*class).to_owned(), (*words).to_owned()))
+            .collect(),
         table,
     })
 }
@@ -126,22 +141,22 @@ const PERCENTILES: [(&str, &str); 4] = [
     ("c4", "longest"),
 ];
 
-fn conflicts(report: &Report, details: &Details, calls: &Calls) -> Option<Figure> {
-    let hubs = calls.conflicts.first()?.hubs.len();
+fn conflicts(report: &Report, details: &Details) -> Option<Figure> {
+    let hubs = details.conflicts.first()?.hubs.len();
     let unit = TimeUnit::of(report.cycles, report.time.hertz);
     let end = details.series.clock.last().copied().unwrap_or(0);
-    let ends = calls.conflicts.iter().skip(1).map(|part| part.from);
-    let last = calls.conflicts.last().map_or(0, |part| part.from);
+    let ends = details.conflicts.iter().skip(1).map(|part| part.from);
+    let last = details.conflicts.last().map_or(0, |part| part.from);
     let ends: Vec<_> = ends.chain([end.max(last + 1)]).collect();
     let mut table = Table::new(&format!("from, {}", unit.name));
     (0..hubs).for_each(|hub| table.column(format!("hub {hub}")));
-    for part in &calls.conflicts {
+    for part in &details.conflicts {
         let from = format!("{:.4}", part.from as f64 * unit.per_cycle);
         table.row(std::iter::once(from).chain(part.hubs.iter().map(u64::to_string)));
     }
     let strip = |hub: usize| Strip {
         label: format!("hub {hub}"),
-        values: calls
+        values: details
             .conflicts
             .iter()
             .map(|part| part.hubs[hub] as f64)
@@ -154,7 +169,7 @@ fn conflicts(report: &Report, details: &Details, calls: &Calls) -> Option<Figure
         .flat_map(|strip| &strip.values)
         .copied()
         .fold(1.0, f64::max);
-    let sum: u64 = calls.conflicts.iter().flat_map(|part| &part.hubs).sum();
+    let sum: u64 = details.conflicts.iter().flat_map(|part| &part.hubs).sum();
     Some(Figure {
         id: "conflicts".to_owned(),
         title: "Hypercalls that find their hub taken, over time".to_owned(),
@@ -291,10 +306,7 @@ fn events(report: &Report, details: &Details) -> Option<Figure> {
         at: at.clone(),
     };
     let drawn: Vec<_> = kinds.iter().take(MOST_KINDS).map(row).collect();
-    let all: u64 = details
-        .calls
-        .as_ref()
-        .map_or(0, |calls| calls.calls.iter().map(|one| one.total).sum());
+    let all: u64 = details.calls.iter().map(|one| one.count).sum();
     let shown = details.events.len() as u64;
     let calls = match all > shown {
         true => format!(

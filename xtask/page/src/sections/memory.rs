@@ -97,9 +97,9 @@ struct Function {
 fn functions(details: &Details, names: &Names) -> Option<Figure> {
     let served = |missed: &Missed| [missed.misses.local, missed.misses.remote, missed.misses.c2c];
     let mut functions: Vec<Function> = Vec::new();
-    let hottest = details.code.hottest.iter();
+    let hottest = details.code.iter();
     let hottest = hottest.map(|one| (names.function(one.program, one.address), &one.missed));
-    let others = ("other instructions".to_owned(), &details.code.others);
+    let others = ("other instructions".to_owned(), &details.code_others);
     for (name, missed) in hottest.chain([others]) {
         let place = functions.iter().position(|function| function.name == name);
         let place = place.unwrap_or_else(|| {
@@ -176,18 +176,16 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
 fn instructions(details: &Details, names: &Names) -> Option<Figure> {
     let all: u64 = details
         .code
-        .hottest
         .iter()
         .map(|one| one.missed.cycles)
         .sum::<u64>()
-        + details.code.others.cycles;
+        + details.code_others.cycles;
     let mut table = Table::new("source|function|address|cycles waited|share, %|L2");
     SERVED
         .iter()
         .for_each(|(_, name)| table.column((*name).to_owned()));
     let hottest = details
         .code
-        .hottest
         .iter()
         .filter(|one| one.missed.cycles > 0)
         .take(MOST);

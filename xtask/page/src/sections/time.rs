@@ -112,7 +112,7 @@ fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
         Way {
             label: format!("node {} MCU {}", one.node, one.mcu),
             busy: &one.busy,
-            bytes: one.bytes.clone(),
+            bytes: &one.bytes,
             limit: limit.map_or(0, |one| one.limit) as f64,
             directions: 1.0,
         }
@@ -125,9 +125,7 @@ fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
         Way {
             label: format!("node {} hub {}", one.node, one.hub),
             busy: &one.busy,
-            bytes: (one.inward.iter().zip(&one.out))
-                .map(|(inward, out)| inward + out)
-                .collect(),
+            bytes: &one.bytes,
             limit: 2.0 * limit.map_or(0, |one| one.limit) as f64,
             directions: 2.0,
         }
@@ -155,7 +153,7 @@ fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
 struct Way<'a> {
     label: String,
     busy: &'a [u64],
-    bytes: Vec<u64>,
+    bytes: &'a [u64],
     /// Bytes per second.
     limit: f64,
     directions: f64,
@@ -198,7 +196,7 @@ fn ways(
     let columns: Vec<_> = (ways.iter())
         .flat_map(|way| {
             [
-                (format!("{}, bytes", way.label), &way.bytes[..]),
+                (format!("{}, bytes", way.label), way.bytes),
                 (format!("{}, busy cycles", way.label), way.busy),
             ]
         })
