@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod configuration;
 pub mod details;
 pub mod events;
 pub mod guests;

@@ -2,7 +2,12 @@
 
 use serde::Serialize;
 
+use super::copies::MOST_PARTS;
+use super::geometry::ADDRESS_BITS;
+use super::order::MOST_WAYS;
+use super::stores::MOST_STORES;
 use super::timing::Timing;
+use crate::recording::FETCH_SHIFT;
 
 /// A cache. Replacement is exact LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,5 +66,161 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Self::T2_PLUS
+    }
+}
+
+/// A number of a configuration.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    /// What it belongs to.
+    pub table: &'static str,
+    /// Its name there.
+    pub key: &'static str,
+    /// The least and the most that it may be.
+    range: (u64, u64),
+    field: fn(&mut Config) -> &mut u64,
+}
+
+macro_rules! settings {
+    ($($table:ident: { $($key:ident: $least:expr => $most:expr,)* })*) => {
+        [$($(Setting {
+            table: stringify!($table),
+            key: stringify!($key),
+            range: ($least, $most),
+            field: |config| &mut config.$table.$key,
+        },)*)*]
+    };
+}
+
+/// Why a configuration is impossible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Impossible {
+    /// The settings that do not fit, by table and key.
+    pub settings: Vec<(&'static str, &'static str)>,
+    /// What was found, and what was expected.
+    pub problem: String,
+}
+
+/// The bytes of the longest line.
+const LONGEST_LINE: u64 = 256;
+/// The bytes of the shortest line of data.
+const SHORTEST_DATA: u64 = 16;
+/// The bytes of the shortest line of instructions: a recording says no more than which of such pieces are fetched.
+const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
+/// The most ways of an L1 cache, which are compared one after the other.
+const L1_WAYS: u64 = 64;
+/// The order of the ways of an L2 set is a word, with four bits for each.
+const L2_WAYS: u64 = MOST_WAYS as u64;
+/// The most bytes of a cache of a core, and of a node: what the simulator's own memory has room for.
+const L1_BYTES: u64 = 1 << 20;
+const L2_BYTES: u64 = 64 << 20;
+/// A tag has 31 bits of an address: the others choose a byte of the way.
+const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
+/// The most cycles for which a unit is busy with a request, so that no counter of how long requests wait wraps unseen.
+const MOST_BUSY: u64 = 1000;
+/// The most cycles of what nobody else waits for.
+const LONGEST: u64 = 10_000;
+
+impl Config {
+    /// All settings.
+    pub const SETTINGS: [Setting; 22] = settings! {
+        l1i: {
+            bytes: LEAST_WAY => L1_BYTES,
+            ways: 1 => L1_WAYS,
+            line: SHORTEST_FETCH => LONGEST_LINE,
+        }
+        l1d: {
+            bytes: LEAST_WAY => L1_BYTES,
+            ways: 1 => L1_WAYS,
+            line: SHORTEST_DATA => LONGEST_LINE,
+        }
+        l2: {
+            bytes: LEAST_WAY => L2_BYTES,
+            ways: 1 => L2_WAYS,
+            line: SHORTEST_FETCH => LONGEST_LINE,
+        }
+        timing: {
+            load: 0 => LONGEST,
+            taken: 0 => LONGEST,
+            l2: 0 => LONGEST,
+            bank: 1 => MOST_BUSY,
+            stores: 1 => MOST_STORES as u64,
+            serialize: 1 => MOST_BUSY,
+            snoop: 0 => LONGEST,
+            cache_to_cache: 0 => LONGEST,
+            memory: 0 => LONGEST,
+            remote: 0 => LONGEST,
+            link: 1 => MOST_BUSY,
+            channel_read: 1 => MOST_BUSY,
+            channel_write: 1 => MOST_BUSY,
+        }
+    };
+
+    /// Returns the value of a setting.
+    #[must_use]
+    pub fn get(mut self, setting: &Setting) -> u64 {
+        *(setting.field)(&mut self)
+    }
+
+    /// Changes the value of a setting.
+    pub fn set(&mut self, setting: &Setting, value: u64) {
+        *(setting.field)(self) = value;
+    }
+
+    /// Checks the configuration.
+    ///
+    /// # Errors
+    /// A number is too small or too large, or some do not fit together.
+    pub fn check(&self) -> Result<(), Impossible> {
+        for setting in &Self::SETTINGS {
+            let (table, key) = (setting.table, setting.key);
+            let (value, (least, most)) = (self.get(setting), setting.range);
+            ensure((least..=most).contains(&value), [(table, key)], || {
+                format!("{table}.{key} is {value}, expected {least} to {most}")
+            })?;
+        }
+        for (name, cache) in [("l1i", self.l1i), ("l1d", self.l1d), ("l2", self.l2)] {
+            let Cache { bytes, ways, line } = cache;
+            ensure(line.is_power_of_two(), [(name, "line")], || {
+                format!("{name}.line is {line}, expected a power of 2")
+            })?;
+            let whole = bytes % (ways * line) == 0 && cache.sets().is_power_of_two();
+            let shape = [(name, "bytes"), (name, "ways"), (name, "line")];
+            let what = format!("{bytes} bytes in {ways} ways with lines of {line} bytes");
+            ensure(whole, shape, || {
+                format!("{name} has {what}, expected a number of sets that is a power of 2")
+            })?;
+            ensure(bytes / ways >= LEAST_WAY, shape, || {
+                format!(
+                    "{name} has {what}, expected {LEAST_WAY} bytes a way at least, because a tag has 31 bits of an address"
+                )
+            })?;
+        }
+        let line = self.l2.line;
+        for (name, part) in [("l1i", self.l1i.line), ("l1d", self.l1d.line)] {
+            let fits = part <= line && line / part <= MOST_PARTS;
+            ensure(fits, [(name, "line"), ("l2", "line")], || {
+                format!(
+                    "{name}.line is {part} and l2.line {line}, expected 1 to {MOST_PARTS} lines of {name} in one of l2, \
+                     because the L2 cache has {MOST_PARTS} bits for copies in each"
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn ensure<const N: usize>(
+    possible: bool,
+    settings: [(&'static str, &'static str); N],
+    problem: impl FnOnce() -> String,
+) -> Result<(), Impossible> {
+    match possible {
+        true => Ok(()),
+        false => Err(Impossible {
+            settings: settings.into(),
+            problem: problem(),
+        }),
     }
 }

@@ -6,8 +6,8 @@
 //! cache (4 MB, 16 ways, lines of 64 bytes, 8 banks, write-back, allocation on a store) that includes them, and
 //! two DRAM channels with a queue and a write-back buffer of 8 lines each. [`geometry`] says which address goes
 //! where, [`timing`] how long things take, [`modelled`] which events come of it. Replacement is exact LRU
-//! everywhere. These are the figures of a T2 Plus; another [`Config`] has others. Physical addresses are the recorded ones plus an offset, their low
-//! [39 bits](geometry::ADDRESS_BITS).
+//! everywhere. These are the figures of a T2 Plus; another [`Config`] has others. Physical addresses are the recorded
+//! ones plus an offset, their low [39 bits](geometry::ADDRESS_BITS).
 //!
 //! The L2 caches of different nodes are kept coherent by MOESI. A request that misses asks all other nodes; a
 //! cache that has the line modified or owned serves it, otherwise the memory of the home node does (also if
@@ -77,11 +77,11 @@ mod wires;
 mod work;
 
 pub use channel::BUFFER_LINES;
-pub use config::{Cache, Config};
-pub use figures::{T2Plus, Variant};
+pub use config::{Cache, Config, Impossible, Setting};
+pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
-pub use system::MemorySystem;
+pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{ChannelUse, HubUse, LinkUse, Served, Traffic, TrafficKind, Truth, Usage, Waited};
 pub use work::{Executed, Quantum, Watched, Work};

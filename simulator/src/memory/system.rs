@@ -6,7 +6,8 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::channel::Channel;
-use super::figures::{T2Plus, Variant};
+use super::config::{Config, Impossible};
+use super::figures::{Figures, T2Plus, Variant};
 use super::geometry::{Interleave, Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
@@ -148,5 +149,76 @@ impl<V: Variant> MemorySystem<V> {
     /// Returns what happened until now.
     pub fn truth(&self) -> &Truth {
         &self.truth
+    }
+}
+
+/// The memory system of a machine with any configuration. Whoever works with it does so with either kind apart, for speed.
+#[derive(Clone, Debug)]
+pub enum AnyMemory {
+    /// That of a T2 Plus.
+    T2Plus(MemorySystem),
+    /// Another.
+    Other(MemorySystem<Figures>),
+}
+
+/// Why there is no such memory system.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// No memory channel is enabled.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
+    /// The configuration is impossible.
+    #[error(transparent)]
+    Impossible(#[from] Impossible),
+}
+
+/// Does the same with either kind of memory system.
+macro_rules! either {
+    ($any:expr, $memory:ident => $does:expr) => {
+        match $any {
+            AnyMemory::T2Plus($memory) => $does,
+            AnyMemory::Other($memory) => $does,
+        }
+    };
+}
+
+impl AnyMemory {
+    /// Returns the memory system of a machine with this configuration.
+    ///
+    /// # Errors
+    /// None of the machine's memory channels is enabled, or the configuration is impossible.
+    pub fn new(machine: &Machine, config: &Config) -> Result<Self, MemoryError> {
+        config.check()?;
+        Ok(match *config == Config::T2_PLUS {
+            true => Self::T2Plus(MemorySystem::new(machine)?),
+            false => Self::Other(MemorySystem::of(machine, Figures::new(config))?),
+        })
+    }
+
+    /// See [`MemorySystem::note_moves`].
+    pub(crate) fn note_moves(&mut self) {
+        either!(self, memory => memory.note_moves());
+    }
+
+    /// See [`MemorySystem::moves`].
+    pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {
+        either!(self, memory => memory.moves().collect())
+    }
+
+    /// See [`MemorySystem::home`].
+    pub(crate) fn home(&self, line: u64) -> Node {
+        either!(self, memory => memory.home(line))
+    }
+
+    /// Returns how channels, hubs and links were used until now.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        either!(self, memory => memory.usage())
+    }
+
+    /// Returns what happened until now.
+    pub fn truth(&self) -> &Truth {
+        either!(self, memory => memory.truth())
     }
 }

@@ -4,7 +4,7 @@ use guest_abi::guest::NegotiateError;
 use perfctr_service::ConfigError;
 
 use super::guest::TURNS;
-use crate::memory::NoMemory;
+use crate::memory::MemoryError;
 use crate::placement::PlacementError;
 use crate::recording::RecordingError;
 
@@ -45,9 +45,9 @@ pub enum ProfileError {
     /// The recording has no instruction.
     #[error("{0}: found no instruction, expected at least one, such as \"I  04001090,3\"")]
     NoInstruction(String),
-    /// The machine has no memory.
+    /// The machine has no memory, or the configuration of its memory system is impossible.
     #[error(transparent)]
-    Memory(#[from] NoMemory),
+    Memory(#[from] MemoryError),
     /// The hypervisor rejects the guest.
     #[error(transparent)]
     Guest(#[from] ConfigError),

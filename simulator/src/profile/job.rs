@@ -16,10 +16,11 @@ use super::rows::Functions;
 use super::run::{Truth, run};
 use super::sparc::{self, Sparc};
 use super::stacks::{Stacks, Unwinder};
+use crate::configuration::Configuration;
 use crate::events::collect::{Collector, Keep};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
-use crate::memory::MemorySystem;
+use crate::memory::{AnyMemory, Config, MemorySystem, Variant};
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::scheduler::Scheduler;
@@ -53,6 +54,8 @@ pub struct Job<'a> {
     pub program: Recording,
     /// The machine whose strands execute the program. (An R10000 is a machine of its own.)
     pub machine: Machine,
+    /// Its caches, and how long things take.
+    pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_of).
     pub placement: Option<Placement>,
     /// How often to take a sample.
@@ -78,7 +81,18 @@ impl Job<'_> {
         }
     }
 
-    fn on_strands(mut self, selected: &[Selected<SparcSelect>]) -> Result<Report, ProfileError> {
+    fn on_strands(self, selected: &[Selected<SparcSelect>]) -> Result<Report, ProfileError> {
+        match AnyMemory::new(&self.machine, &self.memory)? {
+            AnyMemory::T2Plus(memory) => self.on_strands_of(memory, selected),
+            AnyMemory::Other(memory) => self.on_strands_of(memory, selected),
+        }
+    }
+
+    fn on_strands_of<V: Variant>(
+        mut self,
+        mut memory: MemorySystem<V>,
+        selected: &[Selected<SparcSelect>],
+    ) -> Result<Report, ProfileError> {
         let machine = self.machine;
         let config = sparc::guest(machine);
         let strand_of = |thread| self.program.strand_of(thread).and_then(StrandId::new);
@@ -96,7 +110,6 @@ impl Job<'_> {
         let off = Collector::Off;
         let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
         let selects = selected.iter().map(|one| one.event).collect();
-        let mut memory = MemorySystem::new(&machine)?;
         let work = memory.work(&devices);
         let mut sparc = Sparc::new(work, &devices, &board, selects, guests)?;
         let (name, mut notes) = (
@@ -127,6 +140,10 @@ impl Job<'_> {
         let setting = Setting {
             unit: Unit::Sparc.name(),
             processor: format!("{which} of a {model}, nodes: {nodes}; placement: {placement}"),
+            configuration: Some(Configuration {
+                machine,
+                memory: self.memory,
+            }),
             program: name,
             threads: named.len(),
             notes,
@@ -171,6 +188,7 @@ impl Job<'_> {
         let setting = Setting {
             unit: Unit::R10000.name(),
             processor: format!("an R10000 with 1 MB of secondary cache{in_turns}"),
+            configuration: None,
             program: name,
             threads,
             notes,
@@ -208,6 +226,7 @@ fn unwinder<'a>(
 struct Setting {
     unit: &'static str,
     processor: String,
+    configuration: Option<Configuration>,
     program: String,
     threads: usize,
     notes: Vec<String>,
@@ -254,6 +273,7 @@ impl Setting {
         Ok(Report {
             unit: self.unit,
             processor: self.processor,
+            configuration: self.configuration,
             program: self.program,
             threads: self.threads,
             instructions: truth.instructions,

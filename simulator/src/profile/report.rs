@@ -8,6 +8,7 @@ use super::guest::Taken;
 use super::rows::{Functions, Row, Rows, inclusive};
 use super::run::Exact;
 use super::stacks::Stacks;
+use crate::configuration::Configuration;
 
 /// The profile of one event.
 #[derive(Clone, Debug, Serialize)]
@@ -121,6 +122,8 @@ pub struct Report {
     pub unit: &'static str,
     /// A description of the processor.
     pub processor: String,
+    /// The configuration of the machine whose strands execute the program; `None` for an R10000, which has none.
+    pub configuration: Option<Configuration>,
     /// The name of the recording.
     pub program: String,
     /// Its threads.

@@ -13,7 +13,7 @@ use super::guest::{Guest, TICK};
 use super::run::{Processor, Truth};
 use super::stacks::{Point, StackId};
 use crate::machine::board::{Board, SimulatedStrand};
-use crate::memory::{self, Executed, Quantum, Work};
+use crate::memory::{self, Executed, Quantum, Variant, Work};
 
 /// The only guest.
 const GUEST: GuestId = match GuestId::new(0) {
@@ -85,22 +85,22 @@ impl Strand<'_> {
 }
 
 /// The strands and their memory.
-pub struct Sparc<'a> {
+pub struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
-    memory: Work<'a>,
+    memory: Work<'a, V>,
     selects: Vec<SparcSelect>,
     /// By number; `None` for those that execute nothing.
     strands: Vec<Option<Strand<'a>>>,
 }
 
-impl<'a> Sparc<'a> {
+impl<'a, V: Variant> Sparc<'a, V> {
     /// Returns the strands for which there are guests after reset, with their counters started, on a memory system that works with
     /// these devices. `selects` are the events whose truth is noted.
     ///
     /// # Errors
     /// A guest cannot negotiate a version or start its counters.
     pub fn new(
-        memory: Work<'a>,
+        memory: Work<'a, V>,
         devices: &'a Devices,
         board: &'a Board<'a>,
         selects: Vec<SparcSelect>,
@@ -141,7 +141,7 @@ impl<'a> Sparc<'a> {
     }
 }
 
-impl Processor for Sparc<'_> {
+impl<V: Variant> Processor for Sparc<'_, V> {
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,

@@ -14,8 +14,12 @@ mod users;
 use guest_abi::StrandId;
 use platform::Machine;
 
+use crate::configuration::Configuration;
 use crate::machine::board::devices;
-use crate::memory::{Executed, MemorySystem, Moves, NoMemory, Quantum};
+use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::{
+    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Variant,
+};
 use crate::placement::{Placement, PlacementError};
 use crate::recording::{Recording, RecordingError};
 use crate::scheduler::Scheduler;
@@ -30,6 +34,8 @@ pub struct Job<'a> {
     pub open: &'a mut dyn FnMut() -> Result<Recording, RecordingError>,
     /// The machine.
     pub machine: Machine,
+    /// Its caches, whose lines have 64 bytes in the L2 cache, and how long things take.
+    pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_of).
     pub placement: Option<Placement>,
     /// How many lines are reported at most: those that move most.
@@ -48,9 +54,14 @@ pub enum SharingError {
     /// The threads cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The machine has no memory.
+    /// The machine has no memory, or the configuration of its memory system is impossible.
     #[error(transparent)]
-    Memory(#[from] NoMemory),
+    Memory(#[from] MemoryError),
+    /// Lines of the L2 cache do not have 64 bytes.
+    #[error(
+        "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
+    )]
+    Lines(u64),
 }
 
 /// The quanta from one report of the progress to the next.
@@ -77,6 +88,9 @@ impl Job<'_> {
     /// # Errors
     /// The recording cannot be read, the threads cannot be placed, or the machine has no memory.
     pub fn run(mut self) -> Result<Report, SharingError> {
+        if self.memory.l2.line != 1 << LINE_SHIFT {
+            return Err(SharingError::Lines(self.memory.l2.line));
+        }
         let recording = (self.open)()?;
         let (program, threads) = (recording.name().to_owned(), recording.threads());
         let strand_of = |thread| recording.strand_of(thread).and_then(StrandId::new);
@@ -106,7 +120,7 @@ impl Job<'_> {
                     .for_each(|reference| users.note(thread, quantum.strand, 0, &reference));
             })?;
         }
-        let home = MemorySystem::new(&self.machine)?;
+        let home = MemorySystem::new(&self.machine).map_err(MemoryError::from)?;
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.of(line);
             if deal {
@@ -129,7 +143,10 @@ impl Job<'_> {
         };
         Ok(Report {
             program,
-            machine: self.machine,
+            configuration: Configuration {
+                machine: self.machine,
+                memory: self.memory,
+            },
             placement,
             threads,
             cost: first.cost,
@@ -143,11 +160,23 @@ impl Job<'_> {
     fn replay(
         &mut self,
         number: usize,
+        scheduler: Scheduler,
+        each: impl FnMut(usize, &Quantum<'_>, &Executed),
+    ) -> Result<Replayed, SharingError> {
+        match AnyMemory::new(&self.machine, &self.memory)? {
+            AnyMemory::T2Plus(memory) => self.replay_on(memory, number, scheduler, each),
+            AnyMemory::Other(memory) => self.replay_on(memory, number, scheduler, each),
+        }
+    }
+
+    fn replay_on<V: Variant>(
+        &mut self,
+        mut memory: MemorySystem<V>,
+        number: usize,
         mut scheduler: Scheduler,
         mut each: impl FnMut(usize, &Quantum<'_>, &Executed),
     ) -> Result<Replayed, SharingError> {
         let devices = devices(self.machine, 0);
-        let mut memory = MemorySystem::new(&self.machine)?;
         memory.note_moves();
         let mut work = memory.work(&devices);
         let mut quanta = 0_u64;

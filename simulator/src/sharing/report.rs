@@ -1,10 +1,10 @@
 //! What was found.
 
 use guest_abi::Node;
-use platform::Machine;
 use serde::{Serialize, Serializer};
 
 use super::users::User;
+use crate::configuration::Configuration;
 use crate::memory::Moves;
 use crate::nearest::hexadecimal;
 use crate::placement::Placement;
@@ -15,7 +15,7 @@ pub struct Report {
     /// The name of the recording.
     pub program: String,
     /// The machine.
-    pub machine: Machine,
+    pub configuration: Configuration,
     /// Where the threads were.
     pub placement: Placement,
     /// How many threads the program has.

@@ -9,6 +9,7 @@ fn report(text: &'static str) -> Report {
     let job = Job {
         open: &mut || Recording::from_reader("by hand", text.as_bytes(), None),
         machine: Machine::new(Model::Batoka, 4).unwrap(),
+        memory: Config::T2_PLUS,
         placement: None,
         most: 10,
         progress: &mut |_, _| (),
@@ -94,6 +95,7 @@ fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
             Recording::from_reader("by hand", text, None)
         },
         machine: Machine::new(Model::Batoka, 4).unwrap(),
+        memory: Config::T2_PLUS,
         placement: Some("deal:0,64".parse().unwrap()),
         most: 10,
         progress: &mut |_, _| (),

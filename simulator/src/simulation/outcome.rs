@@ -11,6 +11,7 @@ use perfctr_service::statistics::{Class, Operation, Outcome as Ended, Statistics
 use serde::Serialize;
 
 use super::measure::{Pair, Place};
+use crate::configuration::Configuration;
 use crate::details::{CounterName, Details};
 use crate::events::Trace;
 use crate::guests::Guest;
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub machine: &'static str,
     /// The number of its nodes.
     pub nodes: usize,
+    /// The configuration of the machine.
+    pub configuration: Configuration,
     /// The number of references.
     pub references: u64,
     /// The cycles that the references took: until the last thread ended.

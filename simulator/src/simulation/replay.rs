@@ -8,12 +8,12 @@ use super::setup::Simulation;
 use super::threads::Threads;
 use crate::details::{Details, Watcher};
 use crate::machine::board::Board;
-use crate::memory::{MemorySystem, Truth, Usage};
+use crate::memory::{AnyMemory, Config, MemorySystem, Truth, Usage, Variant};
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::scheduler::Scheduler;
 
-/// The most references without a pause.
+/// The most references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
 /// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
@@ -25,10 +25,20 @@ const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 /// The events that a recording without flow does not bring about.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
+/// Returns the most references without a pause: the slower DRAM channels are, the longer lines wait for them, and the fewer
+/// they are. See [`MOST_UNREAD_CYCLES`].
+fn pause(memory: &Config) -> u64 {
+    let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
+    let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
+    PAUSE * usual / own.max(usual)
+}
+
 /// A replay of the programs.
 pub(super) struct Replay {
     scheduler: Scheduler,
-    memory: MemorySystem,
+    memory: AnyMemory,
+    /// The most references without a pause.
+    pause: u64,
     /// The references until now.
     pub(super) references: u64,
     threads: Threads,
@@ -79,6 +89,7 @@ impl Replay {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
             scheduler,
             memory,
+            pause: pause(&simulation.setup.memory),
             details,
             references: 0,
             notes,
@@ -93,34 +104,27 @@ impl Replay {
     /// A recording cannot be read any further.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
-        let until = self.references + most.min(PAUSE).min(unread);
-        let began = self.references;
-        let mut work = self.memory.work(board.devices());
-        while self.references < until {
-            let most = (until - self.references) as usize;
-            let Some((thread, quantum)) = self.scheduler.next(most)? else {
-                break;
-            };
-            let begins = quantum.begins;
-            self.threads.begin(thread, quantum.strand, work.truth());
-            let executed = match &mut self.details {
-                None => work.replay(&quantum),
-                Some(details) => work.watch(&quantum, |reference, watched| {
-                    let place = (quantum.strand, quantum.offset);
-                    details.note(thread, place, reference, watched);
-                }),
-            };
-            let cycles = self.scheduler.executed(&executed);
-            self.references += executed.references as u64;
-            self.threads.executed(thread, &executed, begins, cycles);
-        }
-        Ok(self.references > began)
+        let part = Part {
+            scheduler: &mut self.scheduler,
+            threads: &mut self.threads,
+            details: self.details.as_deref_mut(),
+            most: most.min(self.pause).min(unread),
+        };
+        let replayed = match &mut self.memory {
+            AnyMemory::T2Plus(memory) => part.replay(memory, board),
+            AnyMemory::Other(memory) => part.replay(memory, board),
+        }?;
+        self.references += replayed;
+        Ok(replayed > 0)
     }
 
     /// The counters catch up with what happened until now.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) {
-        let work = self.memory.work(board.devices());
-        work.finish(self.scheduler.now());
+        let (now, devices) = (self.scheduler.now(), board.devices());
+        match &mut self.memory {
+            AnyMemory::T2Plus(memory) => memory.work(devices).finish(now),
+            AnyMemory::Other(memory) => memory.work(devices).finish(now),
+        }
     }
 
     /// Returns `true` if the counters have to be read before the replay goes on. (A guest reads them every so many seconds; what
@@ -155,7 +159,7 @@ impl Replay {
     pub(super) fn details(&self) -> Option<Details> {
         let (now, memory) = (self.truth().cycles(), &self.memory);
         let details = self.details.as_ref()?;
-        Some(details.details(now, memory.moves().collect(), |line| memory.home(line)))
+        Some(details.details(now, memory.moves(), |line| memory.home(line)))
     }
 
     /// Returns how channels, hubs and links were used until now.
@@ -171,5 +175,49 @@ impl Replay {
     /// Returns what happened until now.
     pub(super) fn truth(&self) -> &Truth {
         self.memory.truth()
+    }
+}
+
+/// What takes part in a replay, but for the memory, and how many references it has at most.
+struct Part<'a> {
+    scheduler: &'a mut Scheduler,
+    threads: &'a mut Threads,
+    details: Option<&'a mut Watcher>,
+    most: u64,
+}
+
+impl Part<'_> {
+    /// Replays references. Returns how many.
+    fn replay<V: Variant>(
+        self,
+        memory: &mut MemorySystem<V>,
+        board: &Board<'_>,
+    ) -> Result<u64, RunError> {
+        let Self {
+            scheduler,
+            threads,
+            mut details,
+            most,
+        } = self;
+        let mut replayed = 0;
+        let mut work = memory.work(board.devices());
+        while replayed < most {
+            let Some((thread, quantum)) = scheduler.next((most - replayed) as usize)? else {
+                break;
+            };
+            let begins = quantum.begins;
+            threads.begin(thread, quantum.strand, work.truth());
+            let executed = match &mut details {
+                None => work.replay(&quantum),
+                Some(details) => work.watch(&quantum, |reference, watched| {
+                    let place = (quantum.strand, quantum.offset);
+                    details.note(thread, place, reference, watched);
+                }),
+            };
+            let cycles = scheduler.executed(&executed);
+            replayed += executed.references as u64;
+            threads.executed(thread, &executed, begins, cycles);
+        }
+        Ok(replayed)
     }
 }

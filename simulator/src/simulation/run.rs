@@ -168,6 +168,7 @@ impl Simulation {
             Ok(Outcome {
                 machine: self.setup.machine.model().name(),
                 nodes: self.setup.machine.nodes(),
+                configuration: self.configuration(),
                 references: replay.references,
                 cycles: truth.cycles(),
                 placement: self.placement.to_string(),

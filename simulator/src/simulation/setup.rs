@@ -8,12 +8,14 @@ use platform::Machine;
 
 use super::error::RunError;
 use super::selection::Selection;
+use crate::configuration::Configuration;
 use crate::events::collect::{Collector, Keep, LayoutName, Rings};
 use crate::events::{Epoch, Trace};
 use crate::guests::{self, Guest};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::{HZ, MachineClock};
-use crate::memory::{MemorySystem, NoMemory};
+use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::placement::{Placement, PlacementError};
 use crate::recording::Recording;
 use crate::scheduler::MOST_PROGRAMS;
@@ -23,6 +25,8 @@ use crate::scheduler::MOST_PROGRAMS;
 pub struct Setup {
     /// The machine.
     pub machine: Machine,
+    /// Its caches, and how long things take.
+    pub memory: Config,
     /// Its guests.
     pub guests: Vec<Guest>,
     /// The programs that the machine executes.
@@ -95,9 +99,14 @@ pub enum SetupError {
     /// The interval is 0.
     #[error("found an interval of 0 references, expected 1 at least")]
     NoInterval,
-    /// The machine has no memory.
+    /// The machine has no memory, or the configuration of its memory system is impossible.
     #[error(transparent)]
-    NoMemory(#[from] NoMemory),
+    Memory(#[from] MemoryError),
+    /// Lines of the L2 cache do not have 64 bytes, as the details need.
+    #[error(
+        "l2.line is {0}, expected 64 for details: the bytes of a line that somebody uses are bits of a word"
+    )]
+    Lines(u64),
 }
 
 impl Setup {
@@ -113,6 +122,7 @@ impl Setup {
     pub fn new(machine: Machine, program: Recording) -> Self {
         Self {
             machine,
+            memory: Config::T2_PLUS,
             guests: guests::default(machine),
             programs: vec![program],
             placement: None,
@@ -159,8 +169,11 @@ impl Setup {
         if self.interval == Some(0) {
             return Err(SetupError::NoInterval);
         }
+        if self.details && self.memory.l2.line != 1 << LINE_SHIFT {
+            return Err(SetupError::Lines(self.memory.l2.line));
+        }
         Ok(Simulation {
-            memory: MemorySystem::new(&machine)?,
+            memory: AnyMemory::new(&machine, &self.memory)?,
             placement,
             placed,
             strands,
@@ -211,7 +224,7 @@ pub struct Simulation {
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
-    pub(super) memory: MemorySystem,
+    pub(super) memory: AnyMemory,
 }
 
 impl Simulation {
@@ -219,6 +232,15 @@ impl Simulation {
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// Returns the configuration of the machine.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        Configuration {
+            machine: self.setup.machine,
+            memory: self.setup.memory,
+        }
     }
 
     /// Returns which strand executes which thread.

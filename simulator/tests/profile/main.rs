@@ -11,6 +11,7 @@ use std::io::Cursor;
 
 use guest_abi::sampling::Period;
 use platform::{Machine, Model};
+use simulator::memory::Config;
 use simulator::profile::events::Rate;
 use simulator::profile::report::Report;
 use simulator::profile::{Job, ProfileError, Unit};
@@ -38,6 +39,7 @@ fn job(program: Recording, rate: Rate) -> Job<'static> {
     Job {
         program,
         machine: Machine::new(Model::Batoka, 4).unwrap(),
+        memory: Config::T2_PLUS,
         placement: None,
         rate,
         exceptions: false,

@@ -25,7 +25,7 @@ use simulator::strands;
 
 use crate::cmd::Mismatch;
 use crate::cmd::events_out::{EventArgs, Outputs};
-use crate::cmd::machine::MachineArgs;
+use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::output::Force;
 use crate::report::scenario as scenario_report;
 use crate::report::sim::{self as report, Samples};
@@ -50,6 +50,7 @@ use crate::table::{WIDTH, cut, wrap};
                   cargo xtask sim --list                   # what can be counted\n  \
                   cargo xtask sim --machine maramba --nodes 2\n  \
                   cargo xtask sim --md simulator/machines/batoka-4-disabled.toml\n  \
+                  cargo xtask sim --config big-l2.toml p.refs    # [l2] bytes = 0x1000000, [timing] memory = 200, ...\n  \
                   cargo xtask sim --events-out events && babeltrace2 events\n  \
                   cargo xtask sim --scenario simulator/scenarios/transfer.toml\n\n\
                   Per thread: CPI are cycles per instruction, MPKI L2 misses per thousand instructions. A request of a core \
@@ -107,7 +108,7 @@ pub struct Args {
 #[derive(clap::Args, Debug)]
 pub struct RunArgs {
     #[command(flatten)]
-    machine: MachineArgs,
+    machine: ConfiguredArgs,
 
     /// Machine and guests from a machine description, binary or its source (.toml); see cargo xtask md --help
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
@@ -240,7 +241,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 
 fn list(args: &Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let events = Selection::all_of(args.run.machine.machine()?);
+    let events = Selection::all_of(args.run.machine.configuration()?.machine);
     let mut output = io::stdout().lock();
     write!(output, "{}", report::events(&events))?;
     let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
@@ -250,7 +251,7 @@ fn list(args: &Args) -> anyhow::Result<()> {
     json.map_or(Ok(()), |file| file.complete_json(&events))
 }
 
-/// Prints which machine executes which programs where: three lines and an empty one.
+/// Prints which machine executes which programs where: three lines, those that a file of `--config` needs, and an empty one.
 ///
 /// # Errors
 /// `output` cannot be written.
@@ -276,7 +277,13 @@ pub fn header(output: &mut impl Write, simulation: &Simulation, args: &RunArgs) 
         config.grant
     )?;
     writeln!(output, "program: {}", programs.join(", "))?;
-    writeln!(output, "{}\n", placement(simulation))
+    writeln!(output, "{}", placement(simulation))?;
+    if args.machine.has_file() {
+        for line in differences(&simulation.configuration()) {
+            writeln!(output, "{line}")?;
+        }
+    }
+    writeln!(output)
 }
 
 /// Returns a line that says which strands execute the threads.

@@ -15,7 +15,22 @@ fn one_line_each() {
     place.file("globals.toml", two_globals);
     place.file("grant.toml", guest("a", "0", "root"));
     place.file("strands.toml", guest("a", "0-7", "none"));
+    place.file("machine.toml", "[machine]\nnodes = 2\n");
+    place.file("short.toml", "[l2]\nline = 32\n");
+    place.file("ways.toml", "[l2]\nways = 32\n");
     for (arguments, says) in [
+        (
+            "refs.txt --config ways.toml",
+            "ways.toml:2: l2.ways is 32, expected 1 to 16",
+        ),
+        (
+            "refs.txt --config short.toml --json r.json --details",
+            "l2.line is 32, expected 64 for details",
+        ),
+        (
+            "refs.txt --config machine.toml --nodes 1",
+            "machine.toml: has a table machine, expected no --nodes",
+        ),
         (
             "refs.txt --machine t5440",
             "there is no machine 't5440'; did you mean",

@@ -1,6 +1,7 @@
 //! The memory system as a whole.
 
 mod coherence;
+mod configured;
 mod core;
 mod random;
 mod steps;
@@ -13,12 +14,12 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-use super::{Executed, MemorySystem, Quantum, Truth};
+use super::{Config, Executed, Figures, MemorySystem, Quantum, T2Plus, Truth, Variant};
 use crate::recording::{Chunk, Flow, Kind, Reference};
 
 /// A machine at work, as tests see it.
-struct Bench {
-    system: MemorySystem,
+struct Bench<V: Variant = T2Plus> {
+    system: MemorySystem<V>,
     devices: Devices,
 }
 
@@ -33,7 +34,19 @@ impl Bench {
             devices: Devices::new(machine),
         }
     }
+}
 
+impl Bench<Figures> {
+    fn configured(machine: Machine, config: &Config) -> Self {
+        config.check().unwrap();
+        Self {
+            system: MemorySystem::of(&machine, Figures::new(config)).unwrap(),
+            devices: Devices::new(machine),
+        }
+    }
+}
+
+impl<V: Variant> Bench<V> {
     /// A strand executes these references alone, from when the strand before it is at its end.
     fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
         let chunk = Chunk::new(references.to_vec(), Vec::new());

@@ -6,20 +6,19 @@ use platform::address::global;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::super::figures::Variant;
 use super::super::geometry::Line;
 use super::super::l2::State;
 use super::stream::{Setting, Turn, machine, reference, setting, turns};
 use super::*;
 use crate::memory::Modelled;
 
-impl Bench {
+impl<V: Variant> Bench<V> {
     fn read(&self, register: PerfReg) -> u64 {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
 
     /// Every counter is where it began plus what happened.
-    fn compare(&self, setting: &Setting, happened: &Truth) {
+    pub(super) fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
         let config = PerfConfig::from_value(setting.perf_config);
@@ -85,7 +84,7 @@ fn hub_count(happened: &Truth, hub: Hub, unit: HubUnit, select: u8) -> u64 {
     }
 }
 
-fn check_coherence(bench: &Bench) {
+pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
     for (node, l2) in bench.system.l2.iter().enumerate() {
         for (line, state) in l2.lines() {
             let caches = bench.system.l2.iter().enumerate();
@@ -102,33 +101,30 @@ fn check_coherence(bench: &Bench) {
 }
 
 /// What an L1 cache has, the L2 has, and knows of.
-fn check_inclusion(bench: &mut Bench, turns: &[Turn]) {
+pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
     for reference in turns.iter().flat_map(|turn| &turn.references) {
-        let line = Line(reference.address >> 6);
+        let line = Line(reference.address >> figures.l2.line_shift);
         for core in 0..cores {
-            let copies = |bench: &mut Bench| {
+            let copies = |bench: &mut Bench<V>| {
                 let l2 = &mut bench.system.l2[core / 8];
                 l2.find(line).map_or(0, |slot| *l2.copies(slot))
             };
-            let line16 = reference.address >> 4;
-            if bench.system.cores[core].data.has(line16) {
-                assert_ne!(copies(bench) & figures.data_copy(core % 8, line16), 0);
+            let data = reference.address >> figures.l1d.line_shift;
+            if bench.system.cores[core].data.has(data) {
+                assert_ne!(copies(bench) & figures.data_copy(core % 8, data), 0);
             }
-            let line32 = reference.address >> 5;
-            if bench.system.cores[core].instructions.has(line32) {
-                assert_ne!(
-                    copies(bench) & figures.instruction_copy(core % 8, line32),
-                    0
-                );
+            let code = reference.address >> figures.l1i.line_shift;
+            if bench.system.cores[core].instructions.has(code) {
+                assert_ne!(copies(bench) & figures.instruction_copy(core % 8, code), 0);
             }
         }
     }
 }
 
 /// What must be equal, whatever was referenced.
-fn check_sums(bench: &Bench) {
+pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
         (0..machine.strands())

@@ -121,7 +121,7 @@ pub(super) fn setting() -> impl Strategy<Value = Setting> {
         )
 }
 
-impl Bench {
+impl<V: Variant> Bench<V> {
     pub(super) fn run(&mut self, turns: &[Turn]) {
         let strands = self.devices.machine().strands();
         for turn in turns {

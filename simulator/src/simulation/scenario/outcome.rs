@@ -3,6 +3,7 @@
 use perfctr_service::Unit;
 use serde::Serialize;
 
+use crate::configuration::Configuration;
 use crate::events::Trace;
 use crate::machine::board::Board;
 use crate::simulation::outcome::{CounterResult, GuestResults, Hypercalls, ThreadResults};
@@ -16,6 +17,8 @@ pub struct ScenarioOutcome {
     pub machine: &'static str,
     /// The number of its nodes.
     pub nodes: usize,
+    /// The configuration of the machine.
+    pub configuration: Configuration,
     /// The number of references.
     pub references: u64,
     /// The cycles that the references took: until the last thread ended.

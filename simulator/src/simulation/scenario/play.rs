@@ -99,6 +99,7 @@ impl Simulation {
                 scenario: scenario.name.clone(),
                 machine: machine.model().name(),
                 nodes: machine.nodes(),
+                configuration: self.configuration(),
                 references: replay.references,
                 cycles: replay.truth().cycles(),
                 placement: self.placement.to_string(),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, bail, ensure};
 use platform::Machine;
+use simulator::configuration::Configuration;
 use simulator::guests::{self, Guest};
 use simulator::recording::{Recording, bundled};
 use simulator::simulation::scenario::{Scenario, Unchecked};
@@ -53,7 +54,8 @@ impl RunArgs {
                 "--strands is gone: --place {list} places threads on strands, --place deal:{list} deals the references of one thread to them"
             );
         }
-        let (machine, guests) = machine_and_guests(self, scenario)?;
+        let (configuration, guests) = machine_and_guests(self, scenario)?;
+        let Configuration { machine, memory } = configuration;
         let selection = match &self.event[..] {
             [] => Selection::default_of(machine),
             lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
@@ -74,6 +76,7 @@ impl RunArgs {
         };
         Ok(Setup {
             machine,
+            memory,
             programs: programs.into_iter().map(Recording::read_ahead).collect(),
             guests,
             placement: self.place.clone(),
@@ -113,7 +116,7 @@ pub fn recorded(command: &[OsString]) -> anyhow::Result<OutputFile> {
 fn machine_and_guests(
     args: &RunArgs,
     scenario: Option<&Unchecked>,
-) -> anyhow::Result<(Machine, Vec<Guest>)> {
+) -> anyhow::Result<(Configuration, Vec<Guest>)> {
     let of_scenario = scenario.filter(|file| !file.guests.is_empty());
     if let Some(path) = &args.md {
         ensure!(
@@ -127,16 +130,17 @@ fn machine_and_guests(
             .with_context(|| format!("{name}: describes no Victoria Falls machine"))?;
         ensure!(!described.guests.is_empty(), "{name}: describes no guest");
         let guests = described.guests.into_iter().map(Guest::from).collect();
-        return Ok((machine, guests));
+        let memory = args.machine.file(Some("--md"))?.memory;
+        return Ok((Configuration { machine, memory }, guests));
     }
-    let machine = args.machine.machine()?;
+    let configuration = args.machine.configuration()?;
     let guests = match (&args.guests, of_scenario) {
         (Some(_), Some(_)) => bail!("the scenario has guests of its own, expected no --guests"),
         (Some(path), None) => guests::from_file(path)?,
         (None, Some(file)) => file.guests.clone(),
-        (None, None) => guests::default(machine),
+        (None, None) => guests::default(configuration.machine),
     };
-    Ok((machine, guests))
+    Ok((configuration, guests))
 }
 
 /// Drops hub events, with a note, if the machine has no hubs.

@@ -12,10 +12,12 @@ pub(crate) fn value(report: &Report, symbols: Option<&Symbols>) -> Value {
     let apart = report
         .apart
         .map(|(lines, apart)| json!({ "lines": lines, "cost": cost(apart) }));
+    let machine = report.configuration.machine;
     json!({
         "program": report.program,
-        "machine": report.machine.model().name(),
-        "nodes": report.machine.nodes(),
+        "machine": machine.model().name(),
+        "nodes": machine.nodes(),
+        "configuration": report.configuration,
         "placement": report.placement.to_string(),
         "threads": report.threads,
         "cost": cost(report.cost),

@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Parser;
 use profile::symbols::Symbols;
+use simulator::configuration::Configuration;
 use simulator::placement::Placement;
 use simulator::recording::{Recording, bundled};
 use simulator::sharing::Job;
-use xtask::cmd::machine::MachineArgs;
+use xtask::cmd::machine::ConfiguredArgs;
 use xtask::cmd::sim::{progress_bar, recorded};
 use xtask::exit;
 use xtask::output::Force;
@@ -36,7 +37,7 @@ use xtask::say::say;
 )]
 struct Args {
     #[command(flatten)]
-    machine: MachineArgs,
+    machine: ConfiguredArgs,
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
@@ -84,7 +85,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             path.display()
         );
     }
-    let machine = args.machine.machine()?;
+    let Configuration { machine, memory } = args.machine.configuration()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let temporary = match args.command.is_empty() {
         true => None,
@@ -108,6 +109,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     let job = Job {
         open: &mut open,
         machine,
+        memory,
         placement: args.place,
         most: args.most.into(),
         progress: &mut |_, bytes| bar.set_position(bytes),

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use profile::symbols::Symbols;
 use simulator::profile::rows::Functions;
 use simulator::sharing::{Cost, Line, Report, Sharing, Use};
+use xtask::cmd::machine::differences;
 use xtask::table::{Table, cut};
 
 /// So many rows of those who use a line are shown.
@@ -25,7 +26,7 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     let Report {
         program,
-        machine,
+        configuration,
         placement,
         threads,
         cost,
@@ -34,7 +35,7 @@ pub(crate) fn print(
         apart,
         ..
     } = report;
-    let (model, nodes) = (machine.model(), machine.nodes());
+    let (model, nodes) = (configuration.machine.model(), configuration.machine.nodes());
     writeln!(
         output,
         "# {program}: {}",
@@ -45,6 +46,9 @@ pub(crate) fn print(
         "# {model} with {}; placement: {placement}",
         counted(nodes as u64, "node")
     )?;
+    for line in differences(configuration) {
+        writeln!(output, "# {line}")?;
+    }
     writeln!(
         output,
         "# {} between nodes: {}, {}\n#",

@@ -13,6 +13,7 @@ use clap::Parser;
 use guest_abi::sampling::Period;
 
 use profile::symbols::Symbols;
+use simulator::configuration::Configuration;
 use simulator::nearest::unknown;
 use simulator::placement::Placement;
 use simulator::profile::events::Rate;
@@ -20,7 +21,7 @@ use simulator::profile::report::Report;
 use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
 use simulator::recording::{Recording, bundled};
-use xtask::cmd::machine::MachineArgs;
+use xtask::cmd::machine::ConfiguredArgs;
 use xtask::cmd::sim::progress_bar;
 use xtask::exit;
 use xtask::output::{Force, OutputFile};
@@ -66,7 +67,7 @@ struct Args {
     list: bool,
 
     #[command(flatten)]
-    machine: MachineArgs,
+    machine: ConfiguredArgs,
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
@@ -182,9 +183,11 @@ fn run(args: Args) -> anyhow::Result<()> {
         program.name()
     );
     let bar = progress_bar(std::slice::from_ref(&program))?;
+    let Configuration { machine, memory } = args.machine.configuration()?;
     let job = Job {
         program,
-        machine: args.machine.machine()?,
+        machine,
+        memory,
         placement: args.place,
         rate,
         exceptions: args.exceptions,

@@ -8,6 +8,7 @@ use simulator::profile::events;
 use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Row;
 
+use xtask::cmd::machine::differences;
 use xtask::table::{Table, cut};
 
 /// Returns all events of a unit, and why a recording cannot cause some of them.
@@ -26,6 +27,9 @@ pub(crate) fn list(unit: Unit) -> Table {
 /// `output` cannot be written.
 pub(crate) fn print(output: &mut impl Write, report: &Report, children: bool) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
+    for line in report.configuration.iter().flat_map(differences) {
+        writeln!(output, "# {line}")?;
+    }
     writeln!(
         output,
         "# {}: {} instructions{} in {} cycles",

@@ -1,0 +1,176 @@
+//! Machines other than a T2 Plus.
+
+use proptest::prelude::*;
+
+use super::random::{check_coherence, check_inclusion, check_sums};
+use super::stream::{machine, setting, turns};
+use super::*;
+use crate::memory::Cache;
+
+/// A configuration that differs from that of a T2 Plus.
+fn other(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = Config::T2_PLUS;
+    change(&mut config);
+    config
+}
+
+/// Small caches, whose lines have lengths that follow each other in steps of one or two doublings.
+fn config() -> impl Strategy<Value = Config> {
+    let cache = |lines: std::ops::RangeInclusive<u32>| (lines, 0..4_u32, 3..9_u32);
+    let (code, data, both) = (
+        cache(0..=2),
+        cache(0..=2),
+        (7..=8_u32, 0..=16_u64, 0..5_u32),
+    );
+    (code, data, both, 1..=16_u64, 1..100_u64).prop_map(|(code, data, both, stores, cycles)| {
+        let line = 1 << both.0;
+        let cache = |(shorter, ways, sets): (u32, u32, u32)| Cache {
+            bytes: 256 << sets,
+            ways: 1 << ways.min(sets),
+            line: line >> shorter,
+        };
+        let ways = both.1.max(1);
+        other(|config| {
+            (config.l1i, config.l1d) = (cache(code), cache(data));
+            config.l2 = Cache {
+                bytes: ways * (256 << both.2),
+                ways,
+                line,
+            };
+            (config.timing.stores, config.timing.channel_write) = (stores, cycles);
+            (config.timing.load, config.timing.l2) = (cycles % 5, cycles);
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The two kinds of replay do the same.
+    #[test]
+    fn the_figures_of_a_t2_plus_as_values(machine in machine(), turns in turns()) {
+        let mut constants = Bench::of(machine);
+        let mut values = Bench::configured(machine, &Config::T2_PLUS);
+        constants.run(&turns);
+        values.run(&turns);
+        prop_assert_eq!(constants.truth(), values.truth());
+        prop_assert_eq!(constants.system.usage(), values.system.usage());
+        prop_assert_eq!(constants.devices.now(), values.devices.now());
+    }
+
+    #[test]
+    fn counters_tell_the_truth(config in config(), machine in machine(), setting in setting(), turns in turns()) {
+        let mut bench = Bench::configured(machine, &config);
+        bench.apply(&setting);
+        let before = bench.truth().clone();
+        bench.run(&turns);
+        let happened = bench.truth().since(&before);
+        bench.compare(&setting, &happened);
+        check_coherence(&bench);
+        check_inclusion(&mut bench, &turns);
+        check_sums(&bench);
+    }
+}
+
+/// Returns how many of these loads miss the data cache, and how many of them the L2 cache.
+fn misses(config: &Config, addresses: impl IntoIterator<Item = u64>) -> [u64; 2] {
+    let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), config);
+    addresses
+        .into_iter()
+        .for_each(|address| bench.load(0, address));
+    [SparcEvent::DataCacheMisses, SparcEvent::L2LoadMisses].map(|event| bench.strand(0, event))
+}
+
+/// Addresses from 0 to an end, so many bytes apart, twice.
+fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
+    [0, 0]
+        .into_iter()
+        .flat_map(move |begin| (begin..end).step_by(step))
+}
+
+#[test]
+fn longer_lines_bring_their_neighbours() {
+    // 4 KB in pieces of 8 bytes: 512 loads. The second time all are there.
+    for (data, both, expected) in [
+        (16, 64, [256, 64]),
+        (64, 64, [64, 64]),
+        (64, 128, [64, 32]),
+        (64, 256, [64, 16]),
+        (256, 256, [16, 16]),
+        (32, 32, [128, 128]),
+    ] {
+        let config = other(|config| {
+            (config.l1d.line, config.l2.line) = (data, both);
+            config.l1i.line = both.min(64);
+        });
+        assert_eq!(misses(&config, twice(4096, 8)), expected, "{data}, {both}");
+    }
+}
+
+#[test]
+fn a_cache_has_the_lines_that_fit() {
+    // 16 KB in lines of 16 bytes: 1024 loads. A cache of 8 KB has forgotten each when it comes again; one of 16 KB has all.
+    assert_eq!(misses(&Config::T2_PLUS, twice(16 << 10, 16)), [2048, 256]);
+    let larger = other(|config| config.l1d.bytes = 16 << 10);
+    assert_eq!(misses(&larger, twice(16 << 10, 16)), [1024, 256]);
+    // An L2 cache of 8 KB has forgotten them, too: both times 256 lines of 64 bytes.
+    let smaller = other(|config| (config.l2.bytes, config.l2.ways) = (8 << 10, 4));
+    assert_eq!(misses(&smaller, twice(16 << 10, 16)), [2048, 512]);
+}
+
+#[test]
+fn a_set_has_as_many_lines_as_ways() {
+    // Three lines that are 8 KB apart, ten times, in a data cache of 8 KB: they meet in one set.
+    let thrice = || (0..30).map(|n| n % 3 * 8192);
+    for (ways, expected) in [(1, 30), (2, 30), (4, 3), (32, 3)] {
+        let config = other(|config| config.l1d.ways = ways);
+        assert_eq!(misses(&config, thrice())[0], expected, "{ways}");
+    }
+    // The same in an L2 cache of 8 KB, which drives lines out of the data cache of the core.
+    for (ways, expected) in [(1, [30, 30]), (2, [30, 30]), (4, [3, 3])] {
+        let config = other(|config| (config.l2.ways, config.l2.bytes) = (ways, 8192));
+        assert_eq!(misses(&config, thrice()), expected, "{ways}");
+    }
+    // Lines 0, 1 and 2 come for the first time, and line 0 again after line 2, which took its place.
+    let pairs = [0, 1, 0, 1, 2, 1, 0, 1].map(|line| line * 8192);
+    let two = other(|config| config.l1d.ways = 2);
+    assert_eq!(misses(&two, pairs)[0], 4);
+}
+
+/// A strand on each of two cores of a node: the second stores, of which the first hears if the bytes are in a line of its data
+/// cache.
+#[test]
+fn a_store_drops_the_lines_of_others() {
+    for (line, misses) in [(16, 1), (32, 2), (64, 2)] {
+        let config = other(|config| config.l1d.line = line);
+        let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), &config);
+        bench.load(0, 0x1000);
+        bench.store(8, 0x1018);
+        bench.load(0, 0x1000);
+        assert_eq!(
+            bench.strand(0, SparcEvent::DataCacheMisses),
+            misses,
+            "{line}"
+        );
+    }
+}
+
+/// What a load takes on a machine of one node, by hand: 1 to issue; `load`; `l2`; then in the memory `channel_read` and `memory`.
+#[test]
+fn times_add_up() {
+    let config = other(|config| {
+        config.timing.load = 10;
+        config.timing.l2 = 100;
+        config.timing.channel_read = 500;
+        config.timing.memory = 1000;
+    });
+    let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), &config);
+    let load = || [Reference::new(0x40, 8, Kind::Load)];
+    let mut took = || {
+        let before = bench.truth().cycles();
+        bench.replay(0, 0, &load());
+        bench.truth().cycles() - before
+    };
+    assert_eq!(took(), 1 + 10 + 100 + 500 + 1000);
+    assert_eq!(took(), 1 + 10);
+}
