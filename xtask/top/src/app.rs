@@ -46,7 +46,7 @@ pub(crate) enum Ask {
 }
 
 /// The keys, and what they do.
-const KEYS: [(&str, &str); 12] = [
+pub(crate) const KEYS: [(&str, &str); 12] = [
     ("space", "pause, go on"),
     ("s or right", "one interval, then pause"),
     ("+ or -", "faster, slower"),

@@ -39,26 +39,15 @@ use view::Look;
 
 /// Show a simulation while it runs: nodes, threads, memory, code, hypercalls and counters
 ///
-/// The simulation is that of cargo xtask sim --details --interval N: it pauses after every N references, when the guest that measures reads
-/// its counters. The screen shows what happened since the interval before or, after the key t, since the start. The last
+/// The simulation is that of cargo xtask sim --details --interval N: it can be paused after every N references,
+/// when the guest that measures reads its counters (for details it does that in between, too). The screen shows what happened since the interval before or, after the key t, since the start. The last
 /// state stays until the key q; then the summary is printed as sim prints it. Without a terminal, plain text is printed at
 /// full speed: a block for each of 50 intervals, then ever fewer.
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo xtask top",
     bin_name = "cargo xtask top",
-    after_help = "Keys:\n  \
-                  space       pause, go on\n  \
-                  s, right    one interval, then pause\n  \
-                  + -         faster, slower\n  \
-                  t           numbers of the last interval, or since the start\n  \
-                  1 to 8      the views; Tab and Shift-Tab go through them\n  \
-                  o O         sort by the next or the previous column\n  \
-                  ? q         help, end\n\n\
-                  Examples:\n  cargo xtask top                          # the recording that comes with the program\n  \
-                  cargo xtask top -- ./program its arguments\n  \
-                  cargo xtask top --paused --interval 10000 p.refs\n  \
-                  cargo xtask top --machine maramba --place pack p.refs | less"
+    after_help = after_help()
 )]
 struct Args {
     #[command(flatten)]
@@ -80,6 +69,20 @@ struct Args {
     force: Force,
 }
 
+/// Returns the keys, and examples.
+fn after_help() -> String {
+    let keys: String = (app::KEYS.iter())
+        .map(|(key, does)| format!("  {key:<14} {does}\n"))
+        .collect();
+    format!(
+        "Keys:\n{keys}\nExamples:\n  \
+         cargo xtask top                          # the recording that comes with the program\n  \
+         cargo xtask top -- ./program its arguments\n  \
+         cargo xtask top --paused --interval 10000 p.refs\n  \
+         cargo xtask top --machine maramba --place pack p.refs | less"
+    )
+}
+
 fn main() -> ExitCode {
     exit::main(run)
 }
@@ -91,6 +94,9 @@ fn run(args: Args) -> anyhow::Result<()> {
         details: true,
         ..args.run.setup(None)?
     };
+    for event in setup.selection.not_modelled() {
+        say(format_args!("note: {event} is not modelled, and reads 0"));
+    }
     let names = Names::new(&setup.programs, args.run.is_bundled());
     let simulation = setup.check()?;
     let mut head = Vec::new();
@@ -132,6 +138,10 @@ fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
 fn on_a_terminal(
     simulation: Simulation,
@@ -148,10 +158,11 @@ fn on_a_terminal(
         machine,
         names,
         title: format!(
-            "{} on {}, {} nodes, {}",
+            "{}: {} on {} with {}, {}",
             programs.join(", "),
+            counted(simulation.placed().len(), "thread"),
             machine.model().name(),
-            machine.nodes(),
+            counted(machine.nodes(), "node"),
             simulation.placement()
         ),
         bytes: setup

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ratatui::text::Line;
 use simulator::details::Missed;
-use simulator::sharing::{Sharing, Use};
-use simulator::strands;
+use simulator::sharing::{self, Sharing, Use};
 use xtask::table::cut;
 
 use super::{Look, Page};
@@ -95,43 +94,46 @@ pub(super) fn hottest(of: &Snapshot, look: Look<'_>) -> Line<'static> {
 
 /// Returns a row for each of the lines that nodes have taken from each other most.
 pub(super) fn sharing(of: &Snapshot, look: Look<'_>) -> Page {
-    let mut grid = Grid::new(">line|home|>transfers|>dropped|sharing|strands that write|functions");
+    let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
     for line in &of.lines {
-        let writers: BTreeSet<_> = (line.users.iter())
-            .filter(|user| user.writes())
-            .map(|user| user.strand)
-            .collect();
-        let mut functions: Vec<(String, u64)> = Vec::new();
-        for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
-            let program = look.names.program_of(user.thread);
-            let name = &look.names.of(program, user.instruction).function;
-            match functions.iter_mut().find(|(other, _)| other == name) {
-                Some((_, times)) => *times += user.times,
-                None => functions.push((name.clone(), user.times)),
-            }
-        }
-        functions.sort_by_key(|(_, times)| Reverse(*times));
-        let functions: Vec<_> = functions.into_iter().map(|(name, _)| name).collect();
+        let writing = line.users.iter().filter(|user| user.writes());
+        let writers: BTreeSet<_> = writing.map(|user| user.strand.node().index()).collect();
+        let writers: Vec<_> = writers.iter().map(usize::to_string).collect();
         let sharing = match line.sharing {
+            _ if writers.is_empty() => "read",
             Sharing::False => "false",
             Sharing::True => "true",
         };
-        grid.row(
-            [
-                format!("{:#x}", line.address),
-                format!("node {}", line.home.index()),
-                number(line.moves.transfers),
-                number(line.moves.invalidations),
-                sharing.to_owned(),
-                cut(&strands::list(writers), 18),
-                cut(&functions.join(", "), look.width.saturating_sub(74).max(10)),
-            ]
-            .map(Line::from),
-        );
+        let functions = users(line, look).join(", ");
+        let cells = [
+            format!("{:#x}", line.address),
+            line.home.index().to_string(),
+            number(line.moves.transfers),
+            number(line.moves.invalidations),
+            sharing.to_owned(),
+            writers.join(","),
+            cut(&functions, look.width.saturating_sub(LINES).max(10)),
+        ];
+        grid.row(cells.map(Line::from));
     }
     let mut page = Page::table(grid.lines());
-    let note = "Lines that moved most between nodes since the start (false: nodes use different bytes; see also c2c):";
-    page.head
-        .insert(0, Line::from(cut(note, look.width.saturating_sub(3))));
+    let note = "Moved most between nodes since the start. false: they use different bytes";
+    page.head.insert(0, Line::from(note));
     page
+}
+
+/// The width of the columns of lines before the functions.
+const LINES: usize = 59;
+
+/// Returns the functions that use a line, those that use it most first.
+fn users(line: &sharing::Line, look: Look<'_>) -> Vec<String> {
+    let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+    for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
+        let program = look.names.program_of(user.thread);
+        let name = &look.names.of(program, user.instruction).function;
+        *functions.entry(name.clone()).or_default() += user.times;
+    }
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    functions.sort_by_key(|(_, times)| Reverse(*times));
+    functions.into_iter().map(|(name, _)| name).collect()
 }

@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 const LINE: u64 = 64;
 
 /// The width of the columns before the bar.
-const NUMBERS: usize = 60;
+const NUMBERS: usize = 66;
 
 /// Returns what so many lines are in a second, in GB.
 fn rate(lines: u64, of: &Snapshot) -> String {
@@ -47,7 +47,7 @@ pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
         grid.row(row(numbers, one.busy));
     }
     if !hubs.is_empty() {
-        grid.names("hub|requests|same line|waited||busy");
+        grid.names("hub|requests|same line|cycles waited||busy");
         for one in hubs {
             let numbers = [
                 format!("hub {}", one.hub),

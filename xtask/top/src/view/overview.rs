@@ -9,10 +9,19 @@ use crate::snapshot::Snapshot;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
+/// So many functions and lines are shown, where there is room.
+const MOST: usize = 10;
+
 pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
+    let mut rows = summary(of, look);
+    for page in [code::functions(of, look), code::sharing(of, look)] {
+        rows.push(Line::default());
+        rows.extend(page.head);
+        rows.extend(page.rows.into_iter().take(MOST));
+    }
     Page {
         head: Vec::new(),
-        rows: summary(of, look),
+        rows,
     }
 }
 

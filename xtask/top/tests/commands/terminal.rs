@@ -135,7 +135,7 @@ fn every_view_shows_the_results() {
     let screen = terminal.wait(|screen| screen.contains("transfers"));
     let line = &expected["details"]["lines"]["hottest"][0];
     assert_eq!(
-        cell(&screen, "0x1000  node", 1),
+        cell(&screen, "0x1000 ", 1),
         line["transfers"],
         "{screen}"
     );

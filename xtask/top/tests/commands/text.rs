@@ -66,3 +66,19 @@ fn many_intervals_have_few_blocks() {
     assert_eq!(results["references"], 400);
     assert_eq!(results["truth_matches"], true);
 }
+
+#[test]
+fn the_help_has_keys_and_examples() {
+    let help = with_input(&["--help"], "").well();
+    for part in [
+        "Usage: cargo xtask top",
+        "Keys:\n  space",
+        "Examples:\n  cargo xtask top",
+    ] {
+        assert!(help.contains(part), "{help}");
+    }
+    assert!(
+        help.lines().all(|line| line.chars().count() <= 100),
+        "{help}"
+    );
+}
