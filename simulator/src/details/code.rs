@@ -96,3 +96,31 @@ impl Misses {
         (sorted.into_iter().map(instruction).collect(), others)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_least_is_summed_up() {
+        let mut misses = Misses::default();
+        // More instructions than are told apart, each of which waits for a cycle more than the one before.
+        let all = MOST as u64 + 1;
+        for address in 0..all {
+            let waited = Waited {
+                stores: address,
+                ..Waited::default()
+            };
+            misses.note(0, Some(address), &waited);
+        }
+        assert_eq!(misses.instructions.len(), MOST / 2);
+        let (code, others) = misses.code();
+        assert_eq!(code.len(), SHOWN);
+        assert_eq!(
+            (code[0].address, code[0].missed.cycles),
+            (Some(all - 1), all - 1)
+        );
+        let shown: u64 = code.iter().map(|one| one.missed.cycles).sum();
+        assert_eq!(shown + others.cycles, all * (all - 1) / 2);
+    }
+}

@@ -166,3 +166,77 @@ fn add_all(sums: &mut Cells, cells: &Cells) {
         add(sums, counts);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sums(rows: &[Vec<u64>]) -> Vec<u64> {
+        rows.iter().map(|row| row.iter().sum()).collect()
+    }
+
+    #[test]
+    fn columns_double_when_time_goes_on() {
+        let mut map = Map::new();
+        for now in [0, 255, 256, 32_767] {
+            map.note(0, 0x1000, now, [1, 0]);
+        }
+        let heat = map.heat(32_768);
+        assert_eq!(heat.cycles.len(), 128);
+        assert_eq!(heat.misses[0][..3], [2, 1, 0]);
+        map.note(0, 0x1000, 32_768, [1, 1]);
+        let heat = map.heat(32_800);
+        // 64 columns of 512 cycles, and the begin of another.
+        assert_eq!(heat.cycles.len(), 65);
+        assert_eq!((heat.cycles[0], heat.cycles[64]), (512, 32_800));
+        assert_eq!((heat.misses[0][0], heat.misses[0][63]), (3, 1));
+        assert_eq!((heat.misses[0][64], heat.transfers[0][64]), (1, 1));
+    }
+
+    #[test]
+    fn blocks_double_when_there_are_4096() {
+        let mut map = Map::new();
+        for page in 0..5_000 {
+            map.note(1, page * 8192, page, [1, 0]);
+        }
+        let heat = map.heat(5_000);
+        assert_eq!(heat.page_bytes, 16_384);
+        assert_eq!(heat.bytes.iter().sum::<u64>(), 5_000 * 8192);
+        assert_eq!(sums(&heat.misses).iter().sum::<u64>(), 5_000);
+    }
+
+    #[test]
+    fn programs_stay_apart() {
+        let mut map = Map::new();
+        for program in 0..48 {
+            map.note(program, 0x1000, 0, [1, 0]);
+            map.note(program, 0x7000_0000, 0, [1, 0]);
+        }
+        let heat = map.heat(1);
+        assert_eq!(heat.program.len(), 64);
+        assert_eq!(sums(&heat.misses).iter().sum::<u64>(), 96);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Nothing is lost, rows are in the order of addresses and do not overlap, and each miss is in its own.
+        #[test]
+        fn every_miss_is_in_its_row(misses in prop::collection::vec((any::<u64>(), 0..60_u32, 0..1_000_000_u64), 1..300)) {
+            let mut map = Map::new();
+            for (address, shift, now) in &misses {
+                map.note(0, address >> shift, *now, [1, 0]);
+            }
+            let heat = map.heat(1_000_000);
+            prop_assert!(heat.first.len() <= ROWS && heat.cycles.len() <= COLUMNS);
+            let rows: Vec<_> = heat.first.iter().zip(&heat.bytes).map(|(first, bytes)| (*first, first + (bytes - 1))).collect();
+            prop_assert!(rows.windows(2).all(|rows| rows[0].1 < rows[1].0));
+            let found = rows.iter().map(|(first, last)| {
+                misses.iter().filter(|(address, shift, _)| (*first..=*last).contains(&(address >> shift))).count() as u64
+            });
+            prop_assert_eq!(found.collect::<Vec<_>>(), sums(&heat.misses));
+        }
+    }
+}

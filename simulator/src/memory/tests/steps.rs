@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::memory::Work;
 use crate::recording::Position;
 
 /// An instruction of 4 bytes.
@@ -19,20 +20,34 @@ impl Bench {
     fn part(
         &mut self,
         strand: usize,
-        (chunk, at): (&Chunk, &mut Position),
+        place: (&Chunk, &mut Position),
         begins: u64,
         until: u64,
         most: usize,
     ) -> Executed {
-        let references = chunk.from(at, most);
-        let executed = self.system.work(&self.devices).replay(&Quantum {
+        self.part_by(strand, place, begins, until, most, |work, quantum| {
+            work.replay(quantum)
+        })
+    }
+
+    fn part_by(
+        &mut self,
+        strand: usize,
+        (chunk, at): (&Chunk, &mut Position),
+        begins: u64,
+        until: u64,
+        most: usize,
+        by: impl FnOnce(&mut Work<'_>, &Quantum<'_>) -> Executed,
+    ) -> Executed {
+        let quantum = Quantum {
             strand: id(strand),
             offset: 0,
             begins,
             until,
             data_alone: false,
-            references,
-        });
+            references: chunk.from(at, most),
+        };
+        let executed = by(&mut self.system.work(&self.devices), &quantum);
         at.advance(chunk, executed.references);
         executed
     }
@@ -152,7 +167,7 @@ proptest! {
         let one_by_one = Chunk::one_by_one(&shapes, &executions);
         prop_assert!(by_steps.references().iter().eq(one_by_one.references().iter()));
         prop_assert_eq!(by_steps.len(), one_by_one.len());
-        let run = |chunk: &Chunk| {
+        let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
             let mut bench = Bench::new(Model::Batoka, 2);
             // Two strands of a core, and one of another node, each with all of the chunk.
             let mut places = [Position::default(); 3];
@@ -162,7 +177,8 @@ proptest! {
                 if at.passed() == chunk.len() {
                     continue;
                 }
-                let executed = bench.part([0, 1, 64][*strand], (chunk, at), now, now + cycles, *most);
+                let strand = [0, 1, 64][*strand];
+                let executed = bench.part_by(strand, (chunk, at), now, now + cycles, *most, &mut *by);
                 now = now.max(executed.issued).max(executed.ends);
                 all.push(executed);
             }
@@ -174,10 +190,25 @@ proptest! {
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
-        let (by_steps, one_by_one) = (run(&by_steps), run(&one_by_one));
-        prop_assert_eq!(by_steps.0, one_by_one.0);
-        prop_assert_eq!(by_steps.1, one_by_one.1);
-        prop_assert_eq!(by_steps.2, one_by_one.2);
-        prop_assert_eq!(by_steps.3, one_by_one.3);
+        // Who watches sees each reference, and all that is waited for.
+        let (mut seen, mut waited) = (0, 0);
+        let mut watch = |work: &mut Work<'_>, quantum: &Quantum<'_>| {
+            work.watch(quantum, |_, watched| {
+                seen += 1;
+                waited += watched.waited.cycles();
+            })
+        };
+        let watched = run(&by_steps, &mut watch);
+        let replayed: usize = watched.0.iter().map(|executed| executed.references).sum();
+        let cycles = [0, 1, 64].map(|strand| watched.1.waited(id(strand)).cycles());
+        prop_assert_eq!((seen, waited), (replayed, cycles.iter().sum()));
+        let mut replay = |work: &mut Work<'_>, quantum: &Quantum<'_>| work.replay(quantum);
+        let by_steps = run(&by_steps, &mut replay);
+        for other in [run(&one_by_one, &mut replay), watched] {
+            prop_assert_eq!(&by_steps.0, &other.0);
+            prop_assert_eq!(&by_steps.1, &other.1);
+            prop_assert_eq!(&by_steps.2, &other.2);
+            prop_assert_eq!(&by_steps.3, &other.3);
+        }
     }
 }
