@@ -71,11 +71,13 @@ const STEPS: [Step; 12] = [
     ),
     ("instructions per call, within budget", budgets),
     (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal",
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal, a page in a real browser",
         |_| {
-            let packages = "--package=xtask --package=tests --package=top";
+            let packages = "--package=xtask --package=tests --package=top --package=page";
             cargo_passes(
-                &format!("test {packages} --test=commands --test=interpreter -- --ignored"),
+                &format!(
+                    "test {packages} --test=commands --test=interpreter --test=browser -- --ignored"
+                ),
                 None,
             )
         },
