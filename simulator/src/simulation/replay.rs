@@ -8,7 +8,9 @@ use super::setup::Simulation;
 use super::threads::Threads;
 use crate::details::{Details, Watcher};
 use crate::machine::board::Board;
-use crate::memory::{AnyMemory, Config, MemorySystem, Truth, Usage, Variant};
+use crate::memory::{
+    AnyMemory, Config, Executed, MemorySystem, Quantum, Truth, Usage, Variant, Work,
+};
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::scheduler::Scheduler;
@@ -47,6 +49,21 @@ pub(super) struct Replay {
     notes: Vec<String>,
     /// The references, and the cycles of lines in a queue, when the counters were read.
     read: (u64, u64),
+}
+
+/// Replays a quantum of a thread for details.
+#[cold]
+#[inline(never)]
+fn watch<V: Variant>(
+    details: &mut Watcher,
+    thread: usize,
+    quantum: &Quantum<'_>,
+    work: &mut Work<'_, V>,
+) -> Executed {
+    work.watch(quantum, |reference, watched| {
+        let place = (quantum.strand, quantum.offset);
+        details.note(thread, place, reference, watched);
+    })
 }
 
 impl Replay {
@@ -209,10 +226,7 @@ impl Part<'_> {
             threads.begin(thread, quantum.strand, work.truth());
             let executed = match &mut details {
                 None => work.replay(&quantum),
-                Some(details) => work.watch(&quantum, |reference, watched| {
-                    let place = (quantum.strand, quantum.offset);
-                    details.note(thread, place, reference, watched);
-                }),
+                Some(details) => watch(details, thread, &quantum, &mut work),
             };
             let cycles = scheduler.executed(&executed);
             replayed += executed.references as u64;

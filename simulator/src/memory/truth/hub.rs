@@ -2,7 +2,7 @@
 
 use guest_abi::event::LpuEvent;
 
-use super::super::traffic::{Answer, Answers, Request, Source, Transaction};
+use super::super::traffic::{Answers, Request, Source, Transaction};
 use super::subtract;
 
 const NODES: usize = 4;
@@ -50,31 +50,24 @@ impl HubRecord {
                     Source::Memory(home) => (&mut self.memory, home),
                 };
                 reads[if to_own { TO_OWN } else { TO_SHARE }][from][node.index()] += 1;
-                self.answered(&answers);
-                if to_own {
-                    self.lose(from, &answers);
-                }
+                self.answered(&answers, to_own.then_some(from));
             }
             Request::Invalidate { answers } => {
                 self.invalidations[from] += 1;
-                self.answered(&answers);
-                self.lose(from, &answers);
+                self.answered(&answers, Some(from));
             }
             Request::WriteBack { home } => self.written[from][home.index()] += 1,
         }
     }
 
-    fn answered(&mut self, answers: &Answers) {
-        for (counts, answer) in self.answers.iter_mut().zip(answers) {
-            if let Some(answer) = answer {
-                counts[*answer as usize] += 1;
+    /// These nodes have answered. They have lost their copies if a node, the writer, takes the line for itself.
+    fn answered(&mut self, answers: &Answers, writer: Option<usize>) {
+        for (node, answer) in answers.iter().enumerate() {
+            let Some(answer) = answer else { continue };
+            self.answers[node][*answer as usize] += 1;
+            if let Some(writer) = writer.filter(|_| answer.has()) {
+                self.lost[writer][node] += 1;
             }
-        }
-    }
-
-    fn lose(&mut self, from: usize, answers: &Answers) {
-        for (lost, answer) in self.lost[from].iter_mut().zip(answers) {
-            *lost += u64::from(answer.is_some_and(Answer::has));
         }
     }
 
