@@ -31,6 +31,11 @@ pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
 pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
 /// The linker for SPARC V9.
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
+/// Shows the instructions of a program for this machine.
+pub const OBJDUMP: Tool = Tool::new("objdump", "binutils");
+/// Shows the instructions of a program for SPARC V9.
+pub const SPARC_OBJDUMP: Tool =
+    Tool::new("sparc64-linux-gnu-objdump", "binutils-sparc64-linux-gnu");
 /// Finds the function and the line of an address of a program for SPARC V9.
 pub const SPARC_ADDR2LINE: Tool =
     Tool::new("sparc64-linux-gnu-addr2line", "binutils-sparc64-linux-gnu");

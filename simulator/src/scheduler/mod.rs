@@ -102,7 +102,7 @@ pub struct Scheduler {
     /// The time of the latest turn, or the end of the last strand that came to its end.
     time: u64,
     /// Where the data of a strand are that the recording has at an address.
-    moved: Option<Box<dyn Fn(StrandId, u64) -> u64>>,
+    moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
 impl Scheduler {
@@ -167,8 +167,8 @@ impl Scheduler {
         }
     }
 
-    /// Has data at other addresses than the recordings: `moved` returns that of a strand's data at an address.
-    pub(crate) fn move_data(&mut self, moved: impl Fn(StrandId, u64) -> u64 + 'static) {
+    /// Has data at other addresses than the recordings: `moved` returns the other one.
+    pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
         self.moved = Some(Box::new(moved));
     }
 
@@ -318,7 +318,7 @@ impl Scheduler {
                     let first = thread.chunk.references().first();
                     thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
                     if let Some(moved) = &self.moved {
-                        thread.chunk.move_data(|address| moved(strand, address));
+                        thread.chunk.move_data(moved);
                     }
                 }
             }

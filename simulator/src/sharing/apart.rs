@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use guest_abi::{Node, StrandId};
+use guest_abi::Node;
 
 use super::report::{Line, Sharing};
 use super::users::REGION;
@@ -11,11 +11,11 @@ use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// Where the bytes of falsely shared lines are that only one node uses: in a line of the same home, channel and bank, for each
-/// node another. A reference goes where its first byte is.
+/// Where the bytes of falsely shared lines are: for each node, those that it uses most are in another line of the same home, channel and
+/// bank, as if there was padding between them. A reference goes where its first byte is.
 pub(super) struct Apart {
-    /// By the line's number: where each node has its bytes, and which bytes these are.
-    lines: HashMap<u64, [(u64, u64); NODES]>,
+    /// By the line's number: where each byte's line begins; `None` for bytes that are not used.
+    lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
@@ -32,9 +32,10 @@ impl Apart {
         let places = (REGION - step) / step / NODES as u64;
         for (number, line) in shared.enumerate().take(places as usize) {
             let physical = line.address & ADDRESS_MASK;
-            let place = |node: usize| {
-                let other = free + (number * NODES + node) as u64 * step;
-                (other + physical % step, own(line, Node::ALL[node]))
+            let place = |byte| {
+                let owner = owner(line, byte)?;
+                let other = free + (number * NODES + owner.index()) as u64 * step;
+                Some(other + physical % step)
             };
             apart.insert(physical >> LINE_SHIFT, std::array::from_fn(place));
         }
@@ -50,30 +51,24 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns where data is that a strand accesses at an address.
-    pub(super) fn address(&self, strand: StrandId, address: u64) -> u64 {
+    /// Returns where data is that a program accesses at an address.
+    pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
-        match self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT)) {
-            Some(places) => {
-                let (other, own) = places[strand.node().index()];
-                if own >> byte & 1 != 0 {
-                    other + byte
-                } else {
-                    address
-                }
-            }
-            None => address,
-        }
+        let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));
+        let apart = line.and_then(|bytes| bytes[byte as usize]);
+        apart.map_or(address, |line| line + byte)
     }
 }
 
-/// The bytes of a line that a node uses and no other.
-fn own(line: &Line, node: Node) -> u64 {
-    let bytes = |own: bool| {
-        let users = line.users.iter();
-        users
-            .filter(|user| (user.strand.node() == node) == own)
-            .fold(0, |bytes, user| bytes | user.bytes)
-    };
-    bytes(true) & !bytes(false)
+/// Returns the node that uses a byte of a line most; the first, if there are several, and `None` if there is none.
+fn owner(line: &Line, byte: usize) -> Option<Node> {
+    let mut times = [0; NODES];
+    for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {
+        times[user.strand.node().index()] += user.times;
+    }
+    let used = Node::ALL
+        .iter()
+        .rev()
+        .max_by_key(|node| times[node.index()]);
+    used.filter(|node| times[node.index()] > 0).copied()
 }

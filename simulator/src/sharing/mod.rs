@@ -137,7 +137,7 @@ impl Job<'_> {
             false => {
                 let mut scheduler = schedule((self.open)()?);
                 let moved = apart.lines();
-                scheduler.move_data(move |strand, address| apart.address(strand, address));
+                scheduler.move_data(move |address| apart.address(address));
                 Some((moved, self.replay(2, scheduler, |_, _, _| ())?.cost))
             }
         };

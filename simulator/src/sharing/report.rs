@@ -46,8 +46,8 @@ pub struct Cost {
 /// How nodes share a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Sharing {
-    /// No node uses bytes that another writes: they share the line, but no data.
-    #[serde(rename = "false sharing")]
+    /// No node uses bytes that another writes, or so seldom that this causes less than a tenth of the moves: they share the line,
+    /// but hardly any data.
     False,
     /// Nodes use bytes that others write.
     #[serde(rename = "true sharing")]
@@ -78,13 +78,22 @@ fn number<S: Serializer>(node: &Node, to: S) -> Result<S::Ok, S::Error> {
 
 impl Line {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        let shares = |one: &User| {
-            let others = users
-                .iter()
-                .filter(|other| other.strand.node() != one.strand.node());
-            one.writes() && others.fold(0, |bytes, other| bytes | other.bytes) & one.bytes != 0
+        // A line moves there and back at most once each time that both have used the same bytes.
+        let moved = |one: &User, other: &User| {
+            let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
+            let shares = !apart && (one.writes() || other.writes());
+            if shares {
+                2 * one.times.min(other.times)
+            } else {
+                0
+            }
         };
-        let sharing = match users.iter().any(shares) {
+        let rest = |number: usize| users[number + 1..].iter();
+        let pairs = users.iter().enumerate();
+        let truly: u64 = pairs
+            .flat_map(|(at, one)| rest(at).map(move |other| moved(one, other)))
+            .sum();
+        let sharing = match truly > 0 && truly * 10 >= moves.all() {
             true => Sharing::True,
             false => Sharing::False,
         };

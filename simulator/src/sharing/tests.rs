@@ -1,4 +1,4 @@
-use guest_abi::{Node, StrandId};
+use guest_abi::Node;
 use platform::{Machine, Model};
 
 use super::apart::Apart;
@@ -66,6 +66,33 @@ fn nodes_that_use_the_same_byte_share_truly() {
     let report = report("0 w 1000\n64 w 1004\n");
     assert_eq!(report.lines[0].sharing, Sharing::True);
     assert_eq!(report.lines[0].moves, moves(1, 1));
+    assert_eq!(report.apart, None);
+}
+
+/// Node 0 clears the line, strands of nodes 1 and 2 count in it in turns, and node 0 reads both counters at the end: that it
+/// uses what others write moves few lines.
+#[test]
+fn counters_that_are_read_at_the_end_are_falsely_shared() {
+    let count = "64 m 1000\n128 m 1008\n".repeat(100);
+    let text = format!("0 w 1000 64\n{count}0 r 1000\n0 r 1008\n");
+    let report = report(text.leak());
+    let [line] = &report.lines[..] else {
+        panic!("{:?}", report.lines);
+    };
+    assert_eq!(line.sharing, Sharing::False);
+    // The first takes it from node 0, each of the others from the other, and node 0 reads it from the last.
+    assert_eq!(line.moves, moves(201, 200));
+    // Each of the lines of the two counters: cleared, or not, counted in, and read.
+    let (_, apart) = report.apart.unwrap();
+    assert_eq!((apart.transfers, apart.invalidations), (3, 1));
+}
+
+/// One node writes again and again, and another reads now and then: that is what moves the line.
+#[test]
+fn a_line_that_moves_when_it_is_read_is_truly_shared() {
+    let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);
+    let report = report(text.leak());
+    assert_eq!(report.lines[0].sharing, Sharing::True);
     assert_eq!(report.apart, None);
 }
 
@@ -154,13 +181,7 @@ fn bytes_apart_have_the_same_home() {
             ..line.clone()
         };
         let apart = Apart::new(&[line], homes, Some(0x1_0000_0000));
-        let place = |strand| {
-            apart.address(
-                StrandId::new(strand).unwrap(),
-                address + 8 * (strand as u64 / 64),
-            )
-        };
-        let (one, other) = (place(0), place(64));
+        let (one, other) = (apart.address(address), apart.address(address + 8));
         assert_ne!(one >> 6, other >> 6);
         for (found, real) in [(one, address), (other, address + 8)] {
             assert!(
@@ -170,10 +191,8 @@ fn bytes_apart_have_the_same_home() {
             assert_eq!(found % 512, real % 512);
             assert_eq!((found >> 9) % homes, (real >> 9) % homes);
         }
-        // Node 2 does not use the line, and node 0 does not use byte 8.
-        let stays = |strand, address| apart.address(StrandId::new(strand).unwrap(), address);
-        assert_eq!(stays(128, address), address);
-        assert_eq!(stays(0, address + 8), address + 8);
-        assert_eq!(stays(0, address + 64), address + 64);
+        // Nobody uses these.
+        assert_eq!(apart.address(address + 16), address + 16);
+        assert_eq!(apart.address(address + 64), address + 64);
     }
 }

@@ -77,8 +77,10 @@ fn the_bundled_program_shares_falsely_and_truly() {
     for line in [
         "# the bundled recording: 8 threads",
         "# batoka with 4 nodes; placement: spread",
-        "32-39 0 4 store 2500 count_in_one_line -",
-        "0-7 0-3 0-7 load 4000 take_ticket -",
+        "#1 0x402a40 false sharing crowded",
+        // The lines of `crowded[clerk]++` and of what fetches the next ticket.
+        "32-39 0 4 store 2500 count_in_one_line workload.c:243",
+        "0-7 0-3 0-7 load 4000 take_ticket workload.c:210",
     ] {
         assert!(squeezed.iter().any(|found| found == line), "{line}\n{text}");
     }

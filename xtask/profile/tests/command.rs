@@ -5,6 +5,7 @@ mod program;
 
 use std::fmt::Write;
 use std::fs;
+use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 use serde_json::Value;
@@ -143,8 +144,11 @@ fn by_default_a_strand_samples_the_bundled_program() {
 #[test]
 fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let place = Place::new("profile-children");
-    let folded = place.path().join("folded");
-    let arguments = ["--children", "--folded", folded.to_str().unwrap()];
+    let [folded, calls] = ["folded", "calls"].map(|name| place.path().join(name));
+    let (folded, calls) = (folded.to_str().unwrap(), calls.to_str().unwrap());
+    let events = "graduated_instructions,primary_data_cache_misses";
+    let mut arguments = vec!["--children", "--folded", folded, "--callgrind", calls];
+    arguments.extend(["-e", events]);
     let (output, json) = of_the_bundled("r10000", "graduated_instructions", &arguments);
     let rows = json["inclusive"].as_array().unwrap();
     let look_up_price = 518_072 + 4_096 * 2;
@@ -176,11 +180,51 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         let samples = line.unwrap_or_else(|| panic!("{stack}: {stacks}")).trim();
         samples.parse::<u64>().unwrap()
     };
+    let event = "graduated_instructions";
     let main = "_start;__libc_start_main;__libc_start_call_main;main";
-    assert!(samples(&format!("{main};write_price_list ")) > 20);
-    let work = "__thread_start;start_thread;work";
+    assert!(samples(&format!("{event};{main};write_price_list ")) > 20);
+    let work = format!("{event};__thread_start;start_thread;work");
     assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
     assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
+
+    // What callgrind_annotate shows of both events, functions with what they call.
+    let misses = |rows: &Value, name| {
+        let row = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == name);
+        number(&row.unwrap()["exact"])
+    };
+    let second = &json["further_events"][0];
+    let total = number(&second["exact_count"]);
+    let callgrind = |options: &[&str]| {
+        let mut annotate = Command::new("callgrind_annotate");
+        let annotated = annotate.args(options).arg(calls).output();
+        let annotated = annotated.expect("callgrind_annotate is in Debian's valgrind");
+        let text = String::from_utf8(annotated.stdout).unwrap();
+        assert!(annotated.status.success(), "{text}");
+        text.replace(',', "")
+    };
+    let numbers = |text: &str, end: &str| -> Vec<u64> {
+        let line = text.lines().find(|line| line.ends_with(end));
+        let line = line.unwrap_or_else(|| panic!("{end}: {text}"));
+        let words = line.split_whitespace();
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    let text = callgrind(&["--inclusive=yes", "--threshold=100"]);
+    assert_eq!(numbers(&text, " PROGRAM TOTALS"), [2_552_121, total]);
+    let file = "simulator/bundled/workload.c";
+    for (name, exact) in [
+        ("price_orders", 36_920 + look_up_price),
+        ("serve_customers", 56_032 + take_ticket + 120_719),
+    ] {
+        let inclusive = [exact, misses(&second["inclusive"], name)];
+        assert_eq!(numbers(&text, &format!("{file}:{name}")), inclusive);
+    }
+    let text = callgrind(&["--threshold=100"]);
+    let own = [873_964, misses(&second["rows"], "sort_by_price")];
+    assert_eq!(numbers(&text, &format!("{file}:sort_by_price")), own);
 
     let refs = place.file("refs.txt", recording(100));
     run(&["--children", &refs]).badly("refs.txt: --children needs call stacks");
@@ -351,6 +395,92 @@ fn flame_graphs() {
         total("Instr_ld"),
         number(&json["further_events"][0]["samples"])
     );
+}
+
+/// Lines 129 to 135 of the source are the function `find_order`, whose first instruction is at 0x100a84.
+#[test]
+fn lines_of_a_function() {
+    let place = Place::new("profile-annotate");
+    let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
+    let refs = [
+        line(0x10_0a84, 300),
+        line(0x10_0aa0, 500),
+        line(0x10_0cac, 200),
+    ];
+    let refs = place.file("refs.txt", refs.concat());
+    let arguments = [&refs, "--symbols", BUNDLED_ELF, "-c", "10", "--annotate"];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let shown = run(&[&arguments[..], &["find_order", "--source", root]].concat()).well();
+    let lines = shown.lines().skip(3).map(str::trim_end).collect::<Vec<_>>();
+    // 100 samples, each of the instruction after 10 others. The second instruction is inlined.
+    let expected = "\
+# Function: find_order
+# Source: simulator/bundled/workload.c
+# Overhead  Instr_cnt  In truth  Line  Source
+                                  113
+                                  114  static uint64_t slot_of(uint64_t customer)
+                                  115  {
+    50.00%        500       500   116      return customer * 0x9e3779b97f4a7c15u >> 54;
+                                  117  }
+                                  118
+                                  119  APART static void build_index(struct till *till)
+                                  ...
+                                  127  }
+                                  128
+                                  129  APART static struct order *find_order(struct till *till, uint64_t customer)
+    29.00%        290       300   130  {
+                                  131      uint64_t slot = slot_of(customer);
+                                  132      while (till->orders[till->index[slot] - 1].customer != customer)
+                                  133          slot = (slot + 1) % SLOTS;";
+    assert_eq!(lines, expected.lines().collect::<Vec<_>>());
+
+    // The source is not where it was compiled, and not below this directory.
+    let elsewhere = place.path().to_str().unwrap();
+    let ended = run(&[&arguments[..], &["find_order", "--source", elsewhere]].concat());
+    let note = "note: simulator/bundled/workload.c: not found, so its lines have only numbers; --source DIR says where sources are\n";
+    assert_eq!((ended.status, &*ended.stderr), (0, note));
+    let lines = "    50.00%        500       500   116\n    29.00%        290       300   130\n";
+    assert!(ended.stdout.ends_with(lines), "{}", ended.stdout);
+
+    run(&[&arguments[..], &["find_ordre"]].concat())
+        .badly("there is no function 'find_ordre'; did you mean find_order?");
+    run(&[&refs, "-c", "10", "--annotate", "find_order"]).badly("--symbols");
+}
+
+/// The first instructions of this program's own `main`, which valgrind loads at 0x108000.
+#[test]
+fn instructions_of_a_function() {
+    let place = Place::new("profile-asm");
+    let bytes = fs::read(PROGRAM).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = 0x10_8000 + elf.symbol_by_name("main").unwrap().address();
+    let refs = place.file("refs.txt", format!("I  {main:x},1\n").repeat(100));
+    let arguments = [
+        &refs,
+        "--symbols",
+        PROGRAM,
+        "-c",
+        "10",
+        "--annotate",
+        "main",
+    ];
+    let shown = run(&[&arguments[..], &["--asm"]].concat()).well();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = shown
+        .lines()
+        .map(words)
+        .find(|line| line.contains(&format!("{main:#x}")));
+    let first = first.unwrap_or_else(|| panic!("{shown}"));
+    // The last sample is of what comes after. On this machine, whatever it is, the function has instructions.
+    assert!(
+        first.starts_with(&format!("90.00% 90 100 {main:#x} ")),
+        "{first}"
+    );
+    let next = shown
+        .lines()
+        .skip_while(|line| !line.contains(&format!("{main:#x}")))
+        .nth(1);
+    assert!(next.is_some_and(|next| next.contains("0x")), "{shown}");
 }
 
 #[test]

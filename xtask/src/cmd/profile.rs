@@ -17,9 +17,6 @@ pub struct Args {
 /// # Errors
 /// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    become_package(
-        "profile",
-        &["--release", "--bin", "profile"],
-        args.handed_on.arguments,
-    )
+    let options = ["--release", "--bin", "profile"];
+    become_package("profile", &options, args.handed_on.all())
 }

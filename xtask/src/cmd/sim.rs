@@ -3,7 +3,7 @@
 mod html;
 mod prepare;
 
-pub use prepare::recorded;
+pub use prepare::{record, recorded};
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};

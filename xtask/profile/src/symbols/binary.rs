@@ -1,5 +1,7 @@
 //! An ELF file: the names of its functions, and its debugging information, if there is any.
 
+use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -10,8 +12,9 @@ use simulator::input::{self, LONGEST_PROGRAM};
 
 use super::separate::Separate;
 
+/// A function, or a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Function {
+struct Named {
     start: u64,
     end: u64,
     name: String,
@@ -32,7 +35,9 @@ pub(super) struct Binary {
     segments: Vec<Segment>,
     page: u64,
     /// Sorted by address, without overlaps.
-    functions: Vec<Function>,
+    functions: Vec<Named>,
+    /// Likewise.
+    variables: Vec<Named>,
     debugging: Option<addr2line::Loader>,
 }
 
@@ -88,17 +93,23 @@ impl Binary {
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
-    /// Reads a file in memory, without its debugging information.
+    /// Reads a file in memory.
     ///
     /// # Errors
-    /// It is no ELF file, or no function has a name.
+    /// It is no ELF file, no function has a name, or there is no room for a temporary file with its debugging information.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
-        Self::new(&[&parse(bytes)?])
+        let mut binary = Self::new(&[&parse(bytes)?])?;
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(bytes)?;
+        let debugging = addr2line::Loader::new(file.path());
+        binary.debugging =
+            Some(debugging.map_err(|error| anyhow!("debugging information: {error}"))?);
+        Ok(binary)
     }
 
     /// Returns the functions that these files name, the first of which was loaded.
     fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
-        let functions = functions(files);
+        let functions = named(files, SymbolKind::Text);
         ensure!(
             !functions.is_empty(),
             "names no function: it is stripped of its symbols"
@@ -120,8 +131,18 @@ impl Binary {
                 _ => 0x1000,
             },
             functions,
+            variables: named(files, SymbolKind::Data),
             debugging: None,
         })
+    }
+
+    /// Returns the names of the variables that have bytes at these addresses.
+    pub(super) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
+        let first = (self.variables).partition_point(|variable| variable.end <= addresses.start);
+        let variables = self.variables[first..].iter();
+        variables
+            .take_while(move |variable| variable.start < addresses.end)
+            .map(|variable| &*variable.name)
     }
 
     /// Returns what to add to the addresses of the file, if what is at `offset` in it was mapped at `start`, and `lowest` is the
@@ -154,6 +175,21 @@ impl Binary {
         let after = (self.functions).partition_point(|function| function.start <= address);
         let found = &self.functions[after.checked_sub(1)?];
         (address < found.end).then_some((found.start, &*found.name))
+    }
+
+    /// Returns the addresses of the function that holds an address.
+    pub(super) fn range(&self, address: u64) -> Option<Range<u64>> {
+        let (start, _) = self.function(address)?;
+        let at = (self.functions).partition_point(|function| function.start < start);
+        Some(start..self.functions[at].end)
+    }
+
+    /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
+    /// innermost function that is inlined there.
+    pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
+        let debugging = self.debugging.as_ref()?;
+        let location = debugging.find_location(address).ok()??;
+        Some((location.file?.to_owned(), location.line?))
     }
 
     /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
@@ -195,11 +231,11 @@ fn parse(bytes: &[u8]) -> anyhow::Result<object::File<'_>> {
     object::File::parse(bytes).map_err(|error| anyhow!("{error}"))
 }
 
-/// Returns all functions that the symbol tables of these files name, one for each address.
-fn functions(files: &[&object::File<'_>]) -> Vec<Function> {
+/// Returns all functions or variables that the symbol tables of these files name, one for each address.
+fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     let mut named: Vec<_> = (files.iter())
         .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()))
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        .filter(|symbol| symbol.kind() == kind && symbol.is_definition())
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
@@ -223,9 +259,9 @@ fn functions(files: &[&object::File<'_>]) -> Vec<Function> {
             end.unwrap_or(start)
         })
         .collect();
-    let functions = named.into_iter().zip(ends);
-    functions
-        .map(|((start, _, _, name), end)| Function {
+    let named = named.into_iter().zip(ends);
+    named
+        .map(|((start, _, _, name), end)| Named {
             start,
             end,
             name: demangled(name),
@@ -263,6 +299,7 @@ mod tests {
             segments: segments.iter().map(segment).collect(),
             page: 0x1000,
             functions: Vec::new(),
+            variables: Vec::new(),
             debugging: None,
         }
     }

@@ -6,6 +6,7 @@ mod separate;
 mod tests;
 
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -37,6 +38,17 @@ impl File {
         };
         self.binary.get_or_init(open).as_ref().ok()
     }
+}
+
+/// Where the code of a function is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code<'a> {
+    /// The file that has it.
+    pub file: &'a Path,
+    /// Its addresses in that file.
+    pub addresses: Range<u64>,
+    /// What to add to these for addresses of the recording.
+    pub loaded_at: u64,
 }
 
 /// The functions of a program, and its debugging information, if it has any.
@@ -165,6 +177,38 @@ impl Symbols {
     pub fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
         self.at(address).map(inlined).unwrap_or_default()
+    }
+
+    /// Returns the file and line of the source that an address is compiled from, if they are known: those in the innermost
+    /// function that is inlined there.
+    #[must_use]
+    pub fn line(&self, address: u64) -> Option<(String, u32)> {
+        let (binary, at) = self.at(address)?;
+        binary.line(address.wrapping_sub(at))
+    }
+
+    /// Returns the names of the variables of the program that have bytes at these addresses, all of one mapping.
+    pub fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
+        self.at(addresses.start)
+            .into_iter()
+            .flat_map(move |(binary, at)| {
+                binary.variables(addresses.start.wrapping_sub(at)..addresses.end.wrapping_sub(at))
+            })
+    }
+
+    /// Returns where the code of the function is that holds an address.
+    #[must_use]
+    pub fn code(&self, address: u64) -> Option<Code<'_>> {
+        let (binary, at) = self.at(address)?;
+        let file = match self.found {
+            Found::Everywhere(_) => &self.files[0],
+            Found::Mapped(_) => self.mapping(address)?.1,
+        };
+        Some(Code {
+            file: Path::new(&file.path),
+            addresses: binary.range(address.wrapping_sub(at))?,
+            loaded_at: at,
+        })
     }
 
     /// Returns the mapping that holds an address, and the file.

@@ -91,7 +91,10 @@ impl RunArgs {
 }
 
 /// Records a program, and opens the recording, whose file is gone then.
-fn record(command: &[OsString]) -> anyhow::Result<Recording> {
+///
+/// # Errors
+/// As [`recorded`], or the recording cannot be opened.
+pub fn record(command: &[OsString]) -> anyhow::Result<Recording> {
     let file = recorded(command)?;
     let recording = Recording::open(file.temporary())?;
     file.discard()?;

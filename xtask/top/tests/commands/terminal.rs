@@ -134,11 +134,7 @@ fn every_view_shows_the_results() {
     terminal.keys(&["6"]);
     let screen = terminal.wait(|screen| screen.contains("transfers"));
     let line = &expected["details"]["lines"]["hottest"][0];
-    assert_eq!(
-        cell(&screen, "0x1000 ", 1),
-        line["transfers"],
-        "{screen}"
-    );
+    assert_eq!(cell(&screen, "0x1000 ", 1), line["transfers"], "{screen}");
     assert!(
         screen.contains(" false "),
         "each node has its own bytes: {screen}"

@@ -36,6 +36,7 @@ fn of_line(line: &Line, symbols: Option<&Symbols>) -> Value {
     let users = line.users.iter().map(|user| of_user(user, symbols));
     json!({
         "address": format!("{:#x}", line.address),
+        "variables": text::variables(line, symbols),
         "home": line.home.index(),
         "transfers": line.moves.transfers,
         "invalidations": line.moves.invalidations,

@@ -15,6 +15,9 @@ const MOST_GROUPS: usize = 24;
 
 const MOST_NAME: usize = 40;
 
+/// So many variables of a line are named.
+const MOST_VARIABLES: usize = 3;
+
 /// Prints the lines, the users of each, and what it saves to put bytes apart.
 ///
 /// # Errors
@@ -74,12 +77,15 @@ pub(crate) fn print(
     }
     write!(output, "{table}")?;
     for (number, line) in (1..).zip(lines) {
-        writeln!(
-            output,
-            "\n#{number}  {:#x}  {}",
-            line.address,
-            sharing(line.sharing)
-        )?;
+        let names = variables(line, symbols);
+        let more = if names.len() > MOST_VARIABLES {
+            ", ..."
+        } else {
+            ""
+        };
+        let variables = names[..names.len().min(MOST_VARIABLES)].join(", ") + more;
+        let heading = format!("#{number}  {:#x}  {}", line.address, sharing(line.sharing));
+        writeln!(output, "\n{}", format!("{heading}  {variables}").trim_end())?;
         write!(output, "{}", users(line, symbols))?;
     }
     let Some((count, apart)) = apart else {
@@ -168,10 +174,18 @@ pub(crate) fn code(
     };
     let function = symbols.and_then(|symbols| symbols.function(address));
     let name = function.map_or_else(|| format!("{address:#x}"), |(_, name)| name.to_owned());
+    let line = symbols.and_then(|symbols| symbols.line(address));
     (
         Some(name),
-        symbols.and_then(|symbols| symbols.source(address)),
+        line.map(|(file, line)| format!("{file}:{line}")),
     )
+}
+
+/// Returns the names of the variables in a line.
+pub(crate) fn variables<'a>(line: &Line, symbols: Option<&'a Symbols>) -> Vec<&'a str> {
+    let addresses = line.address..line.address.saturating_add(64);
+    let variables = symbols.map(|symbols| symbols.variables(addresses));
+    variables.into_iter().flatten().collect()
 }
 
 pub(crate) fn sharing(sharing: Sharing) -> &'static str {

@@ -1,17 +1,21 @@
 //! Shows which code causes events. Run it by `cargo xtask profile`.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod annotate;
+mod callgrind;
 mod flame;
 mod text;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Parser;
 use guest_abi::sampling::Period;
 
+use annotate::Annotator;
 use profile::symbols::Symbols;
 use simulator::configuration::Configuration;
 use simulator::nearest::unknown;
@@ -21,11 +25,13 @@ use simulator::profile::report::Report;
 use simulator::profile::rows::Functions;
 use simulator::profile::{Job, Unit};
 use simulator::recording::{Recording, bundled};
+use xtask::cargo::root;
 use xtask::cmd::machine::ConfiguredArgs;
-use xtask::cmd::sim::progress_bar;
+use xtask::cmd::sim::{progress_bar, record};
 use xtask::exit;
 use xtask::output::{Force, OutputFile};
 use xtask::say::say;
+use xtask::tools::{OBJDUMP, SPARC_OBJDUMP};
 
 /// Replay a program on a simulated machine, sample it with the counters of its processors, and show which functions or pages
 /// cause the events
@@ -43,6 +49,8 @@ use xtask::say::say;
                   A recording cannot cause all of them: --list says which.\n\n\
                   Examples:\n  cargo xtask profile\n  \
                   cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
+                  cargo xtask profile -e DC_miss --annotate look_up_price\n  \
+                  cargo xtask profile -e DC_miss --annotate work -- ./program its arguments\n  \
                   cargo xtask profile --unit r10000 --list\n  \
                   cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
                   cargo xtask profile --place pack -e L2_dmiss_ld --json profile.json program.refs\n  \
@@ -63,7 +71,7 @@ struct Args {
     event: Vec<String>,
 
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
-    #[arg(long, conflicts_with_all = ["json", "svg", "folded"])]
+    #[arg(long, conflicts_with_all = ["json", "svg", "folded", "callgrind"])]
     list: bool,
 
     #[command(flatten)]
@@ -101,13 +109,34 @@ struct Args {
     load_address: Option<u64>,
 
     /// The recording to replay, plain, gzip or zstd, `-` for standard input [default: a recording that comes with the program]
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "command")]
     recording: Option<PathBuf>,
+
+    /// A program to run and record first, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
 
     /// Show functions with all that they call, too, as perf report --children does. Call stacks are rebuilt from the calls and
     /// returns of a recording that `record` made
     #[arg(long)]
     children: bool,
+
+    /// Show a function's lines of source with their counts instead of the table of functions; may be repeated. Lines of functions
+    /// that are inlined in it are in their own files
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "children")]
+    annotate: Vec<String>,
+
+    /// Show the instructions of the functions of --annotate, too
+    #[arg(long, requires = "annotate")]
+    asm: bool,
+
+    /// Where sources are that are not where they were compiled: DIR/a/b.c, or else DIR/b.c, is taken for /build/a/b.c
+    #[arg(long, value_name = "DIR", requires = "annotate")]
+    source: Option<PathBuf>,
+
+    /// Write what really happened, by line and call, in callgrind's format, for KCachegrind and callgrind_annotate
+    #[arg(long, value_name = "FILE")]
+    callgrind: Option<PathBuf>,
 
     /// Write the samples as folded stacks, for flame graphs
     #[arg(long, value_name = "FILE")]
@@ -164,17 +193,19 @@ fn run(args: Args) -> anyhow::Result<()> {
             .transpose()
     };
     let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];
+    let callgrind = file(&args.callgrind)?;
+    let is_bundled = args.recording.is_none() && args.command.is_empty();
     let program = match &args.recording {
         Some(path) => Recording::open(path)?,
-        None => bundled(),
+        None if is_bundled => bundled(),
+        None => record(&args.command)?,
     }
     .read_ahead();
-    let mapped = (args.recording.as_ref()).and_then(|_| Symbols::mapped(program.mappings()));
-    let symbols = match (&args.symbols, &args.recording, mapped) {
-        (Some(path), _, Some(mapped)) => Some(mapped.with(path)?),
-        (Some(path), _, None) => Some(Symbols::open(path, args.load_address)?),
-        (None, None, _) => Some(Symbols::bundled()),
-        (None, Some(_), mapped) => mapped,
+    let mapped = Symbols::mapped(program.mappings()).filter(|_| !is_bundled);
+    let symbols = match (&args.symbols, mapped) {
+        (Some(path), Some(mapped)) => Some(mapped.with(path)?),
+        (Some(path), None) => Some(Symbols::open(path, args.load_address)?),
+        (None, mapped) => mapped.or_else(|| is_bundled.then(Symbols::bundled)),
     };
     let is_dealt = matches!(args.place, Some(Placement::Deal(_))) && args.unit == Unit::Sparc;
     ensure!(
@@ -184,6 +215,10 @@ fn run(args: Args) -> anyhow::Result<()> {
     );
     let bar = progress_bar(std::slice::from_ref(&program))?;
     let Configuration { machine, memory } = args.machine.configuration()?;
+    let objdump = match program.target() {
+        Some("sparc64") => SPARC_OBJDUMP,
+        _ => OBJDUMP,
+    };
     let job = Job {
         program,
         machine,
@@ -214,7 +249,27 @@ fn run(args: Args) -> anyhow::Result<()> {
         say(format_args!("note: functions without names: {line}"));
     }
     let output = &mut io::BufWriter::new(io::stdout().lock());
-    text::print(output, &report, args.children)?;
+    match (&symbols, &args.annotate[..]) {
+        (_, []) => text::print(output, &report, args.children)?,
+        (None, _) => {
+            bail!("--annotate needs the program's functions: --symbols says where they are")
+        }
+        (Some(symbols), names) => {
+            let annotator = Annotator {
+                report: &report,
+                symbols,
+                // The source of the bundled program is here.
+                source: args
+                    .source
+                    .or_else(|| is_bundled.then(|| root().to_owned())),
+                objdump: args.asm.then_some(objdump),
+            };
+            text::print_header(output, &report)?;
+            names
+                .iter()
+                .try_for_each(|name| annotator.print(output, name))?;
+        }
+    }
     output.flush()?;
     let stacks = match (&folded, &svg) {
         (None, None) => Vec::new(),
@@ -223,6 +278,9 @@ fn run(args: Args) -> anyhow::Result<()> {
     complete(json, |file| {
         serde_json::to_writer_pretty(&mut *file, &report)?;
         Ok(writeln!(file)?)
+    })?;
+    complete(callgrind, |file| {
+        Ok(callgrind::write(file, &report, symbols.as_ref())?)
     })?;
     complete(folded, |file| {
         let mut lines = stacks.iter();

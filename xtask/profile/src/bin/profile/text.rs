@@ -26,6 +26,18 @@ pub(crate) fn list(unit: Unit) -> Table {
 /// # Errors
 /// `output` cannot be written.
 pub(crate) fn print(output: &mut impl Write, report: &Report, children: bool) -> io::Result<()> {
+    print_header(output, report)?;
+    for event in report.events() {
+        print_event(output, event, report.randomised, children)?;
+    }
+    Ok(())
+}
+
+/// Prints what a report is about.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print_header(output: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
     for line in report.configuration.iter().flat_map(differences) {
         writeln!(output, "# {line}")?;
@@ -40,11 +52,7 @@ pub(crate) fn print(output: &mut impl Write, report: &Report, children: bool) ->
             threads => format!(" of {threads} threads"),
         },
         report.cycles
-    )?;
-    for event in report.events() {
-        print_event(output, event, report.randomised, children)?;
-    }
-    Ok(())
+    )
 }
 
 /// Returns the last part of a path.
