@@ -2,7 +2,7 @@
 
 use crate::cargo::{HandedOn, become_package};
 
-/// Show a simulation while it runs: nodes, threads, memory, hypercalls and counters
+/// Show a simulation while it runs: nodes, threads, memory, code, hypercalls and counters
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {

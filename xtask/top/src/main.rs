@@ -101,13 +101,15 @@ fn run(args: Args) -> anyhow::Result<()> {
     let simulation = setup.check()?;
     let mut head = Vec::new();
     header(&mut head, &simulation, &args.run)?;
+    let head = String::from_utf8_lossy(&head);
+    let program = head.lines().find_map(|line| line.strip_prefix("program: "));
     let terminal =
         io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
     let output = &mut BufWriter::new(io::stdout());
     let outcome = match terminal {
-        true => on_a_terminal(simulation, names, args.paused)?,
+        true => on_a_terminal(simulation, program.unwrap_or_default(), names, args.paused)?,
         false => {
-            output.write_all(&head)?;
+            output.write_all(head.as_bytes())?;
             Some(as_text(output, simulation, &names)?)
         }
     };
@@ -120,7 +122,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         return Ok(());
     };
     if terminal {
-        output.write_all(&head)?;
+        output.write_all(head.as_bytes())?;
     }
     summary::print(output, &outcome)?;
     output.flush()?;
@@ -145,25 +147,21 @@ fn counted(count: usize, what: &str) -> String {
 /// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
 fn on_a_terminal(
     simulation: Simulation,
+    program: &str,
     names: Names,
     paused: bool,
 ) -> anyhow::Result<Option<Outcome>> {
     let setup = simulation.setup();
-    let programs: Vec<&str> = (setup.programs.iter())
-        .map(|program| program.name())
-        .map(|name| name.rsplit('/').next().unwrap_or(name))
-        .collect();
     let machine = setup.machine;
     let about = About {
         machine,
         names,
         title: format!(
-            "{}: {} on {} with {}, {}",
-            programs.join(", "),
-            counted(simulation.placed().len(), "thread"),
+            "{} with {}, {}, {}: {program}",
             machine.model().name(),
             counted(machine.nodes(), "node"),
-            simulation.placement()
+            counted(simulation.placed().len(), "thread"),
+            simulation.placement(),
         ),
         bytes: setup
             .programs

@@ -16,9 +16,6 @@ use crate::snapshot::Snapshot;
 /// The rows can be sorted by all columns.
 pub(super) const COLUMNS: usize = 7;
 
-/// The width of the columns before the name.
-const NUMBERS: usize = 58;
-
 /// What functions, or lines of source, missed.
 type ByName = BTreeMap<String, Missed>;
 
@@ -66,7 +63,6 @@ fn page(code: ByName, what: &str, look: Look<'_>) -> Page {
     for (name, Missed { misses, cycles }) in rows {
         let numbers = [misses.l2, misses.local, misses.remote, misses.c2c].map(number);
         let cells = [number(cycles), percent(cycles, all)].into_iter();
-        let name = cut(&name, look.width.saturating_sub(NUMBERS).max(10));
         grid.row(cells.chain(numbers).chain([name]).map(Line::from));
     }
     Page::table(grid.lines())
@@ -104,7 +100,6 @@ pub(super) fn sharing(of: &Snapshot, look: Look<'_>) -> Page {
             Sharing::False => "false",
             Sharing::True => "true",
         };
-        let functions = users(line, look).join(", ");
         let cells = [
             format!("{:#x}", line.address),
             line.home.index().to_string(),
@@ -112,7 +107,7 @@ pub(super) fn sharing(of: &Snapshot, look: Look<'_>) -> Page {
             number(line.moves.invalidations),
             sharing.to_owned(),
             writers.join(","),
-            cut(&functions, look.width.saturating_sub(LINES).max(10)),
+            users(line, look).join(", "),
         ];
         grid.row(cells.map(Line::from));
     }
@@ -121,9 +116,6 @@ pub(super) fn sharing(of: &Snapshot, look: Look<'_>) -> Page {
     page.head.insert(0, Line::from(note));
     page
 }
-
-/// The width of the columns of lines before the functions.
-const LINES: usize = 59;
 
 /// Returns the functions that use a line, those that use it most first.
 fn users(line: &sharing::Line, look: Look<'_>) -> Vec<String> {
