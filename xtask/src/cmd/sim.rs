@@ -169,6 +169,7 @@ fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
 /// An outcome, as `--json` writes it.
 #[derive(Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "there is one value")]
 enum Ended {
     Plain(Outcome),
     Scenario(ScenarioOutcome),
