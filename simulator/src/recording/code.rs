@@ -163,6 +163,12 @@ impl Code {
         }
     }
 
+    /// Returns how many references a shape has; 0 if there is no such shape.
+    #[inline]
+    pub(super) fn count(&self, shape: u32) -> usize {
+        (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
+    }
+
     /// Returns `true` if references are an execution of a shape, and appends the addresses of their data then.
     #[inline]
     pub(super) fn is_execution(

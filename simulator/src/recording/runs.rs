@@ -20,34 +20,75 @@ pub(super) fn execute(
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    let mut known = [0; PLACES];
+    // By the address where they begin, and by that and their length.
+    let mut latest = [Run::default(); PLACES];
+    let mut known = [Run::default(); PLACES];
     let mut rest = references;
     while let Some(first) = rest.first() {
-        let length = length(rest);
-        let (run, others) = rest.split_at(length);
-        let place = (first.address ^ (length as u64) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let known = &mut known[(place >> (u64::BITS - PLACES.ilog2())) as usize];
-        if !code.is_execution(*known, run, data) {
-            *known = code.add(run);
-            data.extend((run.iter().filter(|one| !one.kind.is_fetch())).map(|one| one.address));
+        let latest = &mut latest[place(first.address)];
+        let length = code.count(latest.shape);
+        // Most runs are as the one before that began there.
+        if !(ends(rest, length, latest.end)
+            && code.is_execution(latest.shape, &rest[..length], data))
+        {
+            *latest = find(rest, &mut known, code, data);
         }
-        shapes.push(*known);
-        rest = others;
+        shapes.push(latest.shape);
+        rest = &rest[code.count(latest.shape)..];
     }
 }
 
-/// Returns the length of the first run.
-fn length(references: &[Reference]) -> usize {
+/// A run: its shape, and the address after its last instruction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    shape: u32,
+    end: u64,
+}
+
+/// Returns the first run, whose shape may be new.
+fn find(
+    rest: &[Reference],
+    known: &mut [Run; PLACES],
+    code: &mut Code,
+    data: &mut Vec<u64>,
+) -> Run {
+    let (length, end) = length(rest);
+    let run = &rest[..length];
+    let known = &mut known[place(rest[0].address ^ (length as u64) << 32)];
+    if !code.is_execution(known.shape, run, data) {
+        let shape = code.add(run);
+        *known = Run { shape, end };
+        data.extend((run.iter().filter(|one| !one.kind.is_fetch())).map(|one| one.address));
+    }
+    *known
+}
+
+fn place(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2())) as usize
+}
+
+/// Returns the length of the first run, and the address after its last instruction.
+fn length(references: &[Reference]) -> (usize, u64) {
     let mut next = references[0].address;
     for (length, reference) in references.iter().take(MOST_WITH_DATA).enumerate() {
         if reference.kind.is_fetch() {
-            if length > 0 && (reference.address != next || length >= MOST) {
-                return length;
+            if length > 0 && ends(references, length, next) {
+                return (length, next);
             }
             next = reference.address.wrapping_add(reference.size.into());
         }
     }
-    references.len().min(MOST_WITH_DATA)
+    (references.len().min(MOST_WITH_DATA), next)
+}
+
+/// Returns `true` if the first run has so many references, if it has as many. `next` is the address after its last instruction.
+#[inline(always)]
+fn ends(references: &[Reference], length: usize, next: u64) -> bool {
+    match references.get(length) {
+        Some(_) if length == MOST_WITH_DATA => true,
+        Some(after) => after.kind.is_fetch() && (after.address != next || length >= MOST),
+        None => references.len() == length,
+    }
 }
 
 #[cfg(test)]
@@ -98,13 +139,13 @@ mod tests {
         let fetch = |number: u64| Reference::new(0x1000 + 4 * number, 4, Kind::FetchLoad);
         let load = Reference::new(0x8000, 8, Kind::Load);
         let pairs: Vec<_> = (0..100).flat_map(|number| [fetch(number), load]).collect();
-        assert_eq!(length(&pairs), 64);
+        assert_eq!(length(&pairs).0, 64);
         // Data of an instruction that is not there.
-        assert_eq!(length(&pairs[1..]), 1);
+        assert_eq!(length(&pairs[1..]).0, 1);
         let mut much = vec![fetch(0)];
         much.extend([load; 5000]);
-        assert_eq!(length(&much), 4096);
-        assert_eq!(length(&[load]), 1);
+        assert_eq!(length(&much).0, 4096);
+        assert_eq!(length(&[load]).0, 1);
     }
 
     proptest! {
