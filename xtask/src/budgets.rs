@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::bail;
+
 use crate::table::Table;
 
 /// The budget of a kind of call, or of a reference of a kind of file.
@@ -110,6 +112,15 @@ impl Budgets {
             )
         };
         (count > reach).then(wrong)
+    }
+
+    /// Makes sure that none of these counts is above its budget.
+    ///
+    /// # Errors
+    /// One is.
+    pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
+        let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
+        wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
     }
 
     /// Returns a table of counts and their budgets. Counts without a budget come last.

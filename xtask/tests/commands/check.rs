@@ -65,7 +65,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
 }
 
 /// Tools that are looked for and not called.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 9] = [
     "babeltrace2",
     "sparc64-linux-gnu-gcc",
     "sparc64-linux-gnu-ld",
@@ -73,6 +73,8 @@ const TOOLS: [&str; 7] = [
     "qemu-x86_64",
     "qemu-sparc64",
     "qemu-system-sparc64",
+    "chromium",
+    "tmux",
 ];
 
 /// A valgrind whose callgrind reports COLLECTED instructions.
@@ -96,13 +98,13 @@ fn every_step_is_taken() {
         ended.stderr
     );
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("9 passed, 1 failed"));
+    assert_eq!(stdout.lines().last(), Some("10 passed, 1 failed"));
     assert_eq!(
         stdout
             .lines()
             .filter(|line| line.starts_with("passed in "))
             .count(),
-        9
+        10
     );
     let fixed = [
         "cargo fetch --quiet --locked []",
@@ -146,21 +148,22 @@ fn every_step_is_taken() {
             "{log:?}"
         );
     }
+    assert_eq!(log[23], "cargo xtask bench --budgets []");
     assert_eq!(
-        log[23],
-        "cargo test --package=xtask --test=commands -- --ignored []"
+        log[24],
+        "cargo test --package=xtask --package=tests --package=top --package=page --test=commands --test=interpreter --test=browser -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
                    --package sun4v-platform --package perfctr-service --package simulator []";
-    assert_eq!(log[24], package);
-    for unpacked in &log[25..30] {
+    assert_eq!(log[25], package);
+    for unpacked in &log[26..31] {
         assert!(unpacked.starts_with("tar -xzf "), "{log:?}");
     }
     assert!(
-        log[30].starts_with("cargo check --workspace --all-features "),
+        log[31].starts_with("cargo check --workspace --all-features "),
         "{log:?}"
     );
-    assert_eq!(log.len(), 31);
+    assert_eq!(log.len(), 32);
 }
 
 #[test]
@@ -235,7 +238,7 @@ fn missing_components_are_installed_or_named() {
         );
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[4/12] cargo doc");
+    let passed = ended.stdout.contains("[4/13] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(
         log.contains(&"rustup component add clippy".to_owned()),

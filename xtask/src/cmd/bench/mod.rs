@@ -43,6 +43,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Count the instructions of references that have a budget, and nothing else; it is an error if they take more
+    #[arg(long, conflicts_with = "json")]
+    budgets: bool,
+
     #[command(flatten)]
     force: Force,
 }
@@ -88,13 +92,16 @@ const REPLAYS: [(&str, &[&str]); 5] = [
 /// Measures and prints.
 ///
 /// # Errors
-/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, or the work was
-/// interrupted ([`Interrupted`]).
+/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, a budget is asked
+/// for and not kept, or the work was interrupted ([`Interrupted`]).
 pub fn run(args: Args) -> anyhow::Result<()> {
     ensure!(
         !cfg!(debug_assertions),
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
     );
+    if args.budgets {
+        return reading::within_budget();
+    }
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;

@@ -1,8 +1,9 @@
 //! Measures what `sim` takes for each reference of a file, from the file to the counters.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -179,6 +180,24 @@ impl Files {
         let outcome: Outcome = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
         Ok(outcome.references)
     }
+}
+
+/// Counts the instructions of a reference of each kind of file that has a budget, and prints them.
+///
+/// # Errors
+/// They are more than the budget, or a program that is needed is missing or fails.
+pub(super) fn within_budget() -> anyhow::Result<()> {
+    let counter = Counter::new()?;
+    let mut counts = BTreeMap::new();
+    for kind in Kind::ALL
+        .iter()
+        .filter(|kind| OF_X86.of(kind.name()).is_some())
+    {
+        let instructions = Files::new(*kind)?.instructions(&counter)?;
+        counts.insert(kind.name().to_owned(), instructions);
+    }
+    write!(io::stdout(), "{}", OF_X86.table(&counts))?;
+    OF_X86.keep(&counts)
 }
 
 /// Makes a file; `scratch` is one that may be written over.
