@@ -435,7 +435,6 @@ impl Processor for Core {
             issued: ends.saturating_sub(1),
             ends,
             instructions: fetch.kind.is_fetch().into(),
-            ..Executed::default()
         })
     }
 
