@@ -114,8 +114,8 @@ fn marks_are_where_the_numbers_say() {
     has(
         "line-1",
         &[
-            "<rect class=\"c4\" x=\"112\" y=\"20\" width=\"30.2\"",
-            "<rect class=\"c1\" x=\"142.2\" y=\"36\" width=\"30.2\"",
+            "<rect class=\"c4\" x=\"112\" y=\"26\" width=\"30.2\" height=\"6\"",
+            "<rect class=\"c1\" x=\"142.2\" y=\"36\" width=\"30.2\" height=\"6\"",
             "<rect class=\"c1\" x=\"233\" y=\"36\" width=\"3.8\"",
         ],
     );

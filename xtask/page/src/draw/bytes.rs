@@ -1,5 +1,7 @@
 //! Which bytes of a line are used, a row for each user.
 
+use std::ops::Range;
+
 use maud::html;
 
 use super::{WIDTH, round};
@@ -9,8 +11,20 @@ use crate::figure::Drawing;
 pub struct Use {
     /// Who it is.
     pub label: String,
-    /// The first byte, the one after the last, the class of the colour, and words.
-    pub spans: Vec<(usize, usize, &'static str, String)>,
+    /// What it uses.
+    pub spans: Vec<Span>,
+}
+
+/// Bytes that are used.
+pub struct Span {
+    /// The first byte, and the one after the last.
+    pub bytes: Range<usize>,
+    /// Whether they are read, which the upper half of a row shows, and whether they are written, which the lower half shows.
+    pub use_: [bool; 2],
+    /// The class of the colour.
+    pub class: &'static str,
+    /// What is done to them.
+    pub words: String,
 }
 
 const LEFT: f64 = 112.0;
@@ -32,8 +46,10 @@ pub fn bytes(users: &[Use]) -> Drawing {
         @for (number, user) in users.iter().enumerate() {
             @let y = ABOVE + STEP * number as f64 + 2.0;
             text.e x=(round(LEFT - 6.0)) y=(round(y + 9.5)) { (user.label) }
-            @for (first, end, class, words) in &user.spans {
-                rect.(*class) x=(round(place(*first))) y=(round(y)) width=(round(place(*end) - place(*first))) height="12" {
+            @for Span { bytes, use_: [reads, writes], class, words } in &user.spans {
+                @let (from, to) = (place(bytes.start), place(bytes.end));
+                @let top = if *reads { y } else { y + 6.0 };
+                rect.(*class) x=(round(from)) y=(round(top)) width=(round(to - from)) height=(if reads == writes { "12" } else { "6" }) {
                     title { (user.label) ": " (words) }
                 }
             }

@@ -11,7 +11,7 @@ mod strips;
 mod timeline;
 
 pub use bars::{Bar, bars};
-pub use bytes::{Use, bytes};
+pub use bytes::{Span, Use, bytes};
 pub use dots::{Dots, dots};
 pub use grid::{Cells, matrices};
 pub use map::{Line, Machine, map};

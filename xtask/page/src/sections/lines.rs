@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::draw::{Bar, Use, bars, bytes};
+use crate::draw::{Bar, Span, Use, bars, bytes};
 use crate::figure::{Figure, Legend, Table};
 use crate::names::{Names, program_of};
 use crate::numbers::{count, counted, percent};
@@ -149,15 +149,17 @@ fn users_of(report: &Report, number: usize, line: &Line, names: &Names) -> Figur
 }
 
 /// Returns the bytes that a user uses, which are text such as `0-7,16`.
-fn spans(
-    user: &User,
-    class: &'static str,
-    words: &'static str,
-) -> impl Iterator<Item = (usize, usize, &'static str, String)> {
+fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
+    let reads = user.what != "store";
+    let writes = matches!(&*user.what, "store" | "modify");
     user.bytes.split(',').filter_map(move |range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        let words = format!("{} {words} of bytes {range}", count(user.times));
-        (first <= last && last < 64).then_some((first, last + 1, class, words))
+        (first <= last && last < 64).then(|| Span {
+            bytes: first..last + 1,
+            use_: [reads, writes],
+            class,
+            words: format!("{} {words} of bytes {range}", count(user.times)),
+        })
     })
 }
