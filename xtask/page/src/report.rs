@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use simulator::memory::Config;
 use simulator::recording::Mapping;
 
 /// A report. See `simulator::simulation::Outcome` for what each part means.
@@ -17,6 +18,8 @@ use simulator::recording::Mapping;
 pub struct Report {
     pub machine: String,
     pub nodes: usize,
+    #[serde(default)]
+    pub configuration: Value,
     pub references: u64,
     pub cycles: u64,
     pub placement: String,
@@ -344,6 +347,18 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 }
 
 impl Report {
+    /// Returns the settings that are not those of a T2 Plus, each with its value.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let settings = Config::SETTINGS.iter().filter_map(|setting| {
+            let (table, key) = (setting.table, setting.key);
+            let value = self.configuration.get(table)?.get(key)?.as_u64()?;
+            let usual = Config::T2_PLUS.get(setting);
+            (value != usual).then(|| format!("{table}.{key} = {value} (not {usual})"))
+        });
+        settings.collect()
+    }
+
     /// Returns the programs, if the report names them.
     #[must_use]
     pub fn programs(&self) -> &[Program] {

@@ -25,6 +25,7 @@ fn what_was_run_is_said_and_what_stands_out() {
     for says in [
         "<h1>a &amp; b on batoka</h1>",
         "<code>./a '&lt;b&gt;'</code>",
+        "l2.ways = 4 (not 16)",
         "2 threads on strands 0, 64",
         "250,000 references of 200,000 instructions",
         "1,000,000 cycles, 1.000 ms",

@@ -24,6 +24,8 @@ pub fn summary(report: &Report, names: &Names) -> Markup {
                 dd { (program.name) @if let Some(command) = &program.command { " (" code { (command) } ")" } }
             }
             dt { "Machine" } dd { (report.machine) " with " (counted(report.nodes as u64, "node")) }
+            @let settings = report.settings();
+            @if !settings.is_empty() { dt { "Configuration" } dd { (settings.join(", ")) } }
             dt { "Placement" } dd {
                 (report.placement) ", " (counted(report.threads.len() as u64, "thread")) " on "
                 @let strands: Vec<_> = report.threads.iter().map(|thread| thread.strand.to_string()).collect();
