@@ -49,6 +49,10 @@ fn arguments_are_handed_on() {
         ["--", "--place", "pack", "--", "./p"]
     );
     assert_eq!(
+        called("top", &["top", "--", "./p"], 4),
+        ["--release", "--", "--", "./p"]
+    );
+    assert_eq!(
         called("header", &["header", "--check"], 2),
         ["--", "--check"]
     );

@@ -24,6 +24,8 @@ pub(crate) struct About {
     pub(crate) machine: Machine,
     /// What runs where, on one line.
     pub(crate) title: String,
+    /// The bytes of a line of the L2 caches.
+    pub(crate) line: u64,
     /// What the code is called.
     pub(crate) names: Names,
     /// The bytes of the recordings, if they are known.
@@ -252,6 +254,7 @@ impl App {
         let shown = if self.whole { &self.now } else { &self.last };
         let look = Look {
             machine: self.about.machine,
+            line: self.about.line,
             names: &self.about.names,
             sort: self.sort[self.view as usize],
             width: usize::from(area.width),

@@ -21,6 +21,7 @@ use clap::Parser;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
+use simulator::memory::Config;
 use simulator::simulation::{Outcome, Progress, Setup, Simulation};
 use xtask::cmd::Mismatch;
 use xtask::cmd::sim::{RunArgs, header};
@@ -89,11 +90,18 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let setup = args.run.setup(None)?;
+    let line = setup.memory.l2.line;
     let setup = Setup {
         interval: Some(args.interval),
-        details: true,
-        ..args.run.setup(None)?
+        details: line == Config::T2_PLUS.l2.line,
+        ..setup
     };
+    if !setup.details {
+        say(format_args!(
+            "note: l2.line is {line}, so that nothing is known of code and lines that move"
+        ));
+    }
     for event in setup.selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
@@ -155,6 +163,7 @@ fn on_a_terminal(
     let machine = setup.machine;
     let about = About {
         machine,
+        line: setup.memory.l2.line,
         names,
         title: format!(
             "{} with {}, {}, {}: {program}",
@@ -214,6 +223,7 @@ fn as_text(
 ) -> anyhow::Result<Outcome> {
     let look = Look {
         machine: simulation.setup().machine,
+        line: simulation.setup().memory.l2.line,
         names,
         sort: 0,
         width: 0,

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use platform::Model;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use simulator::memory::{Cache, Config};
 use simulator::recording::Recording;
 use simulator::simulation::{Progress, Setup};
 
@@ -11,6 +12,10 @@ use super::*;
 
 /// Returns a view at the end of a program of three threads, the later of which execute more.
 fn app(model: Model, nodes: usize) -> App {
+    app_with(model, nodes, Config::T2_PLUS)
+}
+
+fn app_with(model: Model, nodes: usize, memory: Config) -> App {
     let machine = Machine::new(model, nodes).unwrap();
     let program: String = [0, 1, 1, 8, 8, 8]
         .iter()
@@ -23,11 +28,13 @@ fn app(model: Model, nodes: usize) -> App {
     let program = Recording::from_reader("test", Cursor::new(program), None).unwrap();
     let setup = Setup {
         interval: Some(5),
-        details: true,
+        details: memory.l2.line == 64,
+        memory,
         ..Setup::new(machine, program)
     };
     let about = About {
         machine,
+        line: memory.l2.line,
         names: Names::new(&setup.programs, false),
         title: "a test".to_owned(),
         bytes: None,
@@ -145,4 +152,35 @@ fn keys_ask_for_a_pace() {
     }
     assert_eq!(app.pace.rate(), Some(1));
     assert_eq!(press(&mut app, 'q'), Ask::Quit);
+}
+
+/// Bytes are those of the lines that the machine has.
+#[test]
+fn rates_are_of_lines_of_any_size() {
+    for line in [64, 32] {
+        let l2 = Cache {
+            line,
+            ..Config::T2_PLUS.l2
+        };
+        let mut app = app_with(
+            Model::Batoka,
+            1,
+            Config {
+                l2,
+                ..Config::T2_PLUS
+            },
+        );
+        press(&mut app, '3');
+        let rows = screen(&mut app, 80, 24);
+        let seconds = app.now.as_ref().unwrap().cycles as f64 / 1_165_379_275.0;
+        let channel = rows[5].strip_prefix("node 0 channel 0").unwrap();
+        let cells: Vec<f64> = (channel.split_whitespace().take(3))
+            .map(|cell| cell.parse().unwrap())
+            .collect();
+        let [read, written, rate] = cells[..] else {
+            panic!("{channel}")
+        };
+        let expected = (read + written) * line as f64 / seconds / 1e9;
+        assert!(read > 0.0 && (rate - expected).abs() < 0.01, "{channel}");
+    }
 }

@@ -7,15 +7,12 @@ use super::{Look, Page};
 use crate::grid::{Grid, meter, number};
 use crate::snapshot::Snapshot;
 
-/// A line of the L2 cache has so many bytes.
-const LINE: u64 = 64;
-
 /// The width of the columns before the bar.
 const NUMBERS: usize = 66;
 
 /// Returns what so many lines are in a second, in GB.
-fn rate(lines: u64, of: &Snapshot) -> String {
-    let gigabytes = (lines * LINE) as f64 / 1e9;
+fn rate(lines: u64, of: &Snapshot, look: Look<'_>) -> String {
+    let gigabytes = (lines * look.line) as f64 / 1e9;
     format!("{:.2}", gigabytes / of.seconds().max(f64::MIN_POSITIVE))
 }
 
@@ -41,7 +38,7 @@ pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
             format!("node {} channel {}", one.node, one.mcu),
             number(one.reads),
             number(one.writes),
-            rate(one.reads + one.writes, of),
+            rate(one.reads + one.writes, of, look),
             limit(one.limit),
         ];
         grid.row(row(numbers, one.busy));
@@ -66,7 +63,7 @@ pub(super) fn page(of: &Snapshot, look: Look<'_>) -> Page {
                 format!("node {} hub {}", one.node, one.hub),
                 number(one.into),
                 number(one.out),
-                rate(one.into + one.out, of),
+                rate(one.into + one.out, of, look),
                 limit(2 * one.limit),
             ];
             // Both directions can be busy at once.

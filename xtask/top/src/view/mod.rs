@@ -64,6 +64,8 @@ pub(crate) enum View {
 pub(crate) struct Look<'a> {
     /// The machine.
     pub(crate) machine: Machine,
+    /// The bytes of a line of the L2 caches.
+    pub(crate) line: u64,
     /// What the code is called.
     pub(crate) names: &'a Names,
     /// The number of the column by which rows are sorted.
