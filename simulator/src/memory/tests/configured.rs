@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 
 use super::random::{check_coherence, check_inclusion, check_sums};
+use super::steps::{address, shape};
 use super::stream::{machine, setting, turns};
 use super::*;
 use crate::memory::Cache;
+use crate::recording::Position;
 
 /// A configuration that differs from that of a T2 Plus.
 fn other(change: impl FnOnce(&mut Config)) -> Config {
@@ -69,6 +71,36 @@ proptest! {
         check_coherence(&bench);
         check_inclusion(&mut bench, &turns);
         check_sums(&bench);
+    }
+
+    /// Blocks that two strands of a core execute in turns, step by step and reference by reference.
+    #[test]
+    fn steps_are_what_the_references_are(
+        config in config(),
+        shapes in prop::collection::vec(shape(), 1..5),
+        executed in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(address(), 30)), 1..60),
+        cycles in prop::collection::vec(0..3000_u64, 1..40),
+    ) {
+        let executions: Vec<_> = executed.iter().map(|(shape, addresses)| {
+            let shape = shape.index(shapes.len());
+            let count = shapes[shape].iter().filter(|one| !one.kind.is_fetch()).count();
+            (shape as u32, addresses[..count].to_vec())
+        }).collect();
+        let run = |chunk: &Chunk| {
+            let mut bench = Bench::configured(Machine::new(Model::Batoka, 1).unwrap(), &config);
+            let (mut places, mut now) = ([Position::default(); 2], 0);
+            for (turn, cycles) in cycles.iter().cycle().take(100).enumerate() {
+                let at = &mut places[turn % 2];
+                if at.passed() < chunk.len() {
+                    let executed = bench.part(turn % 2, (chunk, at), now, now + cycles, usize::MAX);
+                    now = executed.ends.max(executed.issued).max(now);
+                }
+            }
+            bench.system.work(&bench.devices).finish(now);
+            (now, places.map(|place| place.passed()), bench.truth().clone())
+        };
+        let by_steps = run(&Chunk::executing(&shapes, &executions));
+        prop_assert_eq!(by_steps, run(&Chunk::one_by_one(&shapes, &executions)));
     }
 }
 

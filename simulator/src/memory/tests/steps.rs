@@ -15,9 +15,9 @@ fn data(kind: Kind) -> Reference {
     Reference::new(0, 8, kind)
 }
 
-impl Bench {
+impl<V: Variant> Bench<V> {
     /// A strand executes what follows in a chunk, before the time `until`, at most `most` references of it.
-    fn part(
+    pub(super) fn part(
         &mut self,
         strand: usize,
         place: (&Chunk, &mut Position),
@@ -37,7 +37,7 @@ impl Bench {
         begins: u64,
         until: u64,
         most: usize,
-        by: impl FnOnce(&mut Work<'_>, &Quantum<'_>) -> Executed,
+        by: impl FnOnce(&mut Work<'_, V>, &Quantum<'_>) -> Executed,
     ) -> Executed {
         let quantum = Quantum {
             strand: id(strand),
@@ -112,7 +112,7 @@ const FLOWS: [Flow; 8] = [
 ];
 
 /// All shapes are in a few lines, which share sets of the caches.
-fn shape() -> impl Strategy<Value = Vec<Reference>> {
+pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..FLOWS.len(), data);
     let instructions: BoxedStrategy<Instructions> =
@@ -145,7 +145,7 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
 }
 
 /// Addresses of data in the lines of the shapes, and in lines that drive them out of the L2 cache.
-fn address() -> impl Strategy<Value = u64> {
+pub(super) fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
 
