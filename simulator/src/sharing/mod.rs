@@ -26,7 +26,7 @@ use crate::scheduler::Scheduler;
 use apart::Apart;
 pub use report::{Cost, Line, Report, Sharing};
 pub(crate) use users::Users;
-pub use users::{Use, User};
+pub use users::{Use, User, byte_list};
 
 /// A program, and the machine on which its lines are shared.
 pub struct Job<'a> {

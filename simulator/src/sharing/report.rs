@@ -45,13 +45,30 @@ pub struct Cost {
 
 /// How nodes share a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
 pub enum Sharing {
     /// No node uses bytes that another writes, or so seldom that this causes less than a tenth of the moves: they share the line,
     /// but hardly any data.
     False,
     /// Nodes use bytes that others write.
-    #[serde(rename = "true sharing")]
     True,
+}
+
+impl Sharing {
+    /// Returns what it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::False => "false sharing",
+            Self::True => "true sharing",
+        }
+    }
+}
+
+impl From<Sharing> for &'static str {
+    fn from(sharing: Sharing) -> Self {
+        sharing.name()
+    }
 }
 
 /// A line that moves.

@@ -196,3 +196,12 @@ fn bytes_apart_have_the_same_home() {
         assert_eq!(apart.address(address + 64), address + 64);
     }
 }
+
+#[test]
+fn lists_of_bytes() {
+    assert_eq!(byte_list(0), "");
+    assert_eq!(byte_list(1), "0");
+    assert_eq!(byte_list(0xff00_0000_0000_0001), "0,56-63");
+    assert_eq!(byte_list(u64::MAX), "0-63");
+    assert_eq!(byte_list(0b1011_0110), "1-2,4-5,7");
+}

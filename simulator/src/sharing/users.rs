@@ -12,7 +12,7 @@ use crate::strands::ranges;
 
 /// What an instruction does to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(into = "&'static str")]
 pub enum Use {
     /// It reads.
     Load,
@@ -22,6 +22,31 @@ pub enum Use {
     Modify,
     /// It is in the line itself.
     Fetch,
+}
+
+impl Use {
+    /// Returns what it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Modify => "modify",
+            Self::Fetch => "fetch",
+        }
+    }
+}
+
+impl From<Use> for &'static str {
+    fn from(what: Use) -> Self {
+        what.name()
+    }
+}
+
+/// Returns the bytes whose bits are set, such as `0-7,16`.
+#[must_use]
+pub fn byte_list(bits: u64) -> String {
+    ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
 }
 
 /// One instruction of one thread that uses a line.
@@ -38,7 +63,7 @@ pub struct User {
     /// What it does.
     pub what: Use,
     /// Which bytes of the line: byte n is bit n; as text such as `0-7,16`.
-    #[serde(serialize_with = "byte_list")]
+    #[serde(serialize_with = "listed")]
     pub bytes: u64,
     /// How often.
     pub times: u64,
@@ -48,8 +73,8 @@ fn number<S: Serializer>(strand: &StrandId, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u64(strand.index() as u64)
 }
 
-fn byte_list<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&ranges((0..64).filter(|byte| bytes >> byte & 1 != 0)))
+fn listed<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&byte_list(*bytes))
 }
 
 impl User {

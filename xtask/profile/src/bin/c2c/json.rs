@@ -2,7 +2,7 @@
 
 use profile::symbols::Symbols;
 use serde_json::{Value, json};
-use simulator::sharing::{Cost, Line, Report, User};
+use simulator::sharing::{Cost, Line, Report};
 
 use super::text;
 
@@ -32,30 +32,16 @@ fn cost(cost: Cost) -> Value {
     json!({ "cycles": cost.cycles, "transfers": cost.transfers, "invalidations": cost.invalidations })
 }
 
+/// Returns a line as the simulator writes it, with the function and the source line of each user.
 fn of_line(line: &Line, symbols: Option<&Symbols>) -> Value {
-    let users = line.users.iter().map(|user| of_user(user, symbols));
-    json!({
-        "address": format!("{:#x}", line.address),
-        "variables": text::variables(line, symbols),
-        "home": line.home.index(),
-        "transfers": line.moves.transfers,
-        "invalidations": line.moves.invalidations,
-        "sharing": text::sharing(line.sharing),
-        "users": users.collect::<Vec<_>>(),
-    })
-}
-
-fn of_user(user: &User, symbols: Option<&Symbols>) -> Value {
-    let (function, source) = text::code(user.instruction, symbols);
-    json!({
-        "thread": user.thread,
-        "strand": user.strand.index(),
-        "node": user.strand.node().index(),
-        "what": text::what(user.what),
-        "bytes": text::bytes(user.bytes),
-        "times": user.times,
-        "instruction": user.instruction.map(|address| format!("{address:#x}")),
-        "function": function,
-        "source": source,
-    })
+    let mut value = json!(line);
+    value["variables"] = json!(text::variables(line, symbols));
+    let users = value["users"].as_array_mut().into_iter().flatten();
+    for (written, user) in users.zip(&line.users) {
+        let (function, source) = text::code(user.instruction, symbols);
+        written["node"] = json!(user.strand.node().index());
+        written["function"] = json!(function);
+        written["source"] = json!(source);
+    }
+    value
 }

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use profile::symbols::Symbols;
 use simulator::profile::rows::Functions;
-use simulator::sharing::{Cost, Line, Report, Sharing, Use};
+use simulator::sharing::{Cost, Line, Report, byte_list};
+use simulator::strands::ranges;
 use xtask::cmd::machine::differences;
 use xtask::table::{Table, cut};
 
@@ -72,7 +73,7 @@ pub(crate) fn print(
             line.moves.transfers.to_string(),
             line.moves.invalidations.to_string(),
             format!("{:.1}%", share * 100.0),
-            sharing(line.sharing).to_owned(),
+            line.sharing.name().to_owned(),
         ]);
     }
     write!(output, "{table}")?;
@@ -84,7 +85,7 @@ pub(crate) fn print(
             ""
         };
         let variables = names[..names.len().min(MOST_VARIABLES)].join(", ") + more;
-        let heading = format!("#{number}  {:#x}  {}", line.address, sharing(line.sharing));
+        let heading = format!("#{number}  {:#x}  {}", line.address, line.sharing.name());
         writeln!(output, "\n{}", format!("{heading}  {variables}").trim_end())?;
         write!(output, "{}", users(line, symbols))?;
     }
@@ -145,10 +146,10 @@ fn users(line: &Line, symbols: Option<&Symbols>) -> Table {
         let (function, source) = code(*instruction, symbols);
         let file = |source: String| source.rsplit('/').next().map(str::to_owned);
         table.row([
-            bytes(*used),
+            byte_list(*used),
             ranges(group.nodes.iter().copied()),
             ranges(group.threads.iter().copied()),
-            what(*done).to_owned(),
+            done.name().to_owned(),
             group.times.to_string(),
             cut(&function.unwrap_or_else(none), MOST_NAME),
             source.and_then(file).unwrap_or_else(none),
@@ -188,62 +189,11 @@ pub(crate) fn variables<'a>(line: &Line, symbols: Option<&'a Symbols>) -> Vec<&'
     variables.into_iter().flatten().collect()
 }
 
-pub(crate) fn sharing(sharing: Sharing) -> &'static str {
-    match sharing {
-        Sharing::False => "false sharing",
-        Sharing::True => "true sharing",
-    }
-}
-
-pub(crate) fn what(what: Use) -> &'static str {
-    match what {
-        Use::Load => "load",
-        Use::Store => "store",
-        Use::Modify => "modify",
-        Use::Fetch => "fetch",
-    }
-}
-
-/// Returns the bytes whose bits are set, such as `0-7,16`.
-pub(crate) fn bytes(bits: u64) -> String {
-    ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
-}
-
-/// Returns numbers in ascending order, such as `0-7,16`.
-fn ranges(numbers: impl Iterator<Item = usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let text = |(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
-}
-
 /// Returns a number and what is counted: `1 line that moves`, `2 lines that move`.
 fn counted(number: u64, what: &str) -> String {
     match (number, what) {
         (1, what) => format!("1 {what}"),
         (number, "line that moves") => format!("{number} lines that move"),
         (number, what) => format!("{number} {what}s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_of_bytes() {
-        assert_eq!(bytes(0), "");
-        assert_eq!(bytes(1), "0");
-        assert_eq!(bytes(0xff00_0000_0000_0001), "0,56-63");
-        assert_eq!(bytes(u64::MAX), "0-63");
-        assert_eq!(bytes(0b1011_0110), "1-2,4-5,7");
     }
 }
