@@ -8,13 +8,15 @@ use simulator::details::{Details, Missed};
 use simulator::memory::Served;
 use simulator::recording::{Chunk, Kind, Recording, Reference};
 use simulator::sharing::{Sharing, Use};
-use simulator::simulation::{Outcome, Progress, Setup};
+use simulator::simulation::{Outcome, Progress, Selection, Setup};
 
 use crate::{machine, run};
 
+/// Counts little, so that the points of the series take no time.
 fn setup(program: Recording) -> Setup {
     Setup {
         details: true,
+        selection: Selection::parse("pic:Instr_cnt").unwrap(),
         ..Setup::new(machine(), program)
     }
 }
@@ -24,7 +26,11 @@ fn by_hand(text: String) -> Recording {
 }
 
 fn details(program: Recording) -> (Outcome, Details) {
-    let mut outcome = run(setup(program)).unwrap();
+    details_of(setup(program))
+}
+
+fn details_of(setup: Setup) -> (Outcome, Details) {
+    let mut outcome = run(setup).unwrap();
     assert!(outcome.truth_matches);
     let details = outcome.details.take().unwrap();
     (outcome, details)
@@ -48,7 +54,10 @@ fn details_change_nothing() {
     };
     let plain = run(Setup::new(machine(), program())).unwrap();
     assert!(plain.details.is_none());
-    let (outcome, details) = details(program());
+    let (outcome, details) = details_of(Setup {
+        details: true,
+        ..Setup::new(machine(), program())
+    });
     assert_eq!(outcome.cycles, plain.cycles);
     assert_eq!(outcome.threads, plain.threads);
     assert_eq!(outcome.usage, plain.usage);
