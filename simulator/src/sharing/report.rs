@@ -49,7 +49,6 @@ pub struct Cost {
 pub enum Sharing {
     /// No node uses bytes that another writes, or so seldom that this causes less than a tenth of the moves: they share the line,
     /// but hardly any data.
-    #[serde(rename = "false sharing")]
     False,
     /// Nodes use bytes that others write.
     True,
