@@ -67,12 +67,17 @@ fn run(command: &mut Command, package: &str) -> Output {
 
 /// Records a program and returns what `sim` says of it. Thread n is on node n modulo 4.
 fn replay(place: &Place, command: &[&str], events: &str) -> Value {
+    replay_with(place, command, &["--event", events])
+}
+
+/// As [`replay`], with any options of `sim`.
+fn replay_with(place: &Place, command: &[&str], options: &[&str]) -> Value {
     let file = place.path().join("recording");
     let file = file.to_str().unwrap();
     let record = ["record", "--force", "--output", file, "--"];
     let recorded = xtask(&[&record, command].concat());
     assert_eq!(recorded.status, 0, "{command:?}: {}", recorded.stderr);
-    json(place, &[file, "--place", "spread", "--event", events])
+    json(place, &[&[file, "--place", "spread"], options].concat())
 }
 
 /// Returns the sum of the counters of all units that count an event.
@@ -152,18 +157,63 @@ fn a_matrix_product_misses_as_cachegrind_says() {
             "-fno-stack-protector",
         ],
     );
+    let file = place.path().join("config.toml");
+    let config = file.to_str().unwrap();
+    let all = [
+        [("Instr_cnt", "Ir"), ("IC_miss", "I1mr")],
+        [("CPU_ld_to_PCX", "D1mr"), ("DC_miss", "D1mr")],
+        [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
+    ];
+    let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
+    // Bytes, ways and bytes of a line of each cache: those of a T2 Plus, and others.
+    for ([l1i, l1d, l2], pairs) in [
+        (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
+        (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
+    ] {
+        let theory = cachegrind(&place, &program, [l1i, l1d, l2]);
+        let tables = [("l1i", l1i), ("l1d", l1d), ("l2", l2)].map(|(name, cache)| {
+            let [bytes, ways, line] = cache.split(',').collect::<Vec<_>>()[..] else {
+                panic!("{cache}");
+            };
+            format!("[{name}]\nbytes = {bytes}\nways = {ways}\nline = {line}\n")
+        });
+        fs::write(&file, tables.concat()).unwrap();
+        for &[(event, of_event), (other, of_other)] in pairs {
+            let events = format!("pic:{event},pic:{other}");
+            let results = replay_with(
+                &place,
+                &[&program],
+                &["--config", config, "--event", &events],
+            );
+            let found = [event, other].map(|event| total(&results, event));
+            let expected = [theory[of_event], theory[of_other]];
+            assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
+        }
+        // Of 96 * 96 * 96 products: enough for a thousandth to be more than a few.
+        assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
+    }
+}
+
+/// Returns what cachegrind counts of a program, with these caches of instructions and data, and behind them.
+#[cfg(target_arch = "x86_64")]
+fn cachegrind(place: &Place, program: &str, caches: [&str; 3]) -> HashMap<String, i64> {
     let counts = place.path().join("cachegrind.out");
+    let [l1i, l1d, l2] = caches;
     let mut cachegrind = Command::new("qemu-x86_64");
     cachegrind
         .args([
             "-cpu",
             "Nehalem",
             "/usr/libexec/valgrind/cachegrind-amd64-linux",
+            "--cache-sim=yes",
         ])
-        .args(["--cache-sim=yes", "--I1=16384,8,32", "--D1=8192,4,16"])
-        .arg("--LL=4194304,16,64")
+        .args([
+            format!("--I1={l1i}"),
+            format!("--D1={l1d}"),
+            format!("--LL={l2}"),
+        ])
         .arg(format!("--cachegrind-out-file={}", counts.display()))
-        .arg(&program)
+        .arg(program)
         .env("VALGRIND_LAUNCHER", "/usr/bin/valgrind");
     run(&mut cachegrind, "valgrind, or qemu-user,");
     let counts = fs::read_to_string(counts).unwrap();
@@ -171,28 +221,11 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         let line = counts.lines().find_map(|line| line.strip_prefix(head));
         line.unwrap().split_whitespace().collect()
     };
-    let theory: HashMap<&str, i64> = (of("events: ").into_iter())
-        .zip(
-            of("summary: ")
-                .into_iter()
-                .map(|count| count.parse().unwrap()),
-        )
-        .collect();
-    for [(event, of_event), (other, of_other)] in [
-        [("Instr_cnt", "Ir"), ("IC_miss", "I1mr")],
-        [("CPU_ld_to_PCX", "D1mr"), ("DC_miss", "D1mr")],
-        [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
-    ] {
-        let results = replay(&place, &[&program], &format!("pic:{event},pic:{other}"));
-        let found = [event, other].map(|event| total(&results, event));
-        assert_eq!(
-            found,
-            [theory[of_event], theory[of_other]],
-            "{event}, {other}"
-        );
-    }
-    // Of 96 * 96 * 96 products: enough for a thousandth to be more than a few.
-    assert!(theory["D1mr"] > 900_000);
+    let names = of("events: ").into_iter().map(str::to_owned);
+    let summary = of("summary: ");
+    names
+        .zip(summary.iter().map(|count| count.parse().unwrap()))
+        .collect()
 }
 
 /// Threads on four nodes count one after the other. If their counters are in the same lines, each finds every line in the
