@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 /// A picture in units of its own, which the page scales to the width that it has.
 pub struct Drawing {
@@ -120,6 +120,31 @@ impl Figure {
                 }
             }
         }
+    }
+}
+
+impl Figure {
+    /// Returns the picture alone, with its colours and what they stand for, as a file of SVG; `None` if there is none.
+    #[must_use]
+    pub fn svg(&self) -> Option<String> {
+        const LINE: f64 = 14.0;
+        let drawing = self.drawing.as_ref()?;
+        let (width, below) = (drawing.width, drawing.height + 4.0);
+        let height = below + LINE * self.legend.len() as f64;
+        let rows = (0..).map(|row| below + LINE * f64::from(row));
+        let markup = html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(2.0 * width) role="img"
+                aria-label={ (self.title) ". " (self.text) } {
+                style { (PreEscaped(crate::STYLE)) }
+                rect width="100%" height="100%" style="fill: var(--paper)" {}
+                (drawing.marks)
+                @for (y, (class, meaning)) in rows.zip(&self.legend) {
+                    rect.(class) x="8" y=(y) width="9" height="9" {}
+                    text x="22" y=(y + 8.0) { (meaning) }
+                }
+            }
+        };
+        Some(markup.into_string() + "\n")
     }
 }
 

@@ -17,6 +17,9 @@ use names::Names;
 use report::Report;
 use sections::{Section, sections, summary};
 
+/// How pages and pictures look.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
 /// Returns the page of a report.
 #[must_use]
 pub fn page(report: &Report) -> String {
@@ -48,7 +51,7 @@ pub fn document(title: &str, first: &Markup, sections: &[Section], complete: boo
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 header { h1 { (title) } }
@@ -74,4 +77,23 @@ pub fn document(title: &str, first: &Markup, sections: &[Section], complete: boo
         }
     };
     page.into_string()
+}
+
+/// Returns a picture of the page of a report as a file of SVG, by its name, which stands in the page's addresses behind `#`.
+///
+/// # Errors
+/// There is no such picture: the names of all.
+pub fn picture(report: &Report, name: &str) -> Result<String, Vec<String>> {
+    let all = sections(report, &Names::of(report))
+        .into_iter()
+        .flat_map(|section| section.figures);
+    let mut names = Vec::new();
+    for figure in all {
+        match figure.svg() {
+            Some(svg) if figure.id == name => return Ok(svg),
+            Some(_) => names.push(figure.id),
+            None => {}
+        }
+    }
+    Err(names)
 }

@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Parser;
-use page::page;
 use page::report::Report;
+use page::{page, picture};
 use xtask::exit;
 use xtask::output::Force;
 
@@ -19,7 +19,8 @@ use xtask::output::Force;
     name = "page",
     after_help = "Examples:\n  cargo xtask sim --html page.html              # a run and its page\n  \
                   cargo xtask sim --details --json report.json  # a report, and its page later:\n  \
-                  cargo run --release --package page -- report.json -o page.html"
+                  cargo run --release --package page -- report.json -o page.html\n  \
+                  cargo run --release --package page -- report.json --picture map -o map.svg"
 )]
 struct Args {
     /// The report, which cargo xtask sim --json has written; `-` for standard input
@@ -29,6 +30,10 @@ struct Args {
     /// The page [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Write one picture of the page, as SVG: that of this name
+    #[arg(long, value_name = "NAME")]
+    picture: Option<String>,
 
     #[command(flatten)]
     force: Force,
@@ -47,7 +52,16 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     read.with_context(|| format!("{name}: cannot be read"))?;
     let report = Report::parse(&text).with_context(|| name)?;
-    let page = page(&report);
+    let page = match &args.picture {
+        None => page(&report),
+        Some(name) => picture(&report, name).map_err(|names| {
+            anyhow!(
+                "there is no picture '{}'; there are {}",
+                name.escape_debug(),
+                names.join(", ")
+            )
+        })?,
+    };
     match args.force.create_if_wanted(args.output.as_ref())? {
         None => Ok(io::stdout().lock().write_all(page.as_bytes())?),
         Some(mut file) => {

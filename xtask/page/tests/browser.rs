@@ -100,7 +100,13 @@ fn a_browser_shows_the_numbers_of_the_report() {
     let _ = fs::remove_dir_all(&place);
     fs::create_dir_all(&place).unwrap();
     let report = report();
-    let page = page::page(&Report::parse(report.to_string().as_bytes()).unwrap());
+    let parsed = Report::parse(report.to_string().as_bytes()).unwrap();
+    let picture = page::picture(&parsed, "line-1").unwrap();
+    assert!(
+        picture == include_str!("../../../simulator/images/false-sharing.svg"),
+        "simulator/README.md says how its pictures are made"
+    );
+    let page = page::page(&parsed);
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
     let file = place.join("page.html");

@@ -152,6 +152,17 @@ fn a_report_without_details_says_how_to_get_them() {
     assert!(page.contains("<figure id=\"stacks\"") && !page.contains("<figure id=\"counter-0\""));
 }
 
+/// A picture of the page is a file of its own, with its colours and what they stand for.
+#[test]
+fn a_picture_stands_alone() {
+    let report = Report::parse(REPORT.as_bytes()).unwrap();
+    let picture = page::picture(&report, "stacks").unwrap();
+    assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "));
+    assert!(picture.contains("<style>") && picture.contains(">busy</text>"));
+    let names = page::picture(&report, "stack").unwrap_err();
+    assert!(names.starts_with(&["stacks".to_owned(), "map".to_owned()]));
+}
+
 #[test]
 fn what_is_no_report_is_refused_in_one_line() {
     let mut report: Value = serde_json::from_str(REPORT).unwrap();
