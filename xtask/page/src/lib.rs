@@ -1,5 +1,5 @@
-//! Makes one page of a simulation's report: a file of HTML with charts, their words and their numbers, that needs no network and
-//! no script.
+//! Makes one page of the report of a simulation or a profile: a file of HTML with charts, their words and their numbers, that
+//! needs no network and no script.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
@@ -7,20 +7,36 @@ pub mod draw;
 pub mod figure;
 pub mod names;
 pub mod numbers;
+mod profiled;
 pub mod report;
 pub mod sections;
 pub mod standing_out;
 
+use anyhow::Context;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use names::Names;
+use profiled::Profile;
 use report::Report;
 use sections::{Section, sections, summary};
+use serde_json::Value;
 
 /// How pages and pictures look.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Returns the page of a report.
+/// Returns the page of a report, of `cargo xtask sim` or `profile`.
+///
+/// # Errors
+/// The text is no JSON, or no such report.
+pub fn of(text: &[u8]) -> anyhow::Result<String> {
+    let value: Value = serde_json::from_slice(text).context("is no JSON")?;
+    match value.get("rows_by") {
+        Some(_) => Ok(Profile::parse(value)?.page()),
+        None => Ok(page(&Report::read(value)?)),
+    }
+}
+
+/// Returns the page of a report of a simulation.
 #[must_use]
 pub fn page(report: &Report) -> String {
     let names: Vec<_> = (report.programs().iter())

@@ -1,4 +1,4 @@
-//! Makes a page of a report. `cargo xtask sim --html` runs it.
+//! Makes a page of a report. `cargo xtask sim --html` and `profile --html` run it.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 use std::fs::File;
@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Parser;
+use page::picture;
 use page::report::Report;
-use page::{page, picture};
 use xtask::exit;
 use xtask::output::Force;
 
@@ -23,7 +23,7 @@ use xtask::output::Force;
                   cargo run --release --package page -- report.json --picture map -o map.svg"
 )]
 struct Args {
-    /// The report, which cargo xtask sim --json has written; `-` for standard input
+    /// The report, which cargo xtask sim or profile has written with --json; `-` for standard input
     #[arg(value_name = "REPORT")]
     report: PathBuf,
 
@@ -51,16 +51,18 @@ fn run(args: Args) -> anyhow::Result<()> {
         _ => File::open(&args.report).and_then(|mut file| file.read_to_end(&mut text)),
     };
     read.with_context(|| format!("{name}: cannot be read"))?;
-    let report = Report::parse(&text).with_context(|| name)?;
     let page = match &args.picture {
-        None => page(&report),
-        Some(name) => picture(&report, name).map_err(|names| {
-            anyhow!(
-                "there is no picture '{}'; there are {}",
-                name.escape_debug(),
-                names.join(", ")
-            )
-        })?,
+        None => page::of(&text).with_context(|| name)?,
+        Some(picture_name) => {
+            let report = Report::parse(&text).with_context(|| name)?;
+            picture(&report, picture_name).map_err(|names| {
+                anyhow!(
+                    "there is no picture '{}'; there are {}",
+                    picture_name.escape_debug(),
+                    names.join(", ")
+                )
+            })?
+        }
     };
     match args.force.create_if_wanted(args.output.as_ref())? {
         None => Ok(io::stdout().lock().write_all(page.as_bytes())?),

@@ -346,17 +346,22 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
     text.map(read).transpose()
 }
 
+/// Returns the settings of a configuration that are not those of a T2 Plus, each with its value.
+pub(crate) fn settings(configuration: &Value) -> Vec<String> {
+    let settings = Config::SETTINGS.iter().filter_map(|setting| {
+        let (table, key) = (setting.table, setting.key);
+        let value = configuration.get(table)?.get(key)?.as_u64()?;
+        let usual = Config::T2_PLUS.get(setting);
+        (value != usual).then(|| format!("{table}.{key} = {value} (not {usual})"))
+    });
+    settings.collect()
+}
+
 impl Report {
     /// Returns the settings that are not those of a T2 Plus, each with its value.
     #[must_use]
     pub fn settings(&self) -> Vec<String> {
-        let settings = Config::SETTINGS.iter().filter_map(|setting| {
-            let (table, key) = (setting.table, setting.key);
-            let value = self.configuration.get(table)?.get(key)?.as_u64()?;
-            let usual = Config::T2_PLUS.get(setting);
-            (value != usual).then(|| format!("{table}.{key} = {value} (not {usual})"))
-        });
-        settings.collect()
+        settings(&self.configuration)
     }
 
     /// Returns the programs, if the report names them.
@@ -372,7 +377,14 @@ impl Report {
     /// # Errors
     /// The text is no JSON, or no report of a simulation.
     pub fn parse(text: &[u8]) -> anyhow::Result<Self> {
-        let value: Value = serde_json::from_slice(text).context("is no JSON")?;
+        Self::read(serde_json::from_slice(text).context("is no JSON")?)
+    }
+
+    /// Takes a report from JSON.
+    ///
+    /// # Errors
+    /// The value is no report of a simulation.
+    pub(crate) fn read(value: Value) -> anyhow::Result<Self> {
         ensure!(
             value.get("scenario").is_none(),
             "is the report of a scenario, expected that of a run"

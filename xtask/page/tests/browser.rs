@@ -93,6 +93,33 @@ fn numbers(value: &Value) -> Vec<u64> {
         .collect()
 }
 
+/// Writes a page, and returns what the probe says of it. It has what each page must have.
+fn legible(place: &Path, page: &str, width: u32, dark: bool) -> Value {
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    let file = place.join("page.html");
+    fs::write(&file, page.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
+    let (shown, said) = probe(place, &file, width, dark);
+    assert!(!said.contains("CONSOLE"), "{said}");
+    assert_eq!(
+        (&shown["overflow"], &shown["loads"]),
+        (&0.into(), &0.into()),
+        "{width}"
+    );
+    assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
+    // Source lines are a table alone.
+    let figures = shown["figures"].as_object().unwrap().iter();
+    for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
+        assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
+        assert_eq!(figure["role"], "img", "{id}");
+        assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
+        // A chart fills most of a narrow window, so that its text is legible, and never more.
+        let drawn = figure["width"].as_f64().unwrap();
+        assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}");
+    }
+    shown
+}
+
 #[test]
 #[ignore = "needs a browser"]
 fn a_browser_shows_the_numbers_of_the_report() {
@@ -107,34 +134,17 @@ fn a_browser_shows_the_numbers_of_the_report() {
         "simulator/README.md says how its pictures are made"
     );
     let page = page::page(&parsed);
-    assert!(page.len() < 3_000_000, "{}", page.len());
-    assert!(!page.contains("http://") && !page.contains("https://"));
-    let file = place.join("page.html");
-    fs::write(&file, page.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
-
     let mut backgrounds = BTreeMap::new();
     for (width, dark) in [(400, false), (1600, false), (400, true), (1600, true)] {
-        let (shown, said) = probe(&place, &file, width, dark);
-        assert!(!said.contains("CONSOLE"), "{said}");
-        assert_eq!(
-            (&shown["overflow"], &shown["loads"]),
-            (&0.into(), &0.into()),
-            "{width}"
-        );
-        assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
+        let shown = legible(&place, &page, width, dark);
         backgrounds.insert((width, dark), shown["background"].clone());
-        for (id, figure) in shown["figures"].as_object().unwrap() {
-            assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
-            assert_eq!(figure["role"], "img", "{id}");
-            assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
-            // A chart fills most of a narrow window, so that its text is legible, and never more.
-            let drawn = figure["width"].as_f64().unwrap();
-            assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}");
-        }
         compare(&report, &shown["figures"]);
     }
     assert_eq!(backgrounds[&(400, false)], "rgb(255, 255, 255)");
     assert_eq!(backgrounds[&(1600, true)], "rgb(13, 17, 23)");
+    let profile = page::of(include_bytes!("profile.json")).unwrap();
+    let shown = legible(&place, &profile, 400, true);
+    assert_eq!(shown["figures"]["flames"]["rows"][0][0], "6");
     fs::remove_dir_all(place).unwrap();
 }
 

@@ -10,7 +10,7 @@ const REPORT: &str = include_str!("report.json");
 
 /// Returns the page of a report.
 fn page(report: &str) -> String {
-    page::page(&Report::parse(report.as_bytes()).unwrap())
+    page::of(report.as_bytes()).unwrap()
 }
 
 /// Returns the figure of this name.
@@ -164,6 +164,94 @@ fn a_picture_stands_alone() {
 }
 
 #[test]
+fn a_profile_has_its_numbers() {
+    let page = page(include_str!("profile.json"));
+    for says in [
+        "<h1>DC_miss, Instr_cnt in ./a &amp; b</h1>",
+        "./a &amp; b, 2 threads: 5,000 instructions in 9,000 cycles",
+        "sparc: 2 strands of a batoka",
+        "l2.ways = 4 (not 16)",
+        "<dt>DC_miss</dt><dd>10 samples, one for about 101, 1 lost; 1,010 ± 7 events counted, 1,000 in truth</dd>",
+        "<dt>Instr_cnt</dt><dd>0 samples, one for about 1,009, 0 lost; 0 ± ? events counted, 900 in truth. \
+         It is not modelled, and reads 0: nobody &lt;knows&gt;</dd>",
+        "<li>the end of a thread is cut off</li>",
+    ] {
+        assert!(page.contains(says), "{says}");
+    }
+    // 60% and 40% of the samples, 55% and 45% in truth.
+    for (id, mark) in [
+        (
+            "self-0",
+            "sum&lt;int&gt; has 60% of the events, in truth 55%.",
+        ),
+        (
+            "self-0",
+            "20% apart (total variation); as many random events are 10% apart on average.",
+        ),
+        ("self-0", "<title>sum&lt;int&gt;: 6 samples, 60%</title>"),
+        (
+            "self-0",
+            "<title>in truth: 450 events, 45% in truth</title>",
+        ),
+        (
+            "self-0",
+            "<td class=\"w\">sum&lt;int&gt;</td><td>60.00</td><td>55.00</td><td>6</td><td>606</td><td>550</td>\
+             <td class=\"w\">libsum.so</td><td class=\"w\">sum.c:3</td>",
+        ),
+        // Of all that main calls, 40% is its own.
+        (
+            "inclusive-0",
+            "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
+        ),
+        // 36 units for each of ten samples, in rows of 15: all, the event, main and sum.
+        (
+            "flames",
+            "<svg viewBox=\"0 0 360 60\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
+        ),
+        (
+            "flames",
+            "x=\"0\" y=\"45\" width=\"359.70\" height=\"14\"><title>all: 10 samples, 100%</title>",
+        ),
+        (
+            "flames",
+            "x=\"0\" y=\"15\" width=\"359.70\" height=\"14\"><title>main: 10 samples, 100%</title>",
+        ),
+        (
+            "flames",
+            "x=\"0\" y=\"0\" width=\"215.70\" height=\"14\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
+        ),
+        (
+            "flames",
+            "<td>6</td><td>60.00</td><td class=\"w\">DC_miss;main;sum&lt;int&gt;</td>",
+        ),
+        ("lines-0", "The lines of /src/sum.c that this function has"),
+        (
+            "lines-0",
+            "<td>4</td><td>606</td><td>550</td><td>0</td><td>300</td><td class=\"w\">sum += a[i] &lt; 0;</td>",
+        ),
+        (
+            "lines-0",
+            "<td>9</td><td>0</td><td>1</td><td>0</td><td>0</td><td class=\"w\"></td>",
+        ),
+    ] {
+        assert!(
+            figure(&page, id).contains(mark),
+            "{id}: {mark}\n{}",
+            figure(&page, id)
+        );
+    }
+    assert!(!page.contains("http") && !page.contains("<script"));
+
+    // What --json writes has no stacks and lines.
+    let mut report: Value = serde_json::from_str(include_str!("profile.json")).unwrap();
+    for left_out in ["stacks", "lines"] {
+        report.as_object_mut().unwrap().remove(left_out);
+    }
+    let page = page::of(report.to_string().as_bytes()).unwrap();
+    assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
+}
+
+#[test]
 fn what_is_no_report_is_refused_in_one_line() {
     let mut report: Value = serde_json::from_str(REPORT).unwrap();
     report["threads"][1]["strand"] = 128.into();
@@ -177,6 +265,10 @@ fn what_is_no_report_is_refused_in_one_line() {
         (
             "{\"scenario\": \"a\"}",
             "error: -: is the report of a scenario, expected that of a run",
+        ),
+        (
+            "{\"rows_by\": \"page\"}",
+            "error: -: is no report of cargo xtask profile: missing field `unit`",
         ),
         (&far, "error: -: node 2 is not in the machine"),
     ] {

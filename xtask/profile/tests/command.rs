@@ -5,10 +5,11 @@ mod program;
 
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use object::{Object, ObjectSymbol};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{Ended, Place, command, end, with_input, xtask as run};
 
@@ -136,7 +137,8 @@ fn by_default_a_strand_samples_the_bundled_program() {
     lines.find(|line| line.starts_with("# Overhead")).unwrap();
     let hottest = lines.next().unwrap();
     assert!(hottest.trim_start().starts_with("34."), "{hottest}");
-    assert!(hottest.ends_with("sort_by_price"), "{hottest}");
+    let ends = hottest.split_whitespace().skip(4).collect::<Vec<_>>();
+    assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
 }
 
 /// In the bundled program, `price_orders` asks `look_up_price` for 4,096 prices, and `serve_customers` takes 4,000 tickets. To get at
@@ -447,6 +449,45 @@ fn lines_of_a_function() {
     run(&[&refs, "-c", "10", "--annotate", "find_order"]).badly("--symbols");
 }
 
+/// The program `page` reads the report, the stacks and the lines. This cargo hands them on as the page.
+#[test]
+fn the_page_is_made_of_lines_and_stacks() {
+    let place = Place::new("profile-page");
+    let cargo = place.file("cargo", "#!/bin/sh\nexec cat\n");
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let refs = [(0x10_0a84, 300), (0x10_0aa0, 500)];
+    let refs = refs.map(|(address, times)| format!("I  {address:x},4\n").repeat(times));
+    let refs = place.file("refs.txt", refs.concat());
+    let page = place.path().join("page.html");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut profile = command(&[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    profile.args(["--source", root, "--html", page.to_str().unwrap()]);
+    profile.env("CARGO", cargo);
+    end(profile, b"").well();
+    let report: Value = serde_json::from_str(&fs::read_to_string(page).unwrap()).unwrap();
+    // 80 samples, each of the instruction after 10 others; the last is of the end. The second instruction is inlined.
+    assert_eq!(
+        (&report["samples"], &report["exact_count"]),
+        (&80.into(), &800.into())
+    );
+    assert_eq!(
+        report["stacks"],
+        json!(["find_order 29", "find_order;slot_of 51"])
+    );
+    let rows = json!([
+        {
+            "line": 116,
+            "text": "    return customer * 0x9e3779b97f4a7c15u >> 54;",
+            "counts": [[510, 500]],
+        },
+        { "line": 130, "text": "{", "counts": [[290, 300]] },
+    ]);
+    assert_eq!(
+        report["lines"],
+        json!([{ "function": "find_order", "file": "simulator/bundled/workload.c", "rows": rows }])
+    );
+}
+
 /// The first instructions of this program's own `main`, which valgrind loads at 0x108000.
 #[test]
 fn instructions_of_a_function() {
@@ -553,7 +594,7 @@ fn the_list_says_what_a_recording_cannot_cause() {
             assert!(list.contains(&words(line)), "{line}: {list:?}");
         }
     }
-    for output in ["json", "svg", "folded"] {
+    for output in ["json", "svg", "folded", "html"] {
         let ended = place.run(&format!("--list --{output} list"));
         ended.badly("cannot be used with");
         assert!(!place.path().join("list").exists(), "{output}");
@@ -646,6 +687,7 @@ fn bad_input_gets_one_line() {
         (&["--symbols", &refs], "refs.txt: found no ELF file"),
         (&["--symbols", &nearly], "nearly.elf: "),
         (&["--folded", "/nowhere/folded"], "/nowhere/folded"),
+        (&["--html", "/nowhere/page"], "/nowhere/page"),
         (
             &[
                 "-e",

@@ -3,6 +3,7 @@
 mod html;
 mod prepare;
 
+pub use html::complete_page;
 pub use prepare::{record, recorded};
 
 use std::ffi::OsString;
@@ -230,7 +231,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         file.complete_json(&ended)?;
     }
     if let Some(file) = page {
-        html::complete(file, &ended)?;
+        complete_page(file, &ended)?;
     }
     if !ended.truth_matches() {
         bail!(Mismatch(

@@ -5,6 +5,7 @@
 mod bars;
 mod bytes;
 mod dots;
+mod flame;
 mod grid;
 mod map;
 mod strips;
@@ -13,6 +14,7 @@ mod timeline;
 pub use bars::{Bar, bars};
 pub use bytes::{Span, Use, bytes};
 pub use dots::{Dots, dots};
+pub use flame::{DEEPEST, flame};
 pub use grid::{Cells, matrices};
 pub use map::{Line, Machine, map};
 pub use strips::{Strip, Strips, strips};

@@ -1,4 +1,4 @@
-//! The page of a run, which the package `page` makes of its report.
+//! The page of a run or a profile, which the package `page` makes of its report.
 
 use std::io::BufWriter;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use crate::output::OutputFile;
 ///
 /// # Errors
 /// The package cannot be built, or the page cannot be written.
-pub(super) fn complete(file: OutputFile, report: &impl Serialize) -> anyhow::Result<()> {
+pub fn complete_page(file: OutputFile, report: &impl Serialize) -> anyhow::Result<()> {
     let mut page = package("page", &["--release"], ["-"]);
     page.stdin(Stdio::piped()).stdout(file.stdio()?);
     let mut page = page.spawn().context("cargo cannot be run")?;

@@ -8,9 +8,10 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use profile::symbols::{Code, Symbols};
+use serde_json::{Value, json};
 use simulator::input::{self, LONGEST_PROGRAM};
 use simulator::nearest::unknown;
-use simulator::profile::report::Report;
+use simulator::profile::report::{EventProfile, Report};
 use simulator::profile::rows::Functions;
 use xtask::say::say;
 use xtask::table::{Table, cut};
@@ -58,6 +59,47 @@ impl Annotator<'_> {
             "{} with a sample or an event",
             unknown("function", name, all())
         );
+        for (start, counts) in self.counts(&found) {
+            self.print_function(output, start, &counts)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the source lines that have counts, of the functions with most samples of each event: of each function and file,
+    /// the number, the text and the counts of each line.
+    pub(crate) fn hottest(&self, functions: usize) -> Vec<Value> {
+        let of_event = |event: &EventProfile| -> Vec<u64> {
+            let rows = event.rows.iter().filter(|row| row.samples > 0);
+            let starts = rows.filter_map(|row| self.symbols.function(row.address));
+            starts.take(functions).map(|(start, _)| start).collect()
+        };
+        let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
+        let mut all = self.counts(&found.iter().copied().collect());
+        let mut lines = Vec::new();
+        // The hottest first, and none twice.
+        for start in found {
+            let Some(counts) = all.remove(&start) else {
+                continue;
+            };
+            let function = self.symbols.function(start).map(|(_, name)| name);
+            for (file, of_file) in self.by_line(&counts) {
+                if file.is_empty() {
+                    continue;
+                }
+                let text = self.text_of(&file);
+                let text = |line: u32| text.get(line.wrapping_sub(1) as usize);
+                let rows: Vec<_> = (of_file.iter())
+                    .map(|(line, counts)| json!({ "line": line, "text": text(*line), "counts": counts }))
+                    .collect();
+                lines.push(json!({ "function": function, "file": file, "rows": rows }));
+            }
+        }
+        lines
+    }
+
+    /// Returns the counts of the instructions of functions, by the function's first address and that of the instruction.
+    fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, Counts>> {
+        let begins = |address| self.symbols.function(address).map(|(start, _)| start);
         let mut counts: BTreeMap<u64, BTreeMap<u64, Counts>> = BTreeMap::new();
         let events = self.report.events().count();
         for (number, event) in self.report.events().enumerate() {
@@ -81,10 +123,22 @@ impl Annotator<'_> {
                 of_all[number].1 += exact;
             }
         }
-        for (start, counts) in counts {
-            self.print_function(output, start, &counts)?;
+        counts
+    }
+
+    /// Returns the counts of the lines of each file.
+    fn by_line(&self, counts: &BTreeMap<u64, Counts>) -> BTreeMap<String, BTreeMap<u32, Counts>> {
+        let mut files: BTreeMap<String, BTreeMap<u32, Counts>> = BTreeMap::new();
+        for (address, each) in counts {
+            let (file, line) = self.symbols.line(*address).unwrap_or_default();
+            let line = files.entry(file).or_default().entry(line);
+            let sum = line.or_insert_with(|| self.nothing());
+            for (sum, one) in sum.iter_mut().zip(each) {
+                sum.0 += one.0;
+                sum.1 += one.1;
+            }
         }
-        Ok(())
+        files
     }
 
     fn print_function(
@@ -105,19 +159,11 @@ impl Annotator<'_> {
             }
             return self.print_instructions(output, start, counts);
         }
-        let mut files: BTreeMap<String, BTreeMap<u32, Counts>> = BTreeMap::new();
+        let mut files = self.by_line(counts);
         if let Some((file, line)) = own {
             let lines = files.entry(file.to_owned()).or_default();
-            lines.insert(line.parse()?, self.nothing());
-        }
-        for (address, each) in counts {
-            let (file, line) = self.symbols.line(*address).unwrap_or_default();
-            let line = files.entry(file).or_default().entry(line);
-            let sum = line.or_insert_with(|| self.nothing());
-            for (sum, one) in sum.iter_mut().zip(each) {
-                sum.0 += one.0;
-                sum.1 += one.1;
-            }
+            let line = lines.entry(line.parse()?);
+            line.or_insert_with(|| self.nothing());
         }
         // The own file, and then those of inlined functions.
         let mut files: Vec<_> = files.into_iter().collect();

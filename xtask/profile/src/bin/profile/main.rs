@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use clap::Parser;
+use clap::{ArgGroup, Parser};
 use guest_abi::sampling::Period;
 
 use annotate::Annotator;
@@ -27,7 +27,7 @@ use simulator::profile::{Job, Unit};
 use simulator::recording::{Recording, bundled};
 use xtask::cargo::root;
 use xtask::cmd::machine::ConfiguredArgs;
-use xtask::cmd::sim::{progress_bar, record};
+use xtask::cmd::sim::{complete_page, progress_bar, record};
 use xtask::exit;
 use xtask::output::{Force, OutputFile};
 use xtask::say::say;
@@ -43,6 +43,7 @@ use xtask::tools::{OBJDUMP, SPARC_OBJDUMP};
 #[command(
     name = "cargo xtask profile",
     bin_name = "cargo xtask profile",
+    group = ArgGroup::new("lines").args(["annotate", "html"]).multiple(true),
     after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
                   or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or \
                   'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates. \
@@ -50,6 +51,7 @@ use xtask::tools::{OBJDUMP, SPARC_OBJDUMP};
                   Examples:\n  cargo xtask profile\n  \
                   cargo xtask profile -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
                   cargo xtask profile -e DC_miss --annotate look_up_price\n  \
+                  cargo xtask profile -e DC_miss --html page.html -- ./program\n  \
                   cargo xtask profile -e DC_miss --annotate work -- ./program its arguments\n  \
                   cargo xtask profile --unit r10000 --list\n  \
                   cargo xtask profile --unit r10000 -e cycles,primary_data_cache_misses\n  \
@@ -71,7 +73,7 @@ struct Args {
     event: Vec<String>,
 
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
-    #[arg(long, conflicts_with_all = ["json", "svg", "folded", "callgrind"])]
+    #[arg(long, conflicts_with_all = ["json", "svg", "folded", "callgrind", "html"])]
     list: bool,
 
     #[command(flatten)]
@@ -131,7 +133,7 @@ struct Args {
     asm: bool,
 
     /// Where sources are that are not where they were compiled: DIR/a/b.c, or else DIR/b.c, is taken for /build/a/b.c
-    #[arg(long, value_name = "DIR", requires = "annotate")]
+    #[arg(long, value_name = "DIR", requires = "lines")]
     source: Option<PathBuf>,
 
     /// Write what really happened, by line and call, in callgrind's format, for KCachegrind and callgrind_annotate
@@ -150,9 +152,16 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Make one page of it, for a browser: functions beside the truth, a flame graph, and source lines of the hottest functions
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     force: Force,
 }
+
+/// The page shows source lines of so many functions of each event.
+const PAGE_FUNCTIONS: usize = 5;
 
 fn unit(text: &str) -> anyhow::Result<Unit> {
     let found = Unit::ALL.into_iter().find(|unit| unit.name() == text);
@@ -194,6 +203,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     let [json, folded, svg] = [file(&args.json)?, file(&args.folded)?, file(&args.svg)?];
     let callgrind = file(&args.callgrind)?;
+    let html = args.force.create_if_wanted(args.html.as_ref())?;
     let is_bundled = args.recording.is_none() && args.command.is_empty();
     let program = match &args.recording {
         Some(path) => Recording::open(path)?,
@@ -249,32 +259,46 @@ fn run(args: Args) -> anyhow::Result<()> {
         say(format_args!("note: functions without names: {line}"));
     }
     let output = &mut io::BufWriter::new(io::stdout().lock());
-    match (&symbols, &args.annotate[..]) {
+    let annotator = symbols.as_ref().map(|symbols| Annotator {
+        report: &report,
+        symbols,
+        // The source of the bundled program is here.
+        source: args
+            .source
+            .or_else(|| is_bundled.then(|| root().to_owned())),
+        objdump: args.asm.then_some(objdump),
+    });
+    match (&annotator, &args.annotate[..]) {
         (_, []) => text::print(output, &report, args.children)?,
         (None, _) => {
             bail!("--annotate needs the program's functions: --symbols says where they are")
         }
-        (Some(symbols), names) => {
-            let annotator = Annotator {
-                report: &report,
-                symbols,
-                // The source of the bundled program is here.
-                source: args
-                    .source
-                    .or_else(|| is_bundled.then(|| root().to_owned())),
-                objdump: args.asm.then_some(objdump),
-            };
+        (Some(annotator), names) => {
             text::print_header(output, &report)?;
             names
                 .iter()
                 .try_for_each(|name| annotator.print(output, name))?;
         }
     }
-    output.flush()?;
-    let stacks = match (&folded, &svg) {
-        (None, None) => Vec::new(),
-        _ => flame::folded(&report, symbols.as_ref())?,
+    let lines = match (&html, &annotator) {
+        (Some(_), Some(annotator)) => annotator.hottest(PAGE_FUNCTIONS),
+        _ => Vec::new(),
     };
+    output.flush()?;
+    let stacks = match (&folded, &svg, &html) {
+        (None, None, None) => Vec::new(),
+        _ => flame::folded(&report, symbols.as_ref()),
+    };
+    ensure!(
+        !stacks.is_empty() || folded.is_none() && svg.is_none(),
+        "no sample was taken, and a flame graph needs some"
+    );
+    if let Some(file) = html {
+        let mut details = serde_json::to_value(&report)?;
+        details["stacks"] = stacks.clone().into();
+        details["lines"] = lines.into();
+        complete_page(file, &details)?;
+    }
     complete(json, |file| {
         serde_json::to_writer_pretty(&mut *file, &report)?;
         Ok(writeln!(file)?)
