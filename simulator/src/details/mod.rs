@@ -25,7 +25,9 @@ pub use code::{Instruction, Missed};
 pub use heat::Heat;
 pub use lines::Lines;
 pub(crate) use series::Point;
-pub use series::{ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Series};
+pub use series::{
+    ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series,
+};
 
 /// Details of a simulation.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +48,7 @@ pub struct Details {
     pub calls: Vec<Calls>,
     /// The calls that found their hub taken, by time; none while the simulation runs.
     pub conflicts: Vec<Conflicts>,
-    /// The hypervisor's events for a time line, 1,000 at most; none while the simulation runs.
+    /// The hypervisor's events for a time line, 1,000 at most, spread over the whole time; none while the simulation runs.
     pub events: Vec<ShownEvent>,
     /// How many events are in none of these three.
     pub events_lost: u64,
@@ -119,6 +121,13 @@ impl Watcher {
     /// Returns after how many references the next point is wanted; never if it is not [known](Self::name) what it has.
     pub(crate) fn due(&self) -> u64 {
         self.points.as_ref().map_or(u64::MAX, series::Points::due)
+    }
+
+    /// The guest has read its counters for the next point alone, with so many calls.
+    pub(crate) fn note_read(&mut self, calls: u64) {
+        if let Some(points) = &mut self.points {
+            points.note_read(calls);
+        }
     }
 
     /// Takes in the next point.

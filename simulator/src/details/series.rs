@@ -1,11 +1,11 @@
 //! Counts over time.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// How many points there are at most, and at least if there are many counters.
+/// How many points there are at most, and if intervals are short or there are many counters.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
@@ -13,12 +13,16 @@ const LEAST: usize = 32;
 const NUMBERS: usize = 1 << 14;
 
 /// The references from one point to the next, at first.
-const STEP: u64 = 16;
+const STEP: u64 = 512;
+
+/// Shorter intervals are few, because the guest makes hundreds of hypercalls at each point.
+const LONG: u64 = 1 << 14;
 
 /// Counts over time: what happened in each of a number of intervals.
 ///
-/// The intervals have equally many references, but for the last. A simulation begins with short ones; whenever there are 256, each
-/// two become one. (There are fewer, at least 32, if there are more than 64 counters.)
+/// The intervals have equally many references, but for the last. A simulation begins with intervals of 512 references; whenever
+/// there are 32, each two become one, and from intervals of 16,384 references on whenever there are 256. (There are fewer, at least
+/// 32, if there are more than 64 counters.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Series {
     /// The references of the programs until the end of each interval. The first begins with 0.
@@ -27,6 +31,8 @@ pub struct Series {
     pub cycles: Vec<u64>,
     /// The machine's clock then, which advances by hypercalls, too. The times of events are of this clock.
     pub clock: Vec<u64>,
+    /// What the guest did for this alone.
+    pub reads: Reads,
     /// The hypercalls of each guest.
     pub hypercalls: Vec<GuestSeries>,
     /// The counters that have an event.
@@ -35,6 +41,15 @@ pub struct Series {
     pub channels: Vec<ChannelSeries>,
     /// The links of the nodes.
     pub links: Vec<LinkSeries>,
+}
+
+/// How the guest read its counters for counts over time, beyond what it does without details.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// How often it read all of them.
+    pub samples: u64,
+    /// The hypercalls that it made for that.
+    pub calls: u64,
 }
 
 /// The hypercalls of a guest.
@@ -49,6 +64,8 @@ pub struct GuestSeries {
 /// Which counter it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterName {
+    /// The class of its event, as [`Selection::parse`](crate::simulation::Selection::parse) takes it.
+    pub class: &'static str,
     /// The name of its unit.
     pub unit: String,
     /// The name of its register.
@@ -120,6 +137,7 @@ pub(crate) struct Point {
 pub(super) struct Points {
     guests: Vec<String>,
     counters: Vec<CounterName>,
+    reads: Reads,
     points: Vec<Point>,
     most: usize,
     step: u64,
@@ -132,6 +150,7 @@ impl Points {
         Self {
             guests,
             counters,
+            reads: Reads::default(),
             points: Vec::new(),
             most,
             step: STEP,
@@ -144,12 +163,19 @@ impl Points {
         (last / self.step + 1) * self.step
     }
 
+    /// The guest has read its counters for the next point alone, with so many calls.
+    pub(super) fn note_read(&mut self, calls: u64) {
+        self.reads.samples += 1;
+        self.reads.calls += calls;
+    }
+
     /// Takes in the next point, later than those before it, or the last one again.
     pub(super) fn add(&mut self, point: Point) {
         self.points
             .retain(|earlier| earlier.references < point.references);
         self.points.push(point);
-        if self.points.len() == self.most {
+        let most = if self.step < LONG { LEAST } else { self.most };
+        if self.points.len() == most {
             let mut number = 0;
             self.points.retain(|_| {
                 number += 1;
@@ -177,6 +203,7 @@ impl Points {
             references: all(|point| point.references),
             cycles: all(|point| point.cycles),
             clock: all(|point| point.clock),
+            reads: self.reads,
             hypercalls: guests
                 .map(|(n, guest)| GuestSeries {
                     guest: guest.clone(),
@@ -222,6 +249,7 @@ mod tests {
 
     fn points(counters: usize, references: u64) -> Points {
         let name = |number| CounterName {
+            class: "pic",
             unit: String::new(),
             name: "%pic",
             counter: 0,
@@ -248,20 +276,31 @@ mod tests {
     }
 
     #[test]
-    fn intervals_double_when_there_are_256() {
-        let series = points(1, 100).series();
-        assert_eq!(series.references, [16, 32, 48, 64, 80, 96, 100]);
-        assert_eq!(series.cycles[6], 300);
-        assert_eq!(series.counters[0].measured, [32, 32, 32, 32, 32, 32, 8]);
-        assert_eq!(series.counters[0].truth, [16, 16, 16, 16, 16, 16, 4]);
-        // 255 points of 16, and then 128 of 32.
-        assert_eq!(points(1, 255 * 16).series().references.len(), 255);
-        let series = points(1, 256 * 16).series();
-        assert_eq!(series.references.len(), 128);
-        assert_eq!(series.counters[0].truth, [32; 128]);
-        for references in [5_000, 1_000_003, 77_777_777] {
+    fn intervals_double_when_there_are_many() {
+        let series = points(1, 3_000).series();
+        assert_eq!(series.references, [512, 1024, 1536, 2048, 2560, 3000]);
+        assert_eq!(series.cycles[5], 9_000);
+        assert_eq!(
+            series.counters[0].measured,
+            [1024, 1024, 1024, 1024, 1024, 880]
+        );
+        assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
+        // 31 points of 512, and then 16 of 1,024.
+        assert_eq!(points(1, 31 * 512).series().references.len(), 31);
+        assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
+        // 255 points of 16,384, and then 128 of 32,768.
+        let long = points(1, 255 << 14).series();
+        assert_eq!(long.counters[0].truth, [1 << 14; 255]);
+        let long = points(1, 256 << 14).series();
+        assert_eq!(long.counters[0].truth, [1 << 15; 128]);
+        for (references, few) in [
+            (50_000, 16..32),
+            (500_000, 16..32),
+            (1_000_003, 32..256),
+            (77_777_777, 128..256),
+        ] {
             let series = points(1, references).series();
-            assert!((128..256).contains(&series.references.len()));
+            assert!(few.contains(&series.references.len()), "{references}");
             assert_eq!(series.counters[0].truth.iter().sum::<u64>(), references);
             assert_eq!(series.references.last(), Some(&references));
             let (last, others) = series.counters[0].truth.split_last().unwrap();
@@ -276,7 +315,7 @@ mod tests {
     #[test]
     fn many_counters_have_fewer_points() {
         for (counters, most) in [(64, 256), (128, 128), (520, 32), (5_000, 32)] {
-            let points = points(counters, 1 << 20).series().references.len();
+            let points = points(counters, 1 << 23).series().references.len();
             assert!((most / 2..most).contains(&points), "{counters}: {points}");
         }
     }

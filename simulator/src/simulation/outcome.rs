@@ -11,6 +11,7 @@ use perfctr_service::statistics::{Class, Operation, Outcome as Ended, Statistics
 use serde::Serialize;
 
 use super::measure::{Pair, Place};
+use super::totals::class;
 use crate::configuration::Configuration;
 use crate::details::{CounterName, Details};
 use crate::events::Trace;
@@ -279,7 +280,12 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
         Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
         Place::Pic(strand) => (Some(strand.node().index()), None, Some(strand.index())),
     };
+    let class = class(match pair.place {
+        Place::Pmu(pmu) => Some(pmu),
+        Place::Pic(_) => None,
+    });
     pair.events.iter().map(move |(counter, event)| CounterName {
+        class,
         unit: match pair.place {
             Place::Pmu(pmu) => pmu.to_string(),
             Place::Pic(strand) => format!("strand {strand}"),

@@ -134,10 +134,16 @@ impl Simulation {
                 let sample = references == sample_at || ended && references > sampled;
                 // At the end time passes until the last strand has what it waits for.
                 let point = references == due || ended && due < u64::MAX;
-                if sample || point || ended || replay.is_long_unread() {
+                let without_details = sample || ended || replay.is_long_unread();
+                if point || without_details {
+                    let calls = || -> u64 { calls(board).iter().sum() };
+                    let before = calls();
                     replay.catch_up(board);
                     guest.sample()?;
                     replay.note_read();
+                    if let Some(watcher) = replay.watcher().filter(|_| !without_details) {
+                        watcher.note_read(calls() - before);
+                    }
                 }
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
@@ -193,8 +199,7 @@ impl Simulation {
 
     /// Adds a point to what the details have over time.
     fn add_point(&self, replay: &mut Replay, pairs: &[Pair], board: &Board<'_>) {
-        let tallies = board.tallies();
-        let calls: Vec<u64> = (tallies.iter()).map(|tally| tally.values().sum()).collect();
+        let calls = calls(board);
         if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {
             board.keep_no_more();
         }
@@ -240,4 +245,10 @@ impl Simulation {
             .map(|(guest, strand)| Bystander::new(board.strand(guest, strand)))
             .collect()
     }
+}
+
+/// Returns how many hypercalls each guest has made.
+fn calls(board: &Board<'_>) -> Vec<u64> {
+    let tallies = board.tallies();
+    (tallies.iter()).map(|tally| tally.values().sum()).collect()
 }

@@ -60,12 +60,25 @@ impl Total {
 /// Returns the class of a counter's event, and the number of the node or hub that it is of.
 fn place(counter: &CounterResult) -> (&'static str, usize) {
     let register = counter.perfreg.and_then(PerfReg::new);
-    match register.and_then(PerfReg::pmu) {
-        Some(Pmu::Dram(dram)) => ("dram", dram.node.index()),
-        Some(Pmu::Lpu(lpu)) => ("lpu", lpu.port.index()),
-        Some(Pmu::Gpd(gpd)) => ("gpd", gpd.hub.index()),
-        Some(Pmu::Asu(asu)) => ("asu", asu.hub.index()),
-        None => ("pic", counter.strand.unwrap_or(0) / StrandId::PER_NODE),
+    let pmu = register.and_then(PerfReg::pmu);
+    let number = match pmu {
+        Some(Pmu::Dram(dram)) => dram.node.index(),
+        Some(Pmu::Lpu(lpu)) => lpu.port.index(),
+        Some(Pmu::Gpd(gpd)) => gpd.hub.index(),
+        Some(Pmu::Asu(asu)) => asu.hub.index(),
+        None => counter.strand.unwrap_or(0) / StrandId::PER_NODE,
+    };
+    (class(pmu), number)
+}
+
+/// Returns the class of the events of a PMU, or of a strand if there is none.
+pub(super) const fn class(pmu: Option<Pmu>) -> &'static str {
+    match pmu {
+        Some(Pmu::Dram(_)) => "dram",
+        Some(Pmu::Lpu(_)) => "lpu",
+        Some(Pmu::Gpd(_)) => "gpd",
+        Some(Pmu::Asu(_)) => "asu",
+        None => "pic",
     }
 }
 
