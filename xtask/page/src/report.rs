@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use simulator::details::Reads;
 use simulator::memory::Config;
 use simulator::recording::Mapping;
 
@@ -199,6 +200,8 @@ pub struct Program {
 pub struct Series {
     pub cycles: Vec<u64>,
     pub clock: Vec<u64>,
+    #[serde(default)]
+    pub reads: Reads,
     pub hypercalls: Vec<GuestSeries>,
     pub counters: Vec<CounterSeries>,
     pub channels: Vec<ChannelSeries>,
@@ -215,6 +218,8 @@ pub struct GuestSeries {
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as above")]
 pub struct CounterSeries {
+    #[serde(default)]
+    pub class: String,
     pub unit: String,
     pub event: String,
     pub measured: Vec<u64>,
@@ -316,6 +321,9 @@ pub struct Latency {
     pub p90: u64,
     pub p99: u64,
     pub longest: u64,
+    #[serde(default)]
+    pub part: u64,
+    pub histogram: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -125,10 +125,21 @@ fn marks_are_where_the_numbers_say() {
         &[
             "<title>measuring: get: 75 EOK</title>",
             "<title>measuring: get: 25 EWOULDBLOCK</title>",
+            "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // 10, 100 and 1,000 ns on an axis of two decades from 128 to 346.
-    has("latencies", &["cx=\"128\"", "cx=\"237\"", "cx=\"346\""]);
+    // 10, 100 and 1,000 ns on an axis of two decades from 128 to 346; calls of less than 32 ns, and one of 992 ns at least.
+    has(
+        "latencies",
+        &[
+            "cx=\"128\"",
+            "cx=\"237\"",
+            "cx=\"346\"",
+            "<rect class=\"c1\" x=\"128\" y=\"9\" width=\"55.1\" height=\"16\"",
+            "<rect class=\"c1\" x=\"345.6\" y=\"24\" width=\"1.5\" height=\"1\"",
+            "<td class=\"w\">0.0: 74; 992.0: 1</td>",
+        ],
+    );
     has(
         "conflicts",
         &["7 conflicts in all", "<td>0.6000</td><td>0</td><td>4</td>"],
@@ -140,6 +151,29 @@ fn marks_are_where_the_numbers_say() {
     has("events", &["get_perfreg (2)"]);
     // Nothing was moved between caches in the heat map.
     assert!(!page.contains("<figure id=\"transfers\""));
+}
+
+#[test]
+fn events_of_one_name_are_apart_by_class() {
+    let mut report: Value = serde_json::from_str(REPORT).unwrap();
+    let counters = &mut report["details"]["series"]["counters"];
+    let mut other = counters[0].clone();
+    (other["class"], other["unit"]) = ("asu".into(), "ZAM0_ASU".into());
+    counters.as_array_mut().unwrap().push(other);
+    let page = page(&report.to_string());
+    for (id, title, unit) in [
+        (
+            "counter-0",
+            "<h3>dram:mem_reads over time</h3>",
+            "NODE0_MCU0",
+        ),
+        ("counter-1", "<h3>asu:mem_reads over time</h3>", "ZAM0_ASU"),
+    ] {
+        let figure = figure(&page, id);
+        assert!(figure.contains(title), "{figure}");
+        assert!(figure.contains(&format!(">{unit}</text>")), "{figure}");
+        assert_eq!(figure.matches("<path class=\"measured\"").count(), 1);
+    }
 }
 
 #[test]

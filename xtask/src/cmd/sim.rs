@@ -347,6 +347,13 @@ fn run_plain(
         writeln!(output, "\nHypercalls by guest and status:\n")?;
         let calls = report::hypercalls(&outcome.hypercalls, &outcome.guests);
         write!(output, "{calls}")?;
+        if let Some(reads) = outcome.details.as_ref().map(|details| details.series.reads) {
+            writeln!(
+                output,
+                "\n{} of the {} hypercalls are the guest's reading of its counters for the details over time ({} samples).",
+                reads.calls, outcome.hypercalls.total, reads.samples
+            )?;
+        }
     }
     Ok(outcome)
 }

@@ -10,7 +10,7 @@ use crate::report::{Call, Details, GuestSeries, Latency, Report};
 /// Returns the charts of hypercalls and events.
 pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
     let figures = [
-        by_status(&details.calls),
+        by_status(report, details),
         latencies(report, &details.calls),
         conflicts(report, details),
         waits(report),
@@ -31,10 +31,10 @@ fn colour(status: &str) -> &'static str {
     }
 }
 
-fn by_status(calls: &[Call]) -> Option<Figure> {
+fn by_status(report: &Report, details: &Details) -> Option<Figure> {
     let mut sums: BTreeMap<(&str, &str), BTreeMap<&str, u64>> = BTreeMap::new();
     let mut table = Table::new("guest|call|registers|status|calls");
-    for one in calls {
+    for one in &details.calls {
         let sum = sums.entry((&one.guest, &one.call)).or_default();
         *sum.entry(&one.status).or_default() += one.count;
         let [guest, call, registers, status] = [&one.guest, &one.call, &one.registers, &one.status];
@@ -67,18 +67,40 @@ fn by_status(calls: &[Call]) -> Option<Figure> {
     Some(Figure {
         id: "calls".to_owned(),
         title: "Hypercalls by guest, kind and status".to_owned(),
-        text: "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.".to_owned(),
+        text: format!(
+            "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.{}",
+            reads(report, details)
+        ),
         drawing: Some(bars(&drawn, longest as f64, "calls")),
-        legend: statuses.iter().map(|status| (colour(status).to_owned(), (*status).to_owned())).collect(),
+        legend: statuses
+            .iter()
+            .map(|status| (colour(status).to_owned(), (*status).to_owned()))
+            .collect(),
         table,
     })
+}
+
+/// Returns a sentence about the calls that the guest makes because the report has counts over time.
+fn reads(report: &Report, details: &Details) -> String {
+    let reads = details.series.reads;
+    let Some(each) = reads.calls.checked_div(reads.samples) else {
+        return String::new();
+    };
+    let all = report.guests.iter().map(|guest| guest.hypercalls.total);
+    format!(
+        " {} of the {} are the guest's reading of its counters for the charts over time: {}, about {} each.",
+        count(reads.calls),
+        counted(all.sum(), "call"),
+        counted(reads.samples, "sample"),
+        counted(each, "call"),
+    )
 }
 
 fn latencies(report: &Report, calls: &[Call]) -> Option<Figure> {
     let first = &calls.first()?.guest;
     let nanoseconds = |ticks: u64| report.seconds(ticks) * 1e9;
     let mut table = Table::new(
-        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns",
+        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns|calls from so many ns on",
     );
     let mut drawn = Vec::new();
     for one in calls {
@@ -87,6 +109,8 @@ fn latencies(report: &Report, calls: &[Call]) -> Option<Figure> {
             p90,
             p99,
             longest,
+            part,
+            ref histogram,
         } = one.latency;
         let times = [p50, p90, p99, longest].map(nanoseconds);
         let [guest, call, registers, status] = [&one.guest, &one.call, &one.registers, &one.status];
@@ -97,10 +121,18 @@ fn latencies(report: &Report, calls: &[Call]) -> Option<Figure> {
             status.clone(),
             one.count.to_string(),
         ];
+        let parts = histogram.iter().map(|(from, calls)| {
+            let [from, to] = [*from, from + part].map(nanoseconds);
+            (from, to, *calls)
+        });
+        let distribution = parts
+            .clone()
+            .map(|(from, _, calls)| format!("{from:.1}: {calls}"));
         table.row(
             cells
                 .into_iter()
-                .chain(times.map(|time| format!("{time:.1}"))),
+                .chain(times.map(|time| format!("{time:.1}")))
+                .chain([distribution.collect::<Vec<_>>().join("; ")]),
         );
         let at = PERCENTILES
             .iter()
@@ -115,14 +147,16 @@ fn latencies(report: &Report, calls: &[Call]) -> Option<Figure> {
         drawn.push(Dots {
             label: format!("{guest}{}, {status}", what.trim_end()),
             at: at.collect(),
+            parts: parts.collect(),
         });
     }
     Some(Figure {
         id: "latencies".to_owned(),
         title: "How long hypercalls take".to_owned(),
         text: format!(
-            "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest. They are of guest \
-             {first} where no other is named."
+            "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest. The \
+             bars are the distribution: the highest of each kind is the duration that most calls have. They are of guest {first} where no \
+             other is named."
         ),
         drawing: Some(dots(&drawn, "nanoseconds")),
         legend: PERCENTILES
@@ -310,7 +344,7 @@ fn events(report: &Report, details: &Details) -> Option<Figure> {
     let shown = details.events.len() as u64;
     let calls = match all > shown {
         true => format!(
-            " These are {} of them, those that did not end well first; the run has {}.",
+            " These are {} of them, spread over the whole time, those that did not end well first; the run has {}.",
             count(shown),
             counted(all, "call")
         ),

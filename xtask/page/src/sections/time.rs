@@ -24,26 +24,33 @@ pub(super) fn figures(report: &Report, series: &Series) -> Vec<Figure> {
 
 /// Returns the charts of counters.
 fn counters(report: &Report, series: &Series) -> Vec<Figure> {
-    let mut events: Vec<(&str, Vec<&CounterSeries>)> = Vec::new();
+    // Classes have events of the same name.
+    let mut events: Vec<Vec<&CounterSeries>> = Vec::new();
     for counter in &series.counters {
-        match events.iter_mut().find(|(event, _)| *event == counter.event) {
-            Some((_, counters)) => counters.push(counter),
-            None => events.push((&counter.event, vec![counter])),
+        let same = |other: &CounterSeries| {
+            (&other.class, &other.event) == (&counter.class, &counter.event)
+        };
+        match events.iter_mut().find(|of_one| same(of_one[0])) {
+            Some(counters) => counters.push(counter),
+            None => events.push(vec![counter]),
         }
     }
-    let figure = |(number, (event, counters)): (usize, (&str, Vec<&CounterSeries>))| {
-        of_event(report, series, number, event, counters)
-    };
-    events.into_iter().enumerate().map(figure).collect()
+    let events = events.into_iter().enumerate();
+    events
+        .map(|(number, counters)| of_event(report, series, number, counters))
+        .collect()
 }
 
 fn of_event(
     report: &Report,
     series: &Series,
     number: usize,
-    event: &str,
     mut counters: Vec<&CounterSeries>,
 ) -> Figure {
+    let event = match &*counters[0].class {
+        "" => counters[0].event.clone(),
+        class => format!("{class}:{}", counters[0].event),
+    };
     let sum = |counter: &CounterSeries| counter.truth.iter().sum::<u64>();
     let units = counters.len();
     if units > MOST {
