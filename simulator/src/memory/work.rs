@@ -90,6 +90,17 @@ pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) perf_config: [[PerfConfig; L2_BANKS]; Node::ALL.len()],
 }
 
+impl Work<'_, T2Plus> {
+    /// Executes a quantum as [`replay`](Self::replay) does. It is compiled with this crate, so that a caller that is not
+    /// optimised replays as fast as others.
+    ///
+    /// # Panics
+    /// The machine does not have the strand.
+    pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
+        self.replay(quantum)
+    }
+}
+
 impl<'a, V: Variant> Work<'a, V> {
     pub(super) fn new(system: &'a mut MemorySystem<V>, devices: &'a Devices) -> Self {
         let perf_config = std::array::from_fn(|node| devices.l2(Node::ALL[node]).perf_config());

@@ -73,7 +73,7 @@ fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
         let mut references = 0;
         let mut work = memory.work(&devices);
         while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
-            let executed = work.replay(&quantum);
+            let executed = work.replay_compiled(&quantum);
             scheduler.executed(&executed);
             references += executed.references;
         }
