@@ -1,5 +1,7 @@
 //! The way of a strand's references through its core to the L2 cache.
 
+mod shapes;
+
 use std::cmp::Ordering;
 
 use guest_abi::layout::PerfConfig;
@@ -23,7 +25,7 @@ use super::truth::{
 };
 use super::wires::StrandEvent;
 use super::work::{Executed, Quantum, Work};
-use crate::recording::{Action, ByKind, Done, Flow, Kind, Reference, References, Step, Whole};
+use crate::recording::{ByKind, Flow, Kind, Reference};
 
 /// A strand at work. What it uses is borrowed piece by piece, for speed.
 pub(super) struct Access<'w, V: Variant> {
@@ -145,143 +147,6 @@ impl<'w, V: Variant> Access<'w, V> {
         self.issues += 1;
         self.issued = self.now;
         self.now += ISSUE;
-    }
-
-    /// Executes whole shapes step by step, as long as they are sure to end before the time `until`, and passes over what it has
-    /// executed. It leaves a shape that takes longer where that turns out.
-    pub(super) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
-        let began = self.now;
-        (self.until, self.fetched) = (until, NO_LINE);
-        self.by_kind = ByKind::default();
-        // When the shape began, or would have begun that is here now if it had never waited.
-        let mut begins = self.now;
-        // How many instructions of the shape had begun when `self.issued` was set.
-        let mut begun = 0;
-        let mut latest = None;
-        let mut left = None;
-        let mut whole = rest.whole();
-        let timing = self.timing();
-        let (data_shift, instruction_shift) = self.line_shifts();
-        let data_line = 1 << data_shift;
-        'shapes: while let Some((shape, steps)) = whole.peek() {
-            // Without a miss.
-            let longest = u64::from(shape.count) * timing.longest();
-            if steps.is_empty() || begins + longest >= until {
-                break;
-            }
-            whole.take(shape);
-            begun = 0;
-            let mut steps = steps.iter();
-            'steps: while let Some(mut step) = steps.next() {
-                let mut address = match step.action {
-                    Action::Fetch => {
-                        let address = shape.address.wrapping_add_signed(step.offset.into());
-                        let line = self.line(instruction_shift, address);
-                        if self.cores.own.instructions.is_latest(line) {
-                            continue;
-                        }
-                        line
-                    }
-                    access => {
-                        let Some(&address) = whole.data.next() else {
-                            break;
-                        };
-                        let is_in_line = address % data_line + u64::from(step.further) < data_line;
-                        let line = self.line(data_shift, address);
-                        let is_done = match access {
-                            Action::Load => is_in_line && self.cores.own.data.is_latest(line),
-                            Action::Store => {
-                                let now = begins + elapsed(timing, &step.done);
-                                is_in_line && self.store_at_once(line, now)
-                            }
-                            _ => false,
-                        };
-                        if is_done {
-                            continue;
-                        }
-                        address
-                    }
-                };
-                loop {
-                    self.now = begins + elapsed(timing, &step.done);
-                    if step.done.begun != begun {
-                        self.issued = begins + issued(timing, &step.done);
-                        begun = step.done.begun;
-                    }
-                    let size = step.further + 1;
-                    let loaded = match step.action {
-                        Action::Fetch => {
-                            self.fetch_line(address);
-                            0
-                        }
-                        Action::Load => {
-                            self.data(Kind::Load, address, size);
-                            timing.load
-                        }
-                        Action::Store => {
-                            self.data(Kind::Store, address, size);
-                            0
-                        }
-                        Action::Modify => {
-                            self.data(Kind::Modify, address, size);
-                            timing.load
-                        }
-                    };
-                    begins = self.now - elapsed(timing, &step.done) - loaded;
-                    if begins + longest < self.until {
-                        continue 'steps;
-                    }
-                    // Perhaps the rest takes too long now, or an instruction has to be fetched again. But this one is fetched to
-                    // its end.
-                    if step.next != Step::WITHIN {
-                        left = Some(usize::from(step.next));
-                        break 'shapes;
-                    }
-                    step = steps.next().expect("the instruction goes on");
-                    let further = shape.address.wrapping_add_signed(step.offset.into());
-                    address = self.line(instruction_shift, further);
-                }
-            }
-            begins += elapsed(timing, &shape.done);
-            self.by_kind.add(&shape.by_kind);
-            latest = Some(shape);
-        }
-        if left.is_none()
-            && let Some(shape) = latest
-        {
-            self.now = begins;
-            if shape.done.begun != begun {
-                self.issued = begins - elapsed(timing, &shape.done) + issued(timing, &shape.done);
-            }
-        }
-        let by_kind = self.by_kind;
-        let instructions: u64 = by_kind.counts().iter().flatten().sum();
-        if instructions > 0 || left.is_some() {
-            if self.issues == 0 {
-                self.first_issued = began;
-            }
-            self.issues += instructions;
-            self.instructions += instructions;
-            self.strand.events.instructions(&by_kind);
-            self.strand_record.instructions(&by_kind);
-            match left {
-                None => rest.pass(whole),
-                Some(references) => self.leave(rest, whole, references),
-            }
-        }
-    }
-
-    /// Passes over what has been executed step by step: of the last execution that was taken so many references.
-    #[cold]
-    #[inline(never)]
-    fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
-        rest.pass_but_last(taken, references);
-        let executed = rest.up_to(references);
-        for fetch in executed.iter().filter(|one| one.kind.is_fetch()) {
-            self.issues += 1;
-            self.count(fetch.kind, fetch.flow);
-        }
-        rest.skip(references);
     }
 
     #[inline(always)]
@@ -480,33 +345,6 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Writes to a line of the data cache at this time, and returns `true`, if that changes nothing in the caches and the strand does
-    /// not wait for it. Otherwise does nothing.
-    #[inline(always)]
-    fn store_at_once(&mut self, part: u64, now: u64) -> bool {
-        let figures = self.figures();
-        let line = figures.line_of_data(part);
-        let stale = figures.stale_after_store(self.core_in_node, part);
-        let Some(arrives) = self.l2s[self.node.index()].own(line, stale) else {
-            return false;
-        };
-        let stores = &mut self.strand.stores;
-        if stores.room() > now {
-            return false;
-        }
-        let Timing {
-            bank,
-            l2,
-            stores: most,
-            ..
-        } = figures.timing;
-        let done = self.banks[line.bank()].enter(now, bank) - bank + l2;
-        stores.enter(done.max(arrives), most);
-        self.event(StrandEvent::CrossbarStore);
-        self.served(Request::Store, Service::Hit);
-        true
-    }
-
     /// Takes parts of a line out of the L1 caches of a node.
     pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
@@ -591,26 +429,6 @@ const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
 /// A bank of the L2 cache reads 2 to this power bytes at once.
 const BANK_SHIFT: u32 = 4;
-
-/// Returns how long this takes without a miss.
-#[inline(always)]
-fn elapsed(timing: &Timing, done: &Done) -> u64 {
-    u64::from(done.begun) * ISSUE
-        + u64::from(done.taken) * timing.taken
-        + u64::from(done.loads) * timing.load
-}
-
-/// Returns how long after its begin the latest instruction was issued, without a miss.
-#[inline(always)]
-fn issued(timing: &Timing, done: &Done) -> u64 {
-    let before = Done {
-        begun: done.begun - 1,
-        taken: done.taken - u16::from(done.is_taken),
-        loads: done.loads_before,
-        ..*done
-    };
-    elapsed(timing, &before)
-}
 
 /// No line has this number.
 const NO_LINE: u64 = u64::MAX;
