@@ -172,12 +172,6 @@ impl Environment for Board {
         Ok(())
     }
 
-    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
-        let old = self.load(at, shift)?;
-        self.store(at, shift, changed(old))?;
-        Ok(old)
-    }
-
     fn read(&mut self, register: Counting) -> u64 {
         match register {
             Counting::Tick | Counting::Stick => self.ticks * 1024 / 10,

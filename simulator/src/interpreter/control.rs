@@ -190,7 +190,8 @@ impl Control {
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Goes back from a trap, and returns what it interrupted.
+    /// Goes back from a trap, and returns what it interrupted. %hpstate comes back on every level: it is the hypervisor's to leave nothing
+    /// in a %htstate that privileged software can go back to.
     pub(super) fn leave(&mut self) -> Option<Frame> {
         let frame = *self.frame()?;
         self.tl -= 1;

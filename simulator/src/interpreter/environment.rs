@@ -45,11 +45,15 @@ pub trait Environment {
     /// The trap, where nothing can be stored.
     fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
 
-    /// Changes a value in one step, and returns what it was.
+    /// Changes a value in one step, and returns what it was. No other strand comes between its load and its store.
     ///
     /// # Errors
     /// The trap, where that cannot be done.
-    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap>;
+    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
+        let old = self.load(at, shift)?;
+        self.store(at, shift, changed(old))?;
+        Ok(old)
+    }
 
     /// Returns the value of a register.
     fn read(&mut self, register: Counting) -> u64;

@@ -52,12 +52,6 @@ impl Environment for Loaded {
         Ok(())
     }
 
-    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
-        let old = self.load(at, shift)?;
-        self.store(at, shift, changed(old))?;
-        Ok(old)
-    }
-
     fn read(&mut self, register: Counting) -> u64 {
         panic!("{register:?} is not nonprivileged")
     }
