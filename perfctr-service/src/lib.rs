@@ -2,6 +2,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "decisions")]
+pub mod decisions;
 pub mod description;
 mod environment;
 mod hubs;

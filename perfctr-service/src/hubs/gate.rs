@@ -229,18 +229,15 @@ impl Gate {
 
     /// Forgets everyone, as in a new hub. Only while nobody can ask.
     pub(super) fn renew(&self) {
-        for word in &self.remembered {
-            word.store(0, Ordering::SeqCst);
-        }
-        self.turn.store(None);
-        // Relaxed: before the state, by which the next strand enters.
-        self.refusals.store(0, Ordering::Relaxed);
+        // Before the state, by which the next strand enters.
+        self.step(Event::Renewed);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
     }
 
-    /// Makes a step of [`Turns`]. The strand owns the words of the turn, or the event is a death, which ends no turn but the strand's.
+    /// Makes a step of [`Turns`]. The strand owns the words of the turn; or no strand can ask; or the event is a death, which ends no
+    /// turn but the strand's.
     ///
     /// Inlined: what is left for a given event is short, but for one, and on SPARC calls nest in few register windows.
     #[inline(always)]

@@ -3,7 +3,8 @@
 mod gate;
 #[cfg(test)]
 mod tests;
-mod turns;
+#[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
+pub mod turns;
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;

@@ -27,20 +27,20 @@ use crate::rights::policy::StrandSet;
 
 /// What is known of the strands that ask for a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Turns {
+pub struct Turns {
     /// Strands that have been refused.
-    pub(super) remembered: StrandSet,
+    pub remembered: StrandSet,
     /// The strand whose turn it is. If it is not remembered, it died while it was given the turn, and the turn is nobody's.
-    pub(super) turn: Option<StrandId>,
+    pub turn: Option<StrandId>,
     /// Refusals on behalf of that strand.
-    pub(super) refusals: u32,
+    pub refusals: u32,
     /// The number of the strand that had the last turn.
-    pub(super) last: u32,
+    pub last: u32,
 }
 
 /// What happens at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub enum Event {
     /// A strand asks while an access is in flight.
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
@@ -49,11 +49,13 @@ pub(super) enum Event {
     ChipBusy(StrandId),
     /// A strand has died.
     Died(StrandId),
+    /// The hub is scrubbed for another guest. No strand can ask meanwhile.
+    Renewed,
 }
 
 /// What the strand that asks is told. Where nobody asks, it is [`Refused`](Self::Refused).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub enum Answer {
     /// Its access is in flight.
     Served,
     /// It is to ask again.
@@ -62,7 +64,7 @@ pub(super) enum Answer {
 
 impl Turns {
     /// At a new hub.
-    pub(super) const NEW: Self = Self {
+    pub const NEW: Self = Self {
         remembered: StrandSet::EMPTY,
         turn: None,
         refusals: 0,
@@ -71,7 +73,7 @@ impl Turns {
 
     /// Something happens: returns what is known afterwards, and the answer.
     #[inline(always)]
-    pub(super) fn step(mut self, event: Event) -> (Self, Answer) {
+    pub fn step(mut self, event: Event) -> (Self, Answer) {
         match event {
             Event::AsksFree(strand) => return self.asks_free(strand),
             Event::AsksTaken(strand) => self.remembered.insert(strand),
@@ -83,6 +85,10 @@ impl Turns {
             Event::Died(strand) => {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
+            }
+            Event::Renewed => {
+                let last = self.last;
+                self = Self { last, ..Self::NEW };
             }
         }
         (self, Answer::Refused)

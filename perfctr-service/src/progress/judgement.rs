@@ -26,18 +26,18 @@ pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// What a unit counts. Only differences matter, and the counts wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Accesses that ended.
-    pub(crate) ended: u32,
+    pub ended: u32,
     /// Accesses that did not take place because the chip was busy.
-    pub(crate) chip_busy: u32,
+    pub chip_busy: u32,
     /// How often a strand entered the gate.
-    pub(crate) entered: u32,
+    pub entered: u32,
 }
 
 /// What a strand found when it asked for a unit and did not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// Another access is in flight, or the chip is busy.
     Busy,
     /// It is another strand's turn.
@@ -48,19 +48,19 @@ pub(crate) enum Found {
 
 /// What a strand knows of a unit that it has found busy; nothing at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Watch {
+pub struct Watch {
     /// The counts at the last look.
-    pub(crate) counts: Counts,
+    pub counts: Counts,
     /// The time of the last look that found the unit busy.
-    pub(crate) last: u64,
+    pub last: u64,
     /// The ticks that the strand has waited; `None` if it has not found the unit busy yet.
-    pub(crate) waited: Option<u32>,
+    pub waited: Option<u32>,
 }
 
 impl Watch {
     /// The strand looks at a unit that it asked for and did not get. Returns what it knows from now on, and `true` if the unit is
     /// stuck.
-    pub(crate) fn step(self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
+    pub fn step(self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
         let before = self.counts;
         let busy = match found {
             Found::Busy => true,

@@ -15,7 +15,8 @@
 //! who is remembered. The next ask closes the fast path again.) When it is forgotten, another strand is served on the slow path, which counts its access before it gives the unit
 //! back.
 
-mod judgement;
+#[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
+pub mod judgement;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,8 @@ pub(crate) mod access;
 pub(crate) mod grants;
 pub(crate) mod guest;
 pub mod policy;
-pub(crate) mod protocol;
+#[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
+pub mod protocol;
 pub(crate) mod request;
 mod state;
 mod steps;

@@ -11,7 +11,7 @@ use crate::rights::policy::{Grant, StrandRight};
 
 /// What a strand scrubs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Scrub {
+pub enum Scrub {
     /// Nothing: it only acknowledges, and so shows that it is in no call of before.
     Nothing,
     /// HT in %pcr.
@@ -22,11 +22,11 @@ pub(crate) enum Scrub {
 
 /// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Asked(u32);
+pub struct Asked(u32);
 
 /// What happens to a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StrandEvent {
+pub enum StrandEvent {
     /// It is asked to scrub this and to acknowledge.
     Asks(Scrub),
     /// Its death is reported.
@@ -43,11 +43,13 @@ const PCR: u32 = 1 << 2;
 const HT: u32 = 1 << 3;
 
 impl Asked {
-    pub(crate) const fn from_bits(bits: u32) -> Self {
+    /// Returns what these [bits](Self::bits) stand for.
+    pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    pub(crate) const fn bits(self) -> u32 {
+    /// Returns the word that an atomic holds.
+    pub const fn bits(self) -> u32 {
         self.0
     }
 
@@ -55,7 +57,7 @@ impl Asked {
     /// acknowledgement of an older request does not count for a newer one. Requests and deaths only add bits.
     ///
     /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is waited for again.
-    pub(crate) fn step(self, event: StrandEvent) -> Self {
+    pub fn step(self, event: StrandEvent) -> Self {
         match event {
             StrandEvent::Asks(Scrub::Nothing) => Self(self.0 | ASKED),
             StrandEvent::Asks(Scrub::Ht) => Self(self.0 | ASKED | HT),
@@ -68,7 +70,7 @@ impl Asked {
     }
 
     /// Returns what the strand is to scrub.
-    pub(crate) const fn scrub(self) -> Scrub {
+    pub const fn scrub(self) -> Scrub {
         match self.0 {
             bits if bits & PCR != 0 => Scrub::Pcr,
             bits if bits & HT != 0 => Scrub::Ht,
@@ -77,24 +79,24 @@ impl Asked {
     }
 
     /// Returns `true` if it has not acknowledged, dead or not.
-    pub(crate) const fn is_asked(self) -> bool {
+    pub const fn is_asked(self) -> bool {
         self.0 & ASKED != 0
     }
 
     /// Returns `true` if its acknowledgement is waited for.
-    pub(crate) const fn is_awaited(self) -> bool {
+    pub const fn is_awaited(self) -> bool {
         self.0 & (ASKED | EXCUSED) == ASKED
     }
 
     /// Returns `true` if it is dead: nobody waits for it.
-    pub(crate) const fn is_excused(self) -> bool {
+    pub const fn is_excused(self) -> bool {
         self.0 & EXCUSED != 0
     }
 }
 
 /// Which guest has `global`. Locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Global {
+pub enum Global {
     /// None, and none has left anything behind.
     Free,
     /// This guest.
@@ -108,7 +110,7 @@ pub(crate) enum Global {
 
 /// What happens to `global`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GlobalEvent {
+pub enum GlobalEvent {
     /// A guest gets it.
     Grant(GuestId),
     /// It is revoked from its guest, which may have lost it already.
@@ -121,7 +123,7 @@ pub(crate) enum GlobalEvent {
 
 impl Global {
     /// Returns the next state. It is the same if the event does not fit.
-    pub(crate) fn step(self, event: GlobalEvent) -> Self {
+    pub fn step(self, event: GlobalEvent) -> Self {
         match (self, event) {
             (Self::Free, GlobalEvent::Grant(guest)) => Self::Held(guest),
             (Self::Held(user) | Self::Revoked(user), GlobalEvent::Revoke) => Self::Listed(user),
@@ -132,7 +134,7 @@ impl Global {
     }
 
     /// Returns the guest that has it, or had it last and has left something behind.
-    pub(crate) const fn user(self) -> Option<GuestId> {
+    pub const fn user(self) -> Option<GuestId> {
         match self {
             Self::Free => None,
             Self::Held(user) | Self::Listed(user) | Self::Revoked(user) => Some(user),
@@ -144,7 +146,8 @@ impl Global {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
 
-    pub(crate) const fn bits(self) -> u32 {
+    /// Returns the word that an atomic holds.
+    pub const fn bits(self) -> u32 {
         let (kind, user) = match self {
             Self::Free => return 0,
             Self::Held(user) => (1, user),
@@ -154,7 +157,8 @@ impl Global {
         (user.index() as u32) << 2 | kind
     }
 
-    pub(crate) fn from_bits(bits: u32) -> Self {
+    /// Returns what these [bits](Self::bits) stand for.
+    pub fn from_bits(bits: u32) -> Self {
         match (bits & 3, GuestId::new(bits as usize >> 2)) {
             (1, Some(user)) => Self::Held(user),
             (2, Some(user)) => Self::Listed(user),
@@ -166,18 +170,18 @@ impl Global {
 
 /// What a guest is granted, and what it holds of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Holding {
+pub struct Holding {
     /// By the operator.
-    pub(crate) granted: Grant,
+    pub granted: Grant,
     /// No more than that; less while a change is pending.
-    pub(crate) held: Grant,
+    pub held: Grant,
     /// It starts again, and does not have its rights back yet.
-    pub(crate) starting: bool,
+    pub starting: bool,
 }
 
 /// What happens to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GuestEvent {
+pub enum GuestEvent {
     /// The operator leaves it no more than this. Locked.
     Revoke(Grant),
     /// The operator grants it this. All revocations of the same configuration come before. Locked.
@@ -190,21 +194,25 @@ pub(crate) enum GuestEvent {
 
 /// On what it depends whether a guest is given what it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Circumstances {
-    pub(crate) guest: GuestId,
+pub struct Circumstances {
+    /// The guest.
+    pub guest: GuestId,
     /// One of its strands is [awaited](Asked::is_awaited).
-    pub(crate) awaited: bool,
+    pub awaited: bool,
     /// It was reset, and nothing was done about that yet.
-    pub(crate) reset: bool,
-    pub(crate) global: Global,
+    pub reset: bool,
+    /// Which guest has `global`.
+    pub global: Global,
 }
 
 /// What follows from what happens to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
+    /// Nothing: it neither loses nor gets anything.
     Nothing,
     /// It has lost something: its strands are asked to scrub this.
     Lost {
+        /// What.
         scrub: Scrub,
         /// `global` is revoked, if it is the [user](Global::user).
         global: bool,
@@ -215,7 +223,7 @@ pub(crate) enum Answer {
 
 impl Holding {
     /// Returns the next state, and what follows.
-    pub(crate) fn step(self, event: GuestEvent) -> (Self, Answer) {
+    pub fn step(self, event: GuestEvent) -> (Self, Answer) {
         match event {
             GuestEvent::Revoke(grant) => self.revoke(grant),
             GuestEvent::Grant(granted) => (Self { granted, ..self }, Answer::Nothing),
