@@ -83,7 +83,7 @@ impl Watched<'_> {
 /// The memory system at work, while nobody looks at the devices.
 ///
 /// What happens on a strand or in a hub is [told](Self::tell) to the counters at the end only, or when the caller wants it;
-/// PERF_CONFIG is read at the begin.
+/// PERF_CONFIG is read at the begin, and when [its settings have changed](Self::settings_changed).
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     pub(super) devices: &'a Devices,
@@ -103,11 +103,10 @@ impl Work<'_, T2Plus> {
 
 impl<'a, V: Variant> Work<'a, V> {
     pub(super) fn new(system: &'a mut MemorySystem<V>, devices: &'a Devices) -> Self {
-        let perf_config = std::array::from_fn(|node| devices.l2(Node::ALL[node]).perf_config());
         Self {
             system,
             devices,
-            perf_config,
+            perf_config: perf_config(devices),
         }
     }
 
@@ -119,7 +118,7 @@ impl<'a, V: Variant> Work<'a, V> {
     /// The machine does not have the strand.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
-        let mut access = Access::new(self, quantum);
+        let mut access = Access::new(self, quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
@@ -155,7 +154,7 @@ impl<'a, V: Variant> Work<'a, V> {
         quantum: &Quantum<'_>,
         mut each: impl FnMut(&Reference, &Watched<'_>),
     ) -> Executed {
-        let mut access = Access::new(self, quantum);
+        let mut access = Access::new(self, quantum.strand, quantum.offset, quantum.begins);
         let mut executed = 0;
         let mut before = access.until_now();
         for reference in quantum.references.iter() {
@@ -178,6 +177,34 @@ impl<'a, V: Variant> Work<'a, V> {
             before = waited;
         }
         access.finish(executed)
+    }
+
+    /// Executes an instruction that begins at the time `begins`: its fetch, and the data that it touches.
+    ///
+    /// The caller calls this in the order of time: no instruction begins before the one before it.
+    ///
+    /// # Panics
+    /// The machine does not have the strand.
+    #[inline(always)]
+    pub fn instruction(
+        &mut self,
+        strand: StrandId,
+        begins: u64,
+        fetch: &Reference,
+        data: &[Reference],
+    ) -> Executed {
+        let mut access = Access::new(self, strand, 0, begins);
+        access.issue();
+        access.reference(fetch);
+        for data in data {
+            access.reference(data);
+        }
+        access.finish(1 + data.len())
+    }
+
+    /// Somebody has written L2 control registers: PERF_CONFIG is read again.
+    pub fn settings_changed(&mut self) {
+        self.perf_config = perf_config(self.devices);
     }
 
     /// Ends the work at the time `now`: no instruction is issued before it. The counters of all strands and hubs, and the clocks
@@ -221,4 +248,8 @@ impl<'a, V: Variant> Work<'a, V> {
             }
         }
     }
+}
+
+fn perf_config(devices: &Devices) -> [[PerfConfig; L2_BANKS]; Node::ALL.len()] {
+    std::array::from_fn(|node| devices.l2(Node::ALL[node]).perf_config())
 }

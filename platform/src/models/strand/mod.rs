@@ -168,6 +168,22 @@ impl StrandUnit {
         self.request();
     }
 
+    /// Returns how many events of each counter can come without a request of the trap: 0 if a counter with TOE counts idle clocks,
+    /// which may be any number, and `u64::MAX` if no counter can request it.
+    pub fn events_before_trap(&self) -> u64 {
+        let trapping = Counter::ALL
+            .iter()
+            .filter(|counter| self.counting() && self.pcr.traps().contains(**counter));
+        let left = trapping.map(|counter| match self.pcr.select(*counter).base_class() {
+            0 => 0,
+            _ => self
+                .early
+                .threshold()
+                .saturating_sub(self.pic[counter.index()]),
+        });
+        left.min().map_or(u64::MAX, u64::from)
+    }
+
     /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is a load and a
     /// store, too. If the class is 8 to 15, the instruction that causes them is flushed.
     ///

@@ -31,6 +31,35 @@ fn keeps_its_bits() {
 }
 
 #[test]
+fn no_trap_comes_before_so_many_events() {
+    const TOE0: u64 = 1 << 4;
+    const TOE1: u64 = 1 << 5;
+    let mut unit = strand(0x208, 0x302);
+    unit.set_pic(0xffff_fff0_ffff_fffe);
+    assert_eq!(unit.events_before_trap(), u64::MAX, "without TOE");
+    for (toe, early, left) in [
+        (TOE0, 0, 1),
+        (TOE1, 0, 15),
+        (TOE0 | TOE1, 0, 1),
+        (TOE1, 15, 0),
+        (TOE1, 5, 10),
+    ] {
+        unit.set_early(Early::new(early).unwrap());
+        unit.set_pcr(counting(0x208, 0x302) | toe);
+        assert_eq!(unit.events_before_trap(), left, "{toe:#x} {early}");
+    }
+    unit.set_mode(SparcMode::Privileged);
+    assert_eq!(
+        unit.events_before_trap(),
+        u64::MAX,
+        "in a mode that is not counted"
+    );
+    let mut unit = strand(0, 0x302);
+    unit.set_pcr(counting(0, 0x302) | TOE0);
+    assert_eq!(unit.events_before_trap(), 0, "idle clocks");
+}
+
+#[test]
 fn counts_what_each_counter_selects() {
     let mut unit = strand(0x208, 0x302);
     unit.count(SparcEvent::Loads, 5);

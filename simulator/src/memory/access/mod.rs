@@ -24,7 +24,7 @@ use super::truth::{
     ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait, Waited,
 };
 use super::wires::StrandEvent;
-use super::work::{Executed, Quantum, Work};
+use super::work::{Executed, Work};
 use crate::recording::{ByKind, Flow, Kind, Reference};
 
 /// A strand at work. What it uses is borrowed piece by piece, for speed.
@@ -68,8 +68,12 @@ pub(super) struct Access<'w, V: Variant> {
 
 impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
-    pub(super) fn new(work: &'w mut Work<'_, V>, quantum: &Quantum<'_>) -> Self {
-        let strand = quantum.strand;
+    pub(super) fn new(
+        work: &'w mut Work<'_, V>,
+        strand: StrandId,
+        offset: u64,
+        begins: u64,
+    ) -> Self {
         let node = strand.node();
         let MemorySystem {
             plan,
@@ -103,7 +107,7 @@ impl<'w, V: Variant> Access<'w, V> {
             hub_records: &mut truth.hubs,
             hub_events,
             moves,
-            now: quantum.begins,
+            now: begins,
             issued: 0,
             first_issued: 0,
             issues: 0,
@@ -111,7 +115,7 @@ impl<'w, V: Variant> Access<'w, V> {
             by_kind: ByKind::default(),
             until: 0,
             fetched: NO_LINE,
-            offset: quantum.offset,
+            offset,
             core: strand.core(),
             core_in_node: strand.core() % CORES_PER_NODE,
             node,

@@ -211,4 +211,34 @@ proptest! {
             prop_assert_eq!(&by_steps.3, &other.3);
         }
     }
+
+    #[test]
+    fn instructions_are_what_their_references_are(
+        shapes in prop::collection::vec(shape(), 1..20),
+        addresses in prop::collection::vec(address(), 200),
+    ) {
+        let mut addresses = addresses.into_iter();
+        let references = shapes.into_iter().flatten().map(|reference| match reference.kind.is_fetch() {
+            true => reference,
+            false => Reference { address: addresses.next().unwrap(), ..reference },
+        });
+        let references: Vec<_> = references.skip_while(|reference| !reference.kind.is_fetch()).collect();
+        prop_assume!(!references.is_empty());
+
+        let mut replayed = Bench::new(Model::Batoka, 2);
+        replayed.replay(0, 0, &references);
+
+        let mut bench = Bench::new(Model::Batoka, 2);
+        let mut work = bench.system.work(&bench.devices);
+        let mut now = 0;
+        for instruction in references.chunk_by(|_, next| !next.kind.is_fetch()) {
+            let executed = work.instruction(id(0), now, &instruction[0], &instruction[1..]);
+            prop_assert_eq!((executed.issued, executed.instructions), (now, 1));
+            now = executed.ends;
+        }
+        work.finish(now);
+        prop_assert_eq!(bench.truth(), replayed.truth());
+        let counters = |bench: &Bench| format!("{:?}", bench.devices.strand_unit(id(0)));
+        prop_assert_eq!(counters(&bench), counters(&replayed));
+    }
 }
