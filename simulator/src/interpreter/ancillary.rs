@@ -26,15 +26,16 @@ impl Strand {
                 0 => self.y.into(),
                 2 => self.ccr.into(),
                 3 => self.asi.into(),
-                4 => environment.read(Counting::Tick),
+                4 => environment.read(Counting::Tick, self.control.level())?,
                 5 => self.effective(self.pc),
                 6 => self.control.fprs.into(),
-                16 => environment.read(Counting::Pcr),
-                17 => environment.read(Counting::Pic),
+                16 => environment.read(Counting::Pcr, self.control.level())?,
+                17 => environment.read(Counting::Pic, self.control.level())?,
                 22 => self.control.softint.into(),
                 23 => self.control.tick_compare,
-                24 => environment.read(Counting::Stick),
+                24 => environment.read(Counting::Stick, self.control.level())?,
                 25 => self.control.stick_compare,
+                26 => environment.read(Counting::Status, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             Control::Privileged(number) => match number {
@@ -42,7 +43,7 @@ impl Strand {
                 1 => self.frame()?.npc,
                 2 => self.frame()?.state,
                 3 => self.frame()?.number.into(),
-                4 => environment.read(Counting::Tick),
+                4 => environment.read(Counting::Tick, self.control.level())?,
                 5 => self.control.tba,
                 6 => self.control.pstate.into(),
                 7 => self.control.tl.into(),
@@ -85,14 +86,15 @@ impl Strand {
                 2 => self.ccr = value as u8,
                 3 => self.asi = value as u8,
                 6 => self.control.fprs = value as u8 & 7,
-                16 => environment.write(Counting::Pcr, value),
-                17 => environment.write(Counting::Pic, value),
+                16 => environment.write(Counting::Pcr, value, self.control.level())?,
+                17 => environment.write(Counting::Pic, value, self.control.level())?,
                 20 => self.control.softint |= value as u32 & SOFTINT,
                 21 => self.control.softint &= !value as u32,
                 22 => self.control.softint = value as u32 & SOFTINT,
                 23 => self.control.tick_compare = value,
-                24 => environment.write(Counting::Stick, value),
+                24 => environment.write(Counting::Stick, value, self.control.level())?,
                 25 => self.control.stick_compare = value,
+                26 => environment.write(Counting::Status, value, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             Control::Privileged(number) => match number {
@@ -100,7 +102,7 @@ impl Strand {
                 1 => self.frame()?.npc = value & !3,
                 2 => self.frame()?.state = value & TSTATE,
                 3 => self.frame()?.number = value as u16 & 0x1ff,
-                4 => environment.write(Counting::Tick, value),
+                4 => environment.write(Counting::Tick, value, self.control.level())?,
                 5 => self.control.tba = value & !0x7fff,
                 6 => self.control.pstate = value as u16 & pstate::ALL,
                 7 => self.control.tl = value.min(greatest_tl.into()) as u8,
@@ -138,7 +140,7 @@ impl Strand {
     fn allowed(&self, control: Control) -> Result<(), Trap> {
         let level = self.control.level();
         match control {
-            Control::Hyperprivileged(_) if level < Level::Hyperprivileged => {
+            Control::Hyperprivileged(_) | Control::Ancillary(26) if level < Level::Hyperprivileged => {
                 Err(Trap::ILLEGAL_INSTRUCTION)
             }
             Control::Privileged(_) | Control::Ancillary(16 | 19..=23 | 25)

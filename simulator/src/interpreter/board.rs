@@ -172,20 +172,23 @@ impl Environment for Board {
         Ok(())
     }
 
-    fn read(&mut self, register: Counting) -> u64 {
-        match register {
+    fn read(&mut self, register: Counting, _: Level) -> Result<u64, Trap> {
+        Ok(match register {
             Counting::Tick | Counting::Stick => self.ticks * 1024 / 10,
             Counting::Pcr => self.pcr,
             Counting::Pic => self.pic,
-        }
+            Counting::Status => 1,
+        })
     }
 
-    fn write(&mut self, register: Counting, value: u64) {
+    fn write(&mut self, register: Counting, value: u64, _: Level) -> Result<(), Trap> {
         match register {
             Counting::Tick | Counting::Stick => self.ticks = value,
             Counting::Pcr => self.pcr = value,
             Counting::Pic => self.pic = value,
+            Counting::Status => {}
         }
+        Ok(())
     }
 }
 

@@ -15,14 +15,20 @@ pub struct At {
     pub level: Level,
 }
 
-/// A register that a strand has, and that something else counts.
+/// A register that a strand has, and that something else keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the registers")]
 pub enum Counting {
+    /// %pcr.
     Pcr,
+    /// %pic.
     Pic,
+    /// %tick.
     Tick,
+    /// %stick.
     Stick,
+    /// The strand status register, %asr26 of the UltraSPARC T1: hyperprivileged. A write of 0 halts the strand. *Assumed* for the
+    /// UltraSPARC T2 Plus.
+    Status,
 }
 
 /// What a strand reaches beyond its registers. Values are as memory in big-endian order has them.
@@ -56,8 +62,22 @@ pub trait Environment {
     }
 
     /// Returns the value of a register.
-    fn read(&mut self, register: Counting) -> u64;
+    ///
+    /// # Errors
+    /// The trap, if software of this level cannot read it.
+    fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
     /// Writes a register.
-    fn write(&mut self, register: Counting, value: u64);
+    ///
+    /// # Errors
+    /// The trap, if software of this level cannot write it.
+    fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
+
+    /// Executes a `membar`: bits 6 to 4 of the mask are cmask, 3 to 0 mmask.
+    ///
+    /// # Errors
+    /// A store that the strand has made before has failed.
+    fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
+        Ok(())
+    }
 }

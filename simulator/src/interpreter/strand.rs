@@ -292,7 +292,8 @@ impl Strand {
                 let changed = |old| if old == expected { new } else { old };
                 self.change(rd, place, shift, environment, changed)?;
             }
-            Instruction::Prefetch | Instruction::Flush | Instruction::Membar { .. } => {}
+            Instruction::Membar { mask } => environment.membar(mask)?,
+            Instruction::Prefetch | Instruction::Flush => {}
             Instruction::Read { rd, control } => {
                 let value = self.read(control, environment)?;
                 self.registers.set(rd, value);

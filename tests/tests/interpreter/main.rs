@@ -52,11 +52,11 @@ impl Environment for Loaded {
         Ok(())
     }
 
-    fn read(&mut self, register: Counting) -> u64 {
+    fn read(&mut self, register: Counting, _: Level) -> Result<u64, Trap> {
         panic!("{register:?} is not nonprivileged")
     }
 
-    fn write(&mut self, register: Counting, _: u64) {
+    fn write(&mut self, register: Counting, _: u64, _: Level) -> Result<(), Trap> {
         panic!("{register:?} is not nonprivileged")
     }
 }
