@@ -1,0 +1,75 @@
+//! Visits every state of a model.
+
+use std::fmt;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use stateright::{Checker, HasDiscoveries, Model};
+
+/// What came of a model.
+#[derive(Debug)]
+pub struct Report {
+    /// How many states were visited.
+    pub states: usize,
+    /// How long that took.
+    pub time: Duration,
+    /// What does not hold.
+    pub violations: Vec<Violation>,
+}
+
+/// A property that does not hold.
+#[derive(Debug)]
+pub struct Violation {
+    /// Its name.
+    pub property: &'static str,
+    /// The actions from a first state to one in which it does not hold, and that state.
+    pub path: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "does not hold: {}\n{}", self.property, self.path)
+    }
+}
+
+/// Visits every state of a model, the nearest first, by so many threads. Ends early if a property does not hold.
+pub fn check<M>(model: M, threads: usize) -> Report
+where
+    M: Model + Send + Sync + 'static,
+    M::State: fmt::Debug + Clone + Hash + PartialEq + Send + Sync,
+    M::Action: fmt::Debug + Clone + PartialEq,
+{
+    let start = Instant::now();
+    let checker = model
+        .checker()
+        .threads(threads)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
+    let time = start.elapsed();
+    let discoveries = checker.discoveries().into_iter();
+    let violations = discoveries.map(|(property, path)| Violation {
+        property,
+        path: described(path.into_vec()),
+    });
+    Report {
+        states: checker.unique_state_count(),
+        time,
+        violations: violations.collect(),
+    }
+}
+
+/// Returns the actions of a path, one in a line, and its first and last states.
+fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
+    let mut text = String::new();
+    for (number, (state, action)) in path.iter().enumerate() {
+        if number == 0 {
+            text += &format!("  from {state:?}\n");
+        }
+        text += &match action {
+            Some(action) => format!("  {:>3}. {action:?}\n", number + 1),
+            None => format!("  to {state:#?}\n"),
+        };
+    }
+    text
+}

@@ -1,0 +1,356 @@
+//! The gate of a hub: who is served, who is refused, and for how long.
+//!
+//! **State.** What [`Turns`] remembers, and the strand whose access is in flight. The model makes each step by
+//! [`Turns::step`], the function that ships.
+//!
+//! **Actions.** Any strand does anything at any time: see [`Action`]. A strand that stops, or that has died and is not
+//! declared dead, is one that does nothing any more, also while its access is in flight; one that comes back is one that
+//! asks again. A strand whose access faults ends it; while the hub is out of service nobody asks. So none of this needs
+//! an action of its own.
+//!
+//! **Symmetry.** The function knows strands only by their cyclic order. So the strand that is [watched](Watched) is
+//! number 0, and the last turn before the first step was any strand's. The strands of the model lie on both sides of the words'
+//! ends.
+//!
+//! **Properties.** See [`Gate::properties`]: each has the sentence of the contract that it states.
+
+use guest_abi::StrandId;
+use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use stateright::{Model, Property};
+
+/// A hub that some strands use, and what of it is watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    /// How many strands there are: N, from 2 on.
+    pub strands: u8,
+    /// What is watched of strand 0.
+    pub watches: Watches,
+}
+
+/// What a model watches of strand 0. Two models are smaller than one that watches both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watches {
+    /// How many accesses of others it waits for while it keeps asking: the bound b.
+    Wait,
+    /// How often others are refused on its behalf after it has gone: the bound r.
+    Absence,
+}
+
+/// The hub in one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    turns: Turns,
+    /// The strand whose access is in flight.
+    in_flight: Option<u8>,
+    watched: Watched,
+}
+
+/// What has happened to strand 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Watched {
+    /// Since it was refused; `None` if it was not, or does not keep asking.
+    Wait(Option<Wait>),
+    /// Refusals of others on its behalf, since it last did anything at the hub.
+    Absence(u32),
+}
+
+/// What has happened since a strand was refused that keeps asking: at least once in every r asks of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wait {
+    /// Accesses of others.
+    accesses: u32,
+    /// One of these is in flight.
+    in_flight: bool,
+    /// Asks of others since its own last ask.
+    asks: u32,
+    /// The fewest strands that were remembered since its own last ask: w of r = 2w.
+    fewest: u32,
+}
+
+/// What a strand does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It asks for the hub.
+    Asks(u8),
+    /// It asks and cannot enter the gate, because another strand is, or has died, inside.
+    CannotEnter(u8),
+    /// Its access ends, served or failed.
+    Ends,
+    /// Its access finds the chip busy, and does not take place.
+    ChipBusy,
+    /// It is declared dead, in its access or not.
+    IsDeclaredDead(u8),
+    /// The hub is scrubbed for another guest, while no strand can ask.
+    Renewed,
+}
+
+impl Gate {
+    /// Returns the strand of a number in the model: they are spread over all that a machine has.
+    fn strand(&self, number: u8) -> StrandId {
+        let last = StrandId::COUNT - 1;
+        let number = usize::from(number) * last / usize::from(self.strands - 1);
+        StrandId::new(number).expect("a machine has it")
+    }
+
+    /// Returns what happens at the gate if a strand asks.
+    fn ask(&self, state: &State, strand: u8) -> Event {
+        match state.in_flight {
+            Some(_) => Event::AsksTaken(self.strand(strand)),
+            None => Event::AsksFree(self.strand(strand)),
+        }
+    }
+
+    /// Returns all asks that are possible, each with what it leads to.
+    fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
+        let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
+        asking.map(|strand| {
+            let (after, answer) = state.turns.step(self.ask(state, strand));
+            (strand, after, answer)
+        })
+    }
+
+    /// One access is in flight: whoever asks meanwhile is refused.
+    fn one_access_in_flight(&self, state: &State) -> bool {
+        state.in_flight.is_none()
+            || self
+                .asks(state)
+                .all(|(.., answer)| answer == Answer::Refused)
+    }
+
+    /// A refused strand is remembered.
+    fn the_refused_are_remembered(&self, state: &State) -> bool {
+        self.asks(state).all(|(asks, after, answer)| {
+            answer == Answer::Served || after.remembered.has(self.strand(asks))
+        })
+    }
+
+    /// At a free hub a strand is refused only on behalf of another one, which is remembered.
+    fn refused_on_behalf_of_another(&self, state: &State) -> bool {
+        state.in_flight.is_some()
+            || self.asks(state).all(|(asks, after, answer)| {
+                let another = |turn| turn != self.strand(asks) && state.turns.remembered.has(turn);
+                answer == Answer::Served || after.turn.is_some_and(another)
+            })
+    }
+
+    /// A strand that asks at least once in every r asks of the others is served after at most b = N - 1 accesses of others.
+    fn served_after_b_accesses(&self, state: &State) -> bool {
+        match state.watched {
+            Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
+            _ => true,
+        }
+    }
+
+    /// A strand that has gone costs the others r = 2N refusals at most, once.
+    fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
+        match state.watched {
+            Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
+            Watched::Wait(_) => true,
+        }
+    }
+
+    /// A strand that is declared dead is forgotten.
+    fn the_dead_are_forgotten(&self, state: &State) -> bool {
+        (0..self.strands)
+            .map(|number| self.strand(number))
+            .all(|dead| {
+                let (after, _) = state.turns.step(Event::Died(dead));
+                !after.remembered.has(dead) && after.turn != Some(dead)
+            })
+    }
+
+    /// A strand whose chip was busy keeps its turn: nobody else is served before it asks again, but for r refusals.
+    fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
+        let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
+            return true;
+        };
+        let (after, _) = state.turns.step(Event::ChipBusy(holder));
+        after.turn == Some(holder)
+            && after.refusals == 0
+            && after.step(Event::AsksFree(holder)).1 == Answer::Served
+    }
+
+    /// A strand that is alone from now on is refused at most r = 2w times for each strand that is remembered, and then always
+    /// served.
+    fn who_is_alone_is_served(&self, state: &State) -> bool {
+        (0..self.strands)
+            .map(|number| self.strand(number))
+            .all(|alone| {
+                let mut turns = state.turns;
+                turns.remembered.insert(alone);
+                let remembered = turns.remembered.iter().count() as u32;
+                // 2w for w = 2 to all of them.
+                let most = remembered * (remembered + 1) - 2;
+                let mut refused = 0;
+                while !turns.remembered.is_empty() && refused <= most {
+                    let (after, answer) = turns.step(Event::AsksFree(alone));
+                    turns = after;
+                    refused += u32::from(answer == Answer::Refused);
+                }
+                refused <= most
+            })
+    }
+
+    /// Returns what has happened to strand 0 when something more has.
+    fn watch(&self, before: &State, action: Action, after: &Turns, answer: Answer) -> Watched {
+        match before.watched {
+            Watched::Wait(wait) => Watched::Wait(self.wait(before, wait, action, after, answer)),
+            Watched::Absence(refusals) => Watched::Absence(match action {
+                Action::Asks(0) | Action::CannotEnter(0) => 0,
+                Action::ChipBusy if before.in_flight == Some(0) => 0,
+                Action::Asks(_) if before.in_flight.is_none() && answer == Answer::Refused => {
+                    refusals + u32::from(after.turn == Some(self.strand(0)))
+                }
+                _ => refusals,
+            }),
+        }
+    }
+
+    /// Asks that do not enter the gate do not count, neither its own nor those of others.
+    fn wait(
+        &self,
+        before: &State,
+        wait: Option<Wait>,
+        action: Action,
+        after: &Turns,
+        answer: Answer,
+    ) -> Option<Wait> {
+        let served = answer == Answer::Served;
+        // A strand that is refused is remembered, and so is the one on whose behalf it is, or it asks in vain once more.
+        let w = (after.remembered.iter().count() as u32).max(2);
+        let refused = Wait {
+            accesses: 0,
+            in_flight: false,
+            asks: 0,
+            fewest: w,
+        };
+        match (action, wait) {
+            (Action::IsDeclaredDead(0) | Action::Renewed, _) => None,
+            (Action::Asks(0), _) if served => None,
+            (Action::Asks(0), None) => Some(refused),
+            (Action::ChipBusy, _) if before.in_flight == Some(0) => Some(refused),
+            (_, None) => None,
+            (Action::Asks(0), Some(wait)) => Some(Wait {
+                asks: 0,
+                fewest: w,
+                ..wait
+            }),
+            (Action::Asks(_), Some(mut wait)) => {
+                wait.asks += 1;
+                wait.fewest = wait.fewest.min(w);
+                wait.accesses += u32::from(served);
+                wait.in_flight |= served;
+                (wait.asks <= 2 * wait.fewest).then_some(wait)
+            }
+            // There was no access after all.
+            (Action::ChipBusy, Some(wait)) => Some(Wait {
+                accesses: wait.accesses - u32::from(wait.in_flight),
+                in_flight: false,
+                ..wait
+            }),
+            (Action::Ends, Some(wait)) => Some(Wait {
+                in_flight: false,
+                ..wait
+            }),
+            (Action::IsDeclaredDead(dead), Some(wait)) => Some(Wait {
+                in_flight: wait.in_flight && before.in_flight != Some(dead),
+                ..wait
+            }),
+            (Action::CannotEnter(_), wait) => wait,
+        }
+    }
+}
+
+impl Model for Gate {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let watched = match self.watches {
+            Watches::Wait => Watched::Wait(None),
+            Watches::Absence => Watched::Absence(0),
+        };
+        let first = |last| State {
+            turns: Turns {
+                last: self.strand(last).index() as u32,
+                ..Turns::NEW
+            },
+            in_flight: None,
+            watched,
+        };
+        (0..self.strands).map(first).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for strand in 0..self.strands {
+            if state.in_flight != Some(strand) {
+                actions.extend([Action::Asks(strand), Action::CannotEnter(strand)]);
+            }
+            actions.push(Action::IsDeclaredDead(strand));
+        }
+        actions.extend(match state.in_flight {
+            Some(_) => [Action::Ends, Action::ChipBusy].as_slice(),
+            None => &[Action::Renewed],
+        });
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let event = match action {
+            Action::Asks(strand) => Some(self.ask(state, strand)),
+            // The mark of a refused strand is left whatever else happens.
+            Action::CannotEnter(strand) => Some(Event::AsksTaken(self.strand(strand))),
+            Action::Ends => None,
+            Action::ChipBusy => Some(Event::ChipBusy(self.strand(state.in_flight?))),
+            Action::IsDeclaredDead(dead) => Some(Event::Died(self.strand(dead))),
+            Action::Renewed => Some(Event::Renewed),
+        };
+        let unchanged = (state.turns, Answer::Refused);
+        let (turns, answer) = event.map_or(unchanged, |event| state.turns.step(event));
+        let in_flight = match action {
+            Action::Asks(strand) if answer == Answer::Served => Some(strand),
+            Action::Ends | Action::ChipBusy => None,
+            Action::IsDeclaredDead(dead) => state.in_flight.filter(|holder| *holder != dead),
+            _ => state.in_flight,
+        };
+        let watched = self.watch(state, action, &turns, answer);
+        Some(State {
+            turns,
+            in_flight,
+            watched,
+        })
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one access is in flight", Self::one_access_in_flight),
+            Property::always(
+                "a refused strand is remembered",
+                Self::the_refused_are_remembered,
+            ),
+            Property::always(
+                "at a free hub a strand is refused only on behalf of another that is remembered",
+                Self::refused_on_behalf_of_another,
+            ),
+            Property::always(
+                "a strand that keeps asking is served after at most N - 1 accesses of others",
+                Self::served_after_b_accesses,
+            ),
+            Property::always(
+                "a strand that has gone costs the others at most r refusals, once",
+                Self::the_absent_cost_r_refusals,
+            ),
+            Property::always(
+                "a strand that is declared dead is forgotten",
+                Self::the_dead_are_forgotten,
+            ),
+            Property::always(
+                "a strand that found the chip busy keeps its turn",
+                Self::a_busy_chip_keeps_the_turn,
+            ),
+            Property::always(
+                "a strand that is alone is refused r times for each that has gone, and then served",
+                Self::who_is_alone_is_served,
+            ),
+        ]
+    }
+}
