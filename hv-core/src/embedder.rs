@@ -16,7 +16,7 @@ pub enum ConsoleOutput {
 
 impl ConsoleOutput {
     /// Returns what an argument of `cons_putchar` stands for: 0 to 255 or -1. `None` for any other, of 64 bits.
-    pub(crate) fn of(argument: u64) -> Option<Self> {
+    pub fn of(argument: u64) -> Option<Self> {
         match u8::try_from(argument) {
             Ok(byte) => Some(Self::Byte(byte)),
             Err(_) if argument == CONS_BREAK => Some(Self::Break),

@@ -25,6 +25,7 @@ pub enum After {
 #[derive(Default)]
 struct GuestVersions {
     sun4v: Negotiated,
+    /// Of CORE, if no service has it.
     core: Negotiated,
     services: NegotiatedGroups,
 }
@@ -35,7 +36,7 @@ impl GuestVersions {
     fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
             ApiGroup::SUN4V => Ok(self.sun4v.get().version(BASE)),
-            ApiGroup::CORE => Ok(self.core.get().version(BASE)),
+            ApiGroup::CORE if !S::CORE => Ok(self.core.get().version(BASE)),
             other => S::version(&self.services, other).ok_or(HvError::Invalid),
         }
     }
@@ -47,7 +48,7 @@ impl GuestVersions {
             // The architecture itself cannot be given up, and has no minor versions.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
             ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
-            ApiGroup::CORE => Asked::new(&self.core, BASE, wanted),
+            ApiGroup::CORE if !S::CORE => Asked::new(&self.core, BASE, wanted),
             other => S::ask(&self.services, other, wanted),
         }
     }
@@ -199,7 +200,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             && let Some(ended) = trace.time(self.caller.strand)
         {
             let event = FastCall {
-                status: status(&result),
+                status: match result {
+                    Ok(Reply::Refused(error, _)) => status::<()>(&Err(error)),
+                    _ => status(&result),
+                },
                 guest: self.caller.guest.number(),
                 strand: self.caller.strand.number(),
                 duration: duration(started, ended),
@@ -373,6 +377,9 @@ impl<'a> Frame<'a> {
                     Reply::Value(value) => registers.o1 = value,
                     Reply::Values(first, second) => {
                         (registers.o1, registers.o2) = (first, second);
+                    }
+                    Reply::Refused(error, value) => {
+                        (registers.o0, registers.o1) = (error.number(), value);
                     }
                 }
             }

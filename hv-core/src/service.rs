@@ -14,12 +14,17 @@ pub enum Reply {
     Value(u64),
     /// Values in %o1 and %o2.
     Values(u64, u64),
+    /// The call is refused with this status, and has a value in %o1 all the same: `mach_desc` says so how much room it needs.
+    Refused(HvError, u64),
 }
 
 /// The functions of one API group.
 ///
 /// The hypervisor keeps what each guest has negotiated, and refuses calls of a guest that has not: the service never sees
 /// one.
+///
+/// A service may have group CORE, and then says which versions of it there are. Its functions are those of trap 0x80; the calls
+/// of trap 0xff stay the hypervisor's.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
@@ -99,6 +104,9 @@ pub trait Services {
     /// The FAST functions of all of them.
     const FUNCTIONS: FunctionSet;
 
+    /// `true` if one of them has group CORE.
+    const CORE: bool;
+
     /// Returns the contexts of a strand at all of them.
     fn contexts<'a>(
         &'a self,
@@ -149,6 +157,8 @@ macro_rules! list_of_services {
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
             const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with($name::FUNCTIONS))*;
+
+            const CORE: bool = false $(|| $name::GROUP.0 == ApiGroup::CORE.0)*;
 
             fn contexts<'a>(
                 &'a self,

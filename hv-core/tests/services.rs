@@ -356,3 +356,53 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [0x205, 1, 0]), [6, 1, 0, 13, 14, 0]);
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0, 13, 14, 0]);
 }
+
+/// A service that adds FAST function 1 to group CORE, of which it has versions 1.0 and 1.1. It refuses the call with EINVAL, and
+/// says 0x30 in %o1.
+struct Describes;
+
+impl Service for Describes {
+    const GROUP: ApiGroup = ApiGroup::CORE;
+    const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
+    const FUNCTIONS: &'static [u64] = &[1];
+
+    type Context<'a> = Self;
+
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self {
+        Self
+    }
+
+    fn guest_reset(&self, _: GuestId, _: StrandId) {}
+}
+
+impl Context for Describes {
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        _: &Registers,
+    ) -> Result<Reply, HvError> {
+        assert_eq!((function, version.number()), (1, 2));
+        Ok(Reply::Refused(HvError::Invalid, 0x30))
+    }
+}
+
+/// A service may have group CORE: its functions are there while the guest has negotiated the group, and its versions are those
+/// of the group. What traps 0xff does stays as it is.
+#[test]
+fn a_service_that_has_group_core() {
+    let hypervisor = Hypervisor::new(
+        (Adder::<0x300, 100>::default(), Describes),
+        Image::default(),
+    );
+    let strand = hypervisor.strand(CALLER);
+    assert_eq!(fast(&strand, 1), [7, 11, 12, 13, 14, 1]);
+    assert_eq!(core(&strand, 3, [1, 11, 12]), [0, 0, 0, 13, 14, 3]);
+    assert_eq!(core(&strand, 0, [1, 1, 7]), [0, 1, 7, 13, 14, 0]);
+    assert_eq!(core(&strand, 3, [1, 11, 12]), [0, 1, 1, 13, 14, 3]);
+    assert_eq!(fast(&strand, 1), [6, 0x30, 12, 13, 14, 1]);
+    assert_eq!(core(&strand, 1, [0x42, 11, 12]), [0, 11, 12, 13, 14, 1]);
+    hypervisor.reset_guest(CALLER.guest, CALLER.strand);
+    assert_eq!(fast(&strand, 1), [7, 11, 12, 13, 14, 1]);
+    assert_eq!(core(&strand, 3, [1, 11, 12]), [0, 0, 0, 13, 14, 3]);
+}
