@@ -8,6 +8,7 @@ pub mod description;
 mod environment;
 mod hubs;
 mod l2;
+pub mod mailbox;
 mod progress;
 mod rights;
 mod service;

@@ -1,0 +1,275 @@
+//! The operator's steps, as words that a service processor hands to the hypervisor.
+//!
+//! A mailbox is [`WORDS`] words of memory that no guest reaches. The operator writes a [`Step`] with [`ask`], which ends with
+//! [`ASKED`] in the first word, and interrupts a strand. The hypervisor [serves](serve) the step on that strand, and ends with
+//! [`DONE`]; the [`answer`] is there until the next step. One side has the mailbox at a time, as the first word says.
+//!
+//! | word | content |
+//! |---|---|
+//! | 0 | [`EMPTY`], [`ASKED`] or [`DONE`] |
+//! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
+//! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
+//! | 8 | the result: 0 for done, else a number of [`Refusal`] |
+//! | 9 on | grants of a reconfiguration, what [`Step::Look`] sees, or the two numbers of a refusal |
+//!
+//! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use platform::AccessError;
+
+use crate::environment::Environment;
+use crate::rights::grants::Grants;
+use crate::rights::policy::{ConfigError, Grant, StrandSet};
+use crate::service::PerfCounterService;
+use crate::service::operator::ChangeError;
+use crate::units::{Unit, UnitState};
+
+/// The number of words of a mailbox.
+pub const WORDS: usize = 256;
+
+/// The first word: no step has been there yet.
+pub const EMPTY: u64 = 0;
+/// The first word: a step waits for the hypervisor.
+pub const ASKED: u64 = 1;
+/// The first word: the step has been served.
+pub const DONE: u64 = 2;
+
+const STATE: usize = 0;
+const STEP: usize = 1;
+const ARGUMENT: usize = 2;
+const RESULT: usize = 8;
+const DATA: usize = 9;
+
+/// The result of a step that makes no sense.
+const UNKNOWN: u64 = 1;
+
+/// Where [`Step::Look`] leaves what it sees: a word that is 1 while a change is pending, the strands that it waits for, the units, and
+/// what the guests hold.
+const AWAITED: usize = DATA + 1;
+const UNITS: usize = AWAITED + 4;
+const HELD: usize = UNITS + Unit::COUNT;
+
+/// A step of the operator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// See [`PerfCounterService::reconfigure`].
+    Reconfigure(Grants),
+    /// See [`PerfCounterService::strand_died`].
+    Died(StrandId),
+    /// The guest starts again. The image does this.
+    Reset(GuestId),
+    /// See [`PerfCounterService::return_to_service`].
+    ReturnToService(Unit),
+    /// Changes nothing: asks what is [`Seen`], for this number of guests.
+    Look(usize),
+}
+
+/// What the operator sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// See [`PerfCounterService::pending`].
+    pub pending: Option<StrandSet>,
+    /// See [`PerfCounterService::unit`]: each unit that the largest machine has, by its [number](Unit::number).
+    pub units: [UnitState; Unit::COUNT],
+    /// See [`PerfCounterService::held`].
+    pub held: Grants,
+}
+
+/// Why a step did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such step, strand, guest or unit.
+    Unknown,
+    /// The service has refused it.
+    Change(ChangeError),
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no such step, strand, guest or unit"),
+            Self::Change(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Writes a step.
+pub fn ask(words: &mut [u64; WORDS], step: &Step) {
+    let (number, argument) = match step {
+        Step::Reconfigure(grants) => {
+            put_grants(words, DATA, grants);
+            (1, grants.guests())
+        }
+        Step::Died(strand) => (2, strand.index()),
+        Step::Reset(guest) => (3, guest.index()),
+        Step::ReturnToService(unit) => (4, unit.number()),
+        Step::Look(guests) => (5, *guests),
+    };
+    words[STEP] = number;
+    words[ARGUMENT] = argument as u64;
+    words[STATE] = ASKED;
+}
+
+/// Returns the step that waits; `None` if there is none, or it makes no sense.
+fn asked(words: &[u64; WORDS]) -> Option<Step> {
+    let argument = usize::try_from(words[ARGUMENT]).ok()?;
+    match words[STEP] {
+        1 if argument <= GuestId::COUNT => Some(Step::Reconfigure(grants(words, DATA, argument))),
+        2 => StrandId::new(argument).map(Step::Died),
+        3 => GuestId::new(argument).map(Step::Reset),
+        4 => Unit::all().nth(argument).map(Step::ReturnToService),
+        5 if argument <= GuestId::COUNT => Some(Step::Look(argument)),
+        _ => None,
+    }
+}
+
+/// Serves the step that waits, on the strand that executes this; `reset` has a guest start again. Does nothing if no step waits.
+pub fn serve<E: Environment>(
+    words: &mut [u64; WORDS],
+    service: &PerfCounterService<E>,
+    on: StrandId,
+    reset: impl FnOnce(GuestId),
+) {
+    if words[STATE] != ASKED {
+        return;
+    }
+    let result = match asked(words) {
+        Some(Step::Reconfigure(grants)) => service.reconfigure(on, &grants).map(drop),
+        Some(Step::Died(strand)) => {
+            service.strand_died(on, strand);
+            Ok(())
+        }
+        Some(Step::Reset(guest)) => {
+            reset(guest);
+            Ok(())
+        }
+        Some(Step::ReturnToService(unit)) => service.return_to_service(on, unit),
+        Some(Step::Look(guests)) => {
+            look(words, service, guests);
+            Ok(())
+        }
+        None => {
+            words[RESULT] = UNKNOWN;
+            words[STATE] = DONE;
+            return;
+        }
+    };
+    words[RESULT] = 0;
+    if let Err(error) = result {
+        [words[RESULT], words[DATA], words[DATA + 1]] = numbers(error);
+    }
+    words[STATE] = DONE;
+}
+
+/// Returns the result and the two numbers of an error.
+fn numbers(error: ChangeError) -> [u64; 3] {
+    match error {
+        ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
+        // A configuration has been checked for the others before the guests began.
+        ChangeError::Config(_) => [UNKNOWN, 0, 0],
+        ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
+        ChangeError::Busy => [4, 0, 0],
+        ChangeError::OtherNode(unit) => [5, unit.number() as u64, 0],
+        ChangeError::NotClean(unit, AccessError::Busy) => [6, unit.number() as u64, 0],
+        ChangeError::NotClean(unit, AccessError::Fault) => [7, unit.number() as u64, 0],
+    }
+}
+
+/// Returns the answer to a step that has been served: what is seen, if the step was [`Step::Look`]. `None` while no step is
+/// [`DONE`].
+///
+/// # Errors
+/// The step did not happen.
+pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
+    let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
+    let unit = || Unit::all().nth(first);
+    let error = match words[RESULT] {
+        _ if words[STATE] != DONE => return None,
+        0 => return Some(Ok((words[STEP] == 5).then(|| seen(words)))),
+        2 => Some(ChangeError::Config(ConfigError::TwoGlobals(first, second))),
+        3 => Some(ChangeError::OtherGuests {
+            given: first,
+            there_are: second,
+        }),
+        4 => Some(ChangeError::Busy),
+        5 => unit().map(ChangeError::OtherNode),
+        6 => unit().map(|unit| ChangeError::NotClean(unit, AccessError::Busy)),
+        7 => unit().map(|unit| ChangeError::NotClean(unit, AccessError::Fault)),
+        _ => None,
+    };
+    Some(Err(error.map_or(Refusal::Unknown, Refusal::Change)))
+}
+
+fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E>, guests: usize) {
+    let pending = service.pending();
+    words[DATA] = u64::from(pending.is_some());
+    let awaited = pending.unwrap_or_default().words();
+    for (word, strands) in words.iter_mut().skip(AWAITED).zip(awaited) {
+        *word = strands;
+    }
+    for (word, unit) in words.iter_mut().skip(UNITS).zip(Unit::all()) {
+        let state = service.unit(unit);
+        *word = u64::from(state.faults) << 32
+            | u64::from(state.stuck & 0x3fff_ffff) << 2
+            | u64::from(state.clean) << 1
+            | u64::from(state.in_service);
+    }
+    let mut held = Grants::none(guests);
+    for guest in (0..guests).filter_map(GuestId::new) {
+        // There is such a guest.
+        let _ = held.set(guest, service.held(guest));
+    }
+    put_grants(words, HELD, &held);
+}
+
+fn seen(words: &[u64; WORDS]) -> Seen {
+    let mut awaited = [0; AWAITED.abs_diff(UNITS)];
+    awaited.copy_from_slice(&words[AWAITED..UNITS]);
+    let mut units = [UnitState {
+        in_service: false,
+        clean: false,
+        faults: 0,
+        stuck: 0,
+    }; Unit::COUNT];
+    for (unit, word) in units.iter_mut().zip(words.iter().skip(UNITS)) {
+        *unit = UnitState {
+            in_service: word & 1 != 0,
+            clean: word & 2 != 0,
+            faults: (word >> 32) as u32,
+            stuck: (word >> 2) as u32 & 0x3fff_ffff,
+        };
+    }
+    let guests = (words[ARGUMENT] as usize).min(GuestId::COUNT);
+    Seen {
+        pending: (words[DATA] != 0).then(|| StrandSet::from_words(awaited)),
+        units,
+        held: grants(words, HELD, guests),
+    }
+}
+
+/// Writes grants, eight to a word, the first in the most significant byte: bit 0 `global`, bit 1 register 0, bit 2 with HT.
+fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
+    let mut guests = (0..GuestId::COUNT).filter_map(GuestId::new);
+    for word in words.iter_mut().skip(first).take(GuestId::COUNT / 8) {
+        let eight = guests.by_ref().take(8);
+        *word = eight.fold(0, |word, guest| {
+            word << 8 | u64::from(grants.get(guest).bits())
+        });
+    }
+}
+
+fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
+    let mut grants = Grants::none(guests);
+    for guest in (0..guests).filter_map(GuestId::new) {
+        let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
+        let bits = (word >> (56 - guest.index() % 8 * 8)) as u8;
+        // There is such a guest.
+        let _ = grants.set(guest, Grant::from_bits(bits));
+    }
+    grants
+}
+
+const _: () = assert!(HELD + GuestId::COUNT / 8 <= WORDS);

@@ -1,0 +1,208 @@
+//! The operator's steps through a mailbox, against its words.
+
+use std::cell::RefCell;
+
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::mailbox::{self, Refusal, Step, WORDS};
+use perfctr_service::{ChangeError, ConfigError, Grants, StrandSet, Unit};
+use platform::AccessError;
+use tests::board::Board;
+use tests::machine::{self, MachineUnderTest, guest_id};
+use tests::oracle::{Cell, Fault, Grant, Guest, Machine, StrandGrant};
+
+const GLOBAL: Grant = Grant {
+    strand: StrandGrant::HtStrand,
+    global: true,
+};
+const STRAND: Grant = Grant {
+    strand: StrandGrant::Strand,
+    global: false,
+};
+
+fn grants(of: &[Grant]) -> Grants {
+    let mut grants = Grants::none(of.len());
+    for (number, grant) in of.iter().enumerate() {
+        grants
+            .set(guest_id(number), machine::grant(*grant))
+            .unwrap();
+    }
+    grants
+}
+
+/// The mailbox, a service that takes steps on strand 0, and the guests that were reset.
+struct Mailbox<'m, 'a> {
+    words: RefCell<[u64; WORDS]>,
+    machine: &'m MachineUnderTest<'a>,
+    reset: RefCell<Vec<usize>>,
+}
+
+impl Mailbox<'_, '_> {
+    /// Hands these words over as they are.
+    fn raw(&self, step: u64, argument: u64) -> [u64; WORDS] {
+        let mut words = self.words.borrow_mut();
+        (words[0], words[1], words[2]) = (1, step, argument);
+        mailbox::serve(
+            &mut words,
+            self.machine.service(),
+            machine::strand(0),
+            |guest| {
+                self.reset.borrow_mut().push(guest.index());
+            },
+        );
+        *words
+    }
+
+    fn step(&self, step: Step) -> Result<Option<mailbox::Seen>, Refusal> {
+        mailbox::ask(&mut self.words.borrow_mut(), &step);
+        let [asked, number, argument, ..] = *self.words.borrow();
+        assert_eq!(asked, 1);
+        assert_eq!(mailbox::answer(&self.words.borrow()), None);
+        let words = self.raw(number, argument);
+        assert_eq!(words[0], 2);
+        mailbox::answer(&words).expect("it is done")
+    }
+}
+
+#[test]
+fn every_step_and_what_it_answers() {
+    let board = Board::new(Machine::Batoka, 2, &[]);
+    let guests = [
+        Guest::new([0, 64], GLOBAL),
+        Guest::new([1, 65], STRAND),
+        Guest::new([2], STRAND),
+    ];
+    let machine = MachineUnderTest::ready(&board, &guests);
+    let mailbox = Mailbox {
+        words: RefCell::new([0; WORDS]),
+        machine: &machine,
+        reset: RefCell::default(),
+    };
+
+    // No step waits.
+    assert_eq!(mailbox::answer(&mailbox.words.borrow()), None);
+    mailbox::serve(
+        &mut mailbox.words.borrow_mut(),
+        machine.service(),
+        machine::strand(0),
+        |_| {
+            panic!("nothing was asked");
+        },
+    );
+    assert_eq!(mailbox.words.borrow()[0], 0);
+
+    // `global` and `htstrand` go from guest 0 to guest 1: a byte for each guest, the first in the most significant byte.
+    let moved = grants(&[STRAND, GLOBAL, Grant::default()]);
+    let mut words = [0; WORDS];
+    mailbox::ask(&mut words, &Step::Reconfigure(moved));
+    assert_eq!(words[..3], [1, 1, 3]);
+    assert_eq!(
+        words[9..41],
+        [&[0x0207_0000_0000_0000], &[0; 31][..]].concat()
+    );
+    assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
+
+    // The change waits for the strands of those who lose something.
+    let seen = mailbox
+        .step(Step::Look(3))
+        .unwrap()
+        .expect("this step looks");
+    let awaited: StrandSet = [0, 2, 64].map(machine::strand).into_iter().collect();
+    assert_eq!(seen.pending, Some(awaited));
+    assert_eq!(mailbox.words.borrow()[9..14], [1, 0b101, 0b1, 0, 0]);
+    // Guest 1 has `htstrand` at once, which nobody had to give up, and `global` when it is scrubbed.
+    assert_eq!(mailbox.words.borrow()[30], 0x0206_0000_0000_0000);
+    // Strand 64 has died; the others take their cross-calls.
+    machine.acknowledge(0);
+    machine.acknowledge(2);
+    assert_eq!(mailbox.step(Step::Died(machine::strand(64))), Ok(None));
+    machine.complete_transfer();
+    let seen = mailbox
+        .step(Step::Look(3))
+        .unwrap()
+        .expect("this step looks");
+    assert!(seen.pending.is_none() && seen.held == moved);
+
+    // What the service refuses.
+    let two = grants(&[GLOBAL, STRAND, GLOBAL]);
+    let both = ChangeError::Config(ConfigError::TwoGlobals(0, 2));
+    assert_eq!(
+        mailbox.step(Step::Reconfigure(two)),
+        Err(Refusal::Change(both))
+    );
+    let others = ChangeError::OtherGuests {
+        given: 2,
+        there_are: 3,
+    };
+    let fewer = Step::Reconfigure(grants(&[STRAND, STRAND]));
+    assert_eq!(mailbox.step(fewer), Err(Refusal::Change(others)));
+
+    // A unit that faults, and returns to service.
+    let channel = Unit::Mcu(Node::Node0, Mcu::Mcu1);
+    board.break_cell(Cell::Register(4), Fault::Always);
+    assert_eq!(machine.get(1, 4).0, 10);
+    let seen = mailbox
+        .step(Step::Look(3))
+        .unwrap()
+        .expect("this step looks");
+    // Nor is L2 control of node 1 in service: the dead strand was the loser's only one there.
+    let out: Vec<_> = Unit::all()
+        .filter(|unit| !seen.units[unit.number()].in_service)
+        .collect();
+    assert_eq!(out, [channel, Unit::L2(Node::Node1)]);
+    assert_eq!(
+        seen.units,
+        Unit::all()
+            .map(|unit| machine.service().unit(unit))
+            .collect::<Vec<_>>()[..]
+    );
+    assert_eq!(seen.units[channel.number()].faults, 1);
+    board.repair();
+    assert_eq!(mailbox.step(Step::ReturnToService(channel)), Ok(None));
+    assert_eq!(machine.get(1, 4), (0, 0));
+
+    assert_eq!(mailbox.step(Step::Reset(guest_id(2))), Ok(None));
+    assert_eq!(*mailbox.reset.borrow(), [2]);
+
+    // Words that make no sense.
+    for (step, argument) in [
+        (0, 0),
+        (6, 0),
+        (u64::MAX, 0),
+        (1, 257),
+        (2, 256),
+        (3, 256),
+        (4, 16),
+        (5, 257),
+        (2, 1 << 32),
+    ] {
+        let words = mailbox.raw(step, argument);
+        assert_eq!(
+            (words[0], words[8]),
+            (2, 1),
+            "step {step}, argument {argument}"
+        );
+        assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
+    }
+    // The refusals of a unit name it: hub 2 has number 10, L2 control of node 1 number 13.
+    for (result, unit, expected) in [
+        (4, 0, ChangeError::Busy),
+        (5, 13, ChangeError::OtherNode(Unit::L2(Node::Node1))),
+        (
+            6,
+            10,
+            ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Busy),
+        ),
+        (
+            7,
+            10,
+            ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Fault),
+        ),
+    ] {
+        let mut words = [0; WORDS];
+        (words[0], words[1], words[8], words[9]) = (2, 4, result, unit);
+        assert_eq!(
+            mailbox::answer(&words),
+            Some(Err(Refusal::Change(expected)))
+        );
+    }
+}
