@@ -4,6 +4,7 @@
 pub mod configuration;
 pub mod details;
 pub mod events;
+pub mod execution;
 pub mod guests;
 pub mod input;
 pub mod interpreter;

@@ -140,7 +140,9 @@ impl Strand {
     fn allowed(&self, control: Control) -> Result<(), Trap> {
         let level = self.control.level();
         match control {
-            Control::Hyperprivileged(_) | Control::Ancillary(26) if level < Level::Hyperprivileged => {
+            Control::Hyperprivileged(_) | Control::Ancillary(26)
+                if level < Level::Hyperprivileged =>
+            {
                 Err(Trap::ILLEGAL_INSTRUCTION)
             }
             Control::Privileged(_) | Control::Ancillary(16 | 19..=23 | 25)

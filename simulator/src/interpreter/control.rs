@@ -86,6 +86,8 @@ pub struct Control {
     pub(super) pil: u8,
     pub(super) softint: u32,
     pub(super) hintp: bool,
+    /// Whether an interrupt has been received and is not served.
+    pub(super) vector: bool,
     /// Bit 63 of each disables it.
     pub(super) tick_compare: u64,
     pub(super) stick_compare: u64,
@@ -112,6 +114,7 @@ impl Control {
             pil: 0,
             softint: 0,
             hintp: false,
+            vector: false,
             tick_compare: 1 << 63,
             stick_compare: 1 << 63,
             hstick_compare: 1 << 63,
@@ -206,8 +209,13 @@ impl Control {
         if self.hpstate & hpstate::TLZ != 0 && self.tl == 0 && level < Level::Hyperprivileged {
             return Some(Trap::TRAP_LEVEL_ZERO);
         }
-        if self.hintp && (level < Level::Hyperprivileged || self.pstate & pstate::IE != 0) {
-            return Some(Trap::HSTICK_MATCH);
+        if level < Level::Hyperprivileged || self.pstate & pstate::IE != 0 {
+            if self.hintp {
+                return Some(Trap::HSTICK_MATCH);
+            }
+            if self.vector {
+                return Some(Trap::INTERRUPT_VECTOR);
+            }
         }
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;

@@ -7,6 +7,8 @@ pub struct Register(u8);
 impl Register {
     /// %g0, which reads 0.
     pub const G0: Self = Self(0);
+    /// %o0, the first argument and result.
+    pub const O0: Self = Self(8);
     /// %o6, the stack pointer.
     pub const SP: Self = Self(14);
     /// %o7, where `call` notes its own address.

@@ -15,6 +15,7 @@ mod decode;
 mod environment;
 pub mod instruction;
 pub mod registers;
+mod signals;
 mod strand;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use access::PRIMARY;
 pub use control::{Control, Frame, Level, MAX_TL};
 pub use environment::{At, Counting, Environment};
 pub use instruction::Instruction;
+pub use signals::Timer;
 pub use strand::{ErrorState, Strand};
 pub use trap::Trap;
 pub use windows::{Exception, WindowState};

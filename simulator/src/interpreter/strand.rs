@@ -85,7 +85,7 @@ impl Strand {
     /// There is no higher trap level.
     #[inline(always)]
     pub fn step(&mut self, environment: &mut impl Environment) -> Result<(), ErrorState> {
-        let executed = match self.control.interrupt() {
+        let executed = match self.interrupt() {
             None => self.execute_next(environment),
             Some(interrupt) => Err(interrupt.into()),
         };
@@ -96,7 +96,10 @@ impl Strand {
     }
 
     /// Takes a trap.
-    fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
+    ///
+    /// # Errors
+    /// There is no higher trap level.
+    pub fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
         let global = self.registers.global();
         let window = self.registers.window();
         let frame = Frame {

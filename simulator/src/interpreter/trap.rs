@@ -11,6 +11,8 @@ pub struct Trap(u16);
 impl Trap {
     /// Where a trap goes that is one too many for privileged software.
     pub(super) const WATCHDOG: Self = Self(0x02);
+    /// A store has failed that the strand made before: deferred.
+    pub const STORE_ERROR: Self = Self(0x07);
     /// Nothing answers at the address of a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
     /// An instruction that the processor does not have.
@@ -25,6 +27,8 @@ impl Trap {
     pub const CLEAN_WINDOW: Self = Self(0x24);
     /// A division by zero.
     pub const DIVISION_BY_ZERO: Self = Self(0x28);
+    /// A load or store that its page or space does not allow.
+    pub const DATA_ACCESS_EXCEPTION: Self = Self(0x30);
     /// Nothing answers at the address of a load or store.
     pub const DATA_ACCESS_ERROR: Self = Self(0x32);
     /// An address that is no multiple of the access.
@@ -40,6 +44,8 @@ impl Trap {
     pub const HSTICK_MATCH: Self = Self(0x5e);
     /// The hypervisor has asked for a trap at trap level 0.
     pub const TRAP_LEVEL_ZERO: Self = Self(0x5f);
+    /// Another strand, or a device, has sent an interrupt.
+    pub const INTERRUPT_VECTOR: Self = Self(0x60);
 
     /// Returns the trap of an interrupt of a level: 1 to 15.
     #[must_use]
@@ -64,6 +70,12 @@ impl Trap {
     #[must_use]
     pub const fn software(number: u64) -> Self {
         Self(0x100 + (number & 0xff) as u16)
+    }
+
+    /// Returns whether it is that of a `Tcc`.
+    #[must_use]
+    pub const fn is_software(self) -> bool {
+        self.0 >= 0x100
     }
 
     /// Returns the number.

@@ -17,7 +17,7 @@ const READ: u64 = 10;
 
 /// Returns the cycles of an access. An L2 control register takes least, because a call accesses up to 24 of them; then come
 /// DRAM channels of the strand's own node, those of other nodes, and hubs.
-fn access_cycles(address: PhysicalAddress) -> u64 {
+pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
         0x84 => 8,

@@ -84,4 +84,5 @@ pub use modelled::Modelled;
 pub use moves::Moves;
 pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{ChannelUse, HubUse, LinkUse, Served, Traffic, TrafficKind, Truth, Usage, Waited};
+pub(crate) use wires::StrandEvents;
 pub use work::{Executed, Quantum, Watched, Work};

@@ -46,7 +46,7 @@ const BRANCHES: [u16; 3] = [
 
 /// The events of a strand that its counters have not seen yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StrandEvents {
+pub(crate) struct StrandEvents {
     /// By kind of fetch, then in the order of [`Branch`].
     instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
     others: [u64; EVENTS.len()],
@@ -57,7 +57,7 @@ pub(super) struct StrandEvents {
 impl StrandEvents {
     /// An instruction whose fetch is of this kind.
     #[inline(always)]
-    pub(super) fn instruction(&mut self, fetch: Kind, branch: Branch) {
+    pub(crate) fn instruction(&mut self, fetch: Kind, branch: Branch) {
         self.instructions[fetch as usize][branch as usize] += 1;
     }
 
@@ -78,7 +78,7 @@ impl StrandEvents {
     }
 
     /// Tells the counters what they have not seen. `idle` are all idle clocks of the core until now.
-    pub(super) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
+    pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
                 let some = u32::try_from(*times).unwrap_or(u32::MAX);

@@ -13,7 +13,7 @@ mod deal;
 mod signals;
 #[cfg(test)]
 mod tests;
-mod turns;
+pub(crate) mod turns;
 
 use std::collections::VecDeque;
 

@@ -44,12 +44,12 @@ impl Pipeline {
 
 /// The turn of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
-    pub(super) strand: StrandId,
+pub(crate) struct Turn {
+    pub(crate) strand: StrandId,
     /// When it can issue an instruction.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// From when on it is another strand's turn.
-    pub(super) until: u64,
+    pub(crate) until: u64,
 }
 
 /// The times of all strands.
@@ -58,7 +58,7 @@ pub(super) struct Turn {
 /// at the same time in different pipelines, or have been ready equally long in the same, the one with the lowest number
 /// comes first.
 #[derive(Clone, Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
     /// The pipeline that is due first, the next one, and all but the first.
     first: Due,
@@ -67,7 +67,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             pipelines: [Pipeline {
                 free: 0,
@@ -83,7 +83,7 @@ impl Turns {
 
     /// Returns the turn of the strand that comes first, if any strand can execute.
     #[inline]
-    pub(super) fn first(&self) -> Option<Turn> {
+    pub(crate) fn first(&self) -> Option<Turn> {
         if self.first == Due::NEVER {
             return None;
         }
@@ -99,14 +99,14 @@ impl Turns {
     }
 
     /// Sets when a strand can execute its next instruction; `None` if it cannot.
-    pub(super) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
+    pub(crate) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
         let number = strand.index() / SHARING;
         self.renew(number, strand.index() % SHARING, ready);
     }
 
     /// The strand has issued its latest instruction at the time `issued`, and can execute the next at the time `ready`.
     #[inline]
-    pub(super) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
+    pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
         let number = strand.index() / SHARING;
         let pipeline = &mut self.pipelines[number];
         pipeline.free = pipeline.free.max(issued + 1);

@@ -1,0 +1,66 @@
+//! What software did that this machine does not fully simulate.
+
+use std::collections::BTreeSet;
+
+use guest_abi::StrandId;
+
+/// What is noted, with the instruction that did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The strand.
+    pub strand: StrandId,
+    /// The address of the instruction, as the strand has it.
+    pub pc: u64,
+    /// What it did.
+    pub what: What,
+}
+
+/// What is noted, once each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A word that is no instruction of this processor.
+    Illegal(u32),
+    /// A load from a register in an alternate space that has no effect here: the space, and the address in it.
+    Load(u8, u64),
+    /// A store to such a register.
+    Store(u8, u64),
+    /// A physical address at which nothing answers.
+    Nothing(u64),
+}
+
+/// What was noted: at most [`MOST`](Self::MOST) entries.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    entries: Vec<Entry>,
+    known: BTreeSet<What>,
+    dropped: u64,
+}
+
+impl Log {
+    /// More entries are only counted.
+    pub const MOST: usize = 1024;
+
+    /// Returns the entries in the order in which they came.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns how many were dropped because there were too many.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(super) fn note(&mut self, strand: StrandId, pc: u64, what: What) {
+        if self.known.contains(&what) {
+            return;
+        }
+        if self.entries.len() == Self::MOST {
+            self.dropped += 1;
+            return;
+        }
+        self.known.insert(what);
+        self.entries.push(Entry { strand, pc, what });
+    }
+}

@@ -1,0 +1,93 @@
+//! What reaches a strand beside its instructions: interrupts, and matches of its timers (UltraSPARC Architecture 2007, chapter 5
+//! and section 12.5).
+
+use super::control::{Level, pstate};
+use super::strand::Strand;
+use super::trap::Trap;
+
+/// A compare register of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// %tick_cmpr, which sets bit 0 of %softint.
+    Tick,
+    /// %stick_cmpr, which sets bit 16 of %softint.
+    Stick,
+    /// %hstick_cmpr, which sets %hintp.
+    HyperStick,
+}
+
+impl Timer {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
+}
+
+/// %softint: the overflow of a performance counter, which is an interrupt of level 15.
+const OVERFLOW: u32 = 1 << 15;
+
+impl Strand {
+    /// Returns the interrupt that the strand takes now.
+    #[inline(always)]
+    #[must_use]
+    pub fn interrupt(&self) -> Option<Trap> {
+        self.control.interrupt()
+    }
+
+    /// Returns who executes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn level(&self) -> Level {
+        self.control.level()
+    }
+
+    /// Returns whether the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
+    #[must_use]
+    pub const fn takes_overflows(&self) -> bool {
+        self.control.pstate & pstate::IE != 0 && self.control.pil < 15
+    }
+
+    /// Returns whether an interrupt waits, be it taken now or not.
+    #[must_use]
+    pub const fn is_woken(&self) -> bool {
+        self.control.vector || self.control.hintp || self.control.softint != 0
+    }
+
+    /// Sets whether an interrupt has been received and is not served.
+    pub const fn set_vector(&mut self, pending: bool) {
+        self.control.vector = pending;
+    }
+
+    /// Returns bit 15 of %softint.
+    #[must_use]
+    pub const fn overflow(&self) -> bool {
+        self.control.softint & OVERFLOW != 0
+    }
+
+    /// Writes bit 15 of %softint.
+    pub const fn set_overflow(&mut self, set: bool) {
+        self.control.softint = self.control.softint & !OVERFLOW | if set { OVERFLOW } else { 0 };
+    }
+
+    /// Returns the count at which a timer matches; `None` if it is disabled.
+    #[must_use]
+    pub const fn compare(&self, timer: Timer) -> Option<u64> {
+        let register = match timer {
+            Timer::Tick => self.control.tick_compare,
+            Timer::Stick => self.control.stick_compare,
+            Timer::HyperStick => self.control.hstick_compare,
+        };
+        if register >> 63 == 0 {
+            Some(register)
+        } else {
+            None
+        }
+    }
+
+    /// A timer matches.
+    pub const fn matched(&mut self, timer: Timer) {
+        match timer {
+            Timer::Tick => self.control.softint |= 1,
+            Timer::Stick => self.control.softint |= 1 << 16,
+            Timer::HyperStick => self.control.hintp = true,
+        }
+    }
+}
