@@ -7,8 +7,9 @@ use anyhow::{Context, bail};
 use object::BigEndian;
 use object::elf::PT_LOAD;
 use object::read::elf::ProgramHeader;
-use simulator::interpreter::Strand;
-use simulator::interpreter::board::{Board, RESET};
+use platform::{Machine, Model};
+use simulator::execution::map::RESET;
+use simulator::execution::{Execution, Limits, Setup, Stop};
 
 use super::console::Console;
 use super::elf;
@@ -16,7 +17,7 @@ use super::machine::{self, Boot, End};
 use crate::interrupt::{self, Interrupted};
 
 /// How many instructions are executed before somebody looks at the console and at the clock.
-const BATCH: usize = 1 << 16;
+const BATCH: u64 = 1 << 16;
 
 /// Boots, and returns what the guest writes, and how the run ends.
 ///
@@ -24,17 +25,14 @@ const BATCH: usize = 1 << 16;
 /// A file cannot be read, the strand enters error state, or [`Interrupted`].
 pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let deadline = Instant::now() + boot.timeout;
-    let mut board = board(boot)?;
-    let mut strand = Strand::reset(RESET);
+    let mut execution = loaded(boot)?;
     let mut console = Console::default();
     loop {
-        for _ in 0..BATCH {
-            if let Err(error) = strand.step(&mut board) {
-                bail!("the strand enters error state: {error:?}");
-            }
-            board.tick();
+        match execution.run(Limits::instructions(BATCH)) {
+            Stop::Limit => {}
+            stop => bail!("the machine stops: {stop:?}"),
         }
-        console.push(&board.console());
+        console.push(&execution.console(0));
         let end = console.ended().map(End::Code);
         if let Some(end) = end.or((Instant::now() >= deadline).then_some(End::TimeOut)) {
             return Ok((console.text().to_vec(), end));
@@ -45,10 +43,13 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
-/// Returns a board with everything in its memory.
-fn board(boot: &Boot<'_>) -> anyhow::Result<Board> {
-    let mut board = Board::new();
-    board.load_bytes(RESET, machine::RESET.map(u32::to_be_bytes).as_flattened());
+/// Returns a machine with everything in its memory.
+fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
+    let mut execution = Execution::new(&Setup {
+        niagara: true,
+        ..Setup::new(Machine::new(Model::Batoka, 1)?)
+    })?;
+    execution.load(RESET, machine::RESET.map(u32::to_be_bytes).as_flattened())?;
     for path in [boot.hypervisor, boot.guest] {
         let name = || path.display().to_string();
         let file = fs::read(path).with_context(name)?;
@@ -56,12 +57,12 @@ fn board(boot: &Boot<'_>) -> anyhow::Result<Board> {
         for part in elf.elf_program_headers() {
             if part.p_type(BigEndian) == PT_LOAD {
                 let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
-                board.load_bytes(part.p_paddr(BigEndian), bytes);
+                execution.load(part.p_paddr(BigEndian), bytes)?;
             }
         }
     }
     for (address, word) in boot.words {
-        board.load_bytes(*address, &word.to_be_bytes());
+        execution.load(*address, &word.to_be_bytes())?;
     }
-    Ok(board)
+    Ok(execution)
 }
