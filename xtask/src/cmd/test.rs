@@ -22,7 +22,7 @@ use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::tools::{
     self, BABELTRACE, CHROMIUM, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
-    VALGRIND,
+    VALGRIND, Z3,
 };
 
 /// Check and test everything, as CI does
@@ -30,7 +30,7 @@ use crate::tools::{
 /// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom), the instructions that
 /// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
-/// babeltrace2, a compiler and an emulator for SPARC, a browser, tmux), and installs what is missing where that can be done; the other steps
+/// babeltrace2, a compiler and an emulator for SPARC, a browser, tmux, z3), and installs what is missing where that can be done; the other steps
 /// install nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
@@ -75,12 +75,13 @@ const STEPS: [Step; 13] = [
         |_| cargo_passes("xtask bench --budgets", None),
     ),
     (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal, a page in a real browser",
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal, a page in a real browser; proofs for any number of strands",
         |_| {
-            let packages = "--package=xtask --package=tests --package=top --package=page";
+            let packages =
+                "--package=xtask --package=tests --package=top --package=page --package=proof";
             cargo_passes(
                 &format!(
-                    "test {packages} --test=commands --test=interpreter --test=browser -- --ignored"
+                    "test {packages} --test=commands --test=interpreter --test=browser --test=any_number -- --ignored"
                 ),
                 None,
             )
@@ -158,7 +159,7 @@ fn loom() -> anyhow::Result<()> {
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
         VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_X86, QEMU_SPARC, QEMU_SUN4V, CHROMIUM,
-        TMUX,
+        TMUX, Z3,
     ];
     needed.extend(Toolchain::tools());
     match (components(), tools::require(&needed)) {

@@ -1,0 +1,68 @@
+; cat any.smt2 turns.smt2 hub.smt2 goes_on.smt2 | z3 -in
+; While y waits and keeps pace, whatever happens leaves it waiting.
+
+; Another strand asks. Strand y is not forgotten, because it keeps pace.
+(push)
+(assert (waits h))
+(assert (distinct s y))
+(assert (calls s))
+(assert keeps-pace)
+(check-sat) ; sat
+(assert (not (waits after-ask)))
+(check-sat) ; unsat
+(pop)
+
+; Strand y asks, and does not get the hub.
+(push)
+(assert (waits h))
+(assert (= s y))
+(assert (not gets))
+(check-sat) ; sat
+(assert (not (waits after-ask)))
+(check-sat) ; unsat
+(pop)
+
+; A strand cannot enter the gate.
+(push)
+(assert (waits h))
+(assert (calls s))
+(check-sat) ; sat
+(assert (not (waits after-locked)))
+(check-sat) ; unsat
+(pop)
+
+; The access in flight is done.
+(push)
+(assert (waits h))
+(assert (not free))
+(check-sat) ; sat
+(assert (not (waits after-end)))
+(check-sat) ; unsat
+(pop)
+
+; It found the chip busy.
+(push)
+(assert (waits h))
+(assert (not free))
+(check-sat) ; sat
+(assert (not (waits after-chip-busy)))
+(check-sat) ; unsat
+(pop)
+
+; Another strand dies: the first half.
+(push)
+(assert (waits h))
+(assert (distinct s y))
+(check-sat) ; sat
+(assert (not (waits after-forgotten)))
+(check-sat) ; unsat
+(pop)
+
+; The second half.
+(push)
+(assert (waits h))
+(assert (distinct s y))
+(check-sat) ; sat
+(assert (not (waits after-turn-lost)))
+(check-sat) ; unsat
+(pop)

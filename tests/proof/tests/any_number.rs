@@ -1,0 +1,186 @@
+//! The turns at a hub for any number of strands: the claims of `smt/*.smt2`, decided by z3, and their definition compared with the
+//! function that ships.
+//!
+//! A claim is two questions. Its premises can be met: `sat`. They cannot be met while what it says is not true: `unsat`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use guest_abi::StrandId;
+use perfctr_service::StrandSet;
+use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use tests::random::Random;
+use xtask::tools::Z3;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("smt")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Returns what z3 prints.
+fn z3(text: &str) -> String {
+    let mut z3 = Command::new(Z3.find().unwrap());
+    z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = z3.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // A thread writes, because z3 answers while it reads.
+    let text = text.to_owned();
+    let writes = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writes.join().unwrap().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The first line of a file of claims names the files that it needs, and itself: the command that decides it.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn all_claims_hold() {
+    let mut claims = 0;
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| read(name).starts_with("; cat "))
+        .collect();
+    names.sort();
+    for name in &names {
+        let text = read(name);
+        let command = text.lines().next().unwrap().split(' ');
+        let needed: Vec<&str> = command.filter(|word| word.ends_with(".smt2")).collect();
+        assert_eq!(needed.last(), Some(&&**name));
+        let all: String = needed.into_iter().map(read).collect();
+        let expected = text.matches("(push)").count();
+        let answers = z3(&all);
+        assert_eq!(answers, "sat\nunsat\n".repeat(expected), "{name}");
+        println!("{name}: {expected}");
+        claims += expected;
+    }
+    assert!(claims > 0);
+}
+
+/// A set of strands, and the same as the definition writes it.
+fn word(strands: &[u8]) -> String {
+    let mut words = [0_u64; 4];
+    for strand in strands {
+        words[usize::from(strand / 64)] |= 1 << (strand % 64);
+    }
+    let [low, second, third, high] = words;
+    format!("#x{high:016x}{third:016x}{second:016x}{low:016x}")
+}
+
+fn strand(number: u8) -> StrandId {
+    StrandId::new(number.into()).unwrap()
+}
+
+fn definition(turns: &Turns) -> String {
+    let strands: Vec<u8> = turns.remembered.iter().map(StrandId::number).collect();
+    let turn = turns
+        .turn
+        .map_or("(- 1)".to_owned(), |turn| turn.number().to_string());
+    let (remembered, refusals, last) = (word(&strands), turns.refusals, turns.last);
+    format!("(turns {remembered} {turn} {refusals} {last})")
+}
+
+/// Numbers at the ends of words come often.
+fn number(random: &mut Random) -> u8 {
+    let corners = [0, 1, 62, 63, 64, 127, 128, 191, 192, 254, 255];
+    let any = random.next_u64() as u8;
+    *[random.one_of(&corners), any].get(random.below(2)).unwrap()
+}
+
+/// Returns a state: few strands, many or all, a turn that is somebody's or stale or nobody's, about as many refusals as there can be.
+fn state(random: &mut Random) -> Turns {
+    let size = random.one_of(&[0, 1, 2, 3, 5, 40, 255, 2_000]);
+    let strands: Vec<u8> = (0..size).map(|_| number(random)).collect();
+    let remembered: StrandSet = strands.iter().copied().map(strand).collect();
+    let turn = match random.below(4) {
+        0 => None,
+        1 => Some(number(random)),
+        _ => strands.first().copied(),
+    };
+    let most = 2 * remembered.iter().count() as u32;
+    let refusals = match random.below(4) {
+        0 => random.below(4) as u32,
+        1 => random.next_u64() as u32,
+        _ => (most + random.below(5) as u32).saturating_sub(2),
+    };
+    Turns {
+        remembered,
+        turn: turn.map(strand),
+        refusals,
+        last: number(random).into(),
+    }
+}
+
+/// z3 computes the step of the definition in random states, and compares it with what the function returns.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn the_definition_is_the_function_that_ships() {
+    const STATES: usize = 4_000;
+    let mut text = read("words.smt2") + &read("turns.smt2");
+    let mut steps = Vec::new();
+    let mut check = |turns: Turns, event| {
+        let (after, answer) = turns.step(event);
+        let before = definition(&turns);
+        let (step, asks) = match event {
+            Event::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
+            Event::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
+            Event::Died(dead) => (format!("(died g {})", dead.number()), None),
+            Event::Renewed => ("(renewed g)".to_owned(), None),
+            Event::AsksFree(asks) => {
+                let asks = asks.number();
+                let parameters = format!(
+                    "g {asks} (* 2 (count (asking g {asks}))) (next-after (candidates g {asks}) (from g {asks}))"
+                );
+                (
+                    format!("(asks-free {parameters})"),
+                    Some(format!("(served {parameters})")),
+                )
+            }
+        };
+        let served = asks.unwrap_or("false".to_owned());
+        let (answer, after) = (answer == Answer::Served, definition(&after));
+        writeln!(
+            text,
+            "(simplify (let ((g {before})) (and (= {step} {after}) (= {served} {answer}))))"
+        )
+        .unwrap();
+        steps.push((turns, event));
+    };
+    let mut random = Random(1);
+    check(Turns::NEW, Event::AsksFree(strand(255)));
+    for _ in 0..STATES {
+        let turns = state(&mut random);
+        // Often a strand that matters asks.
+        let asks = match (random.below(4), turns.turn, turns.remembered.iter().next()) {
+            (0, Some(turn), _) => turn,
+            (1, _, Some(remembered)) => remembered,
+            _ => strand(number(&mut random)),
+        };
+        let other = random.one_of(&[
+            Event::AsksTaken(asks),
+            Event::ChipBusy(asks),
+            Event::Died(asks),
+            Event::Renewed,
+        ]);
+        check(turns, Event::AsksFree(asks));
+        check(turns, other);
+    }
+    let answers = z3(&text);
+    let answers: Vec<&str> = answers.lines().collect();
+    for (answer, (turns, event)) in answers.iter().zip(&steps) {
+        assert_eq!(*answer, "true", "{turns:?}, {event:?}");
+    }
+    assert_eq!(answers.len(), steps.len());
+    // A new hub.
+    let new = format!("(simplify (= new {}))", definition(&Turns::NEW));
+    assert_eq!(
+        z3(&(read("words.smt2") + &read("turns.smt2") + &new)),
+        "true\n"
+    );
+}
