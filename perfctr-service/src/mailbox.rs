@@ -51,6 +51,8 @@ const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
 /// A step of the operator's.
+// Steps are rare, and there is no allocation.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// See [`PerfCounterService::reconfigure`].
