@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
     bench, c2c, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, qemu,
-    record, regs, sim, test, top,
+    record, regs, run, sim, test, top,
 };
 use xtask::exit;
 
@@ -49,7 +49,8 @@ macro_rules! commands {
 commands! {
     Sim: sim, Diff: diff, Events: events, Regs: regs, Call: call, Record: record,
     Test: test, C2c: c2c, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
-    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile, Top: top,
+    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile, Run: run,
+    Top: top,
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! What software did that this machine does not fully simulate.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use guest_abi::StrandId;
 
@@ -26,6 +27,25 @@ pub enum What {
     Store(u8, u64),
     /// A physical address at which nothing answers.
     Nothing(u64),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Illegal(word) => write!(f, "{word:#010x} is no instruction of this processor"),
+            Self::Load(space, address) => write!(
+                f,
+                "load from space {space:#x}, address {address:#x}, without effect"
+            ),
+            Self::Store(space, address) => write!(
+                f,
+                "store to space {space:#x}, address {address:#x}, without effect"
+            ),
+            Self::Nothing(address) => {
+                write!(f, "nothing answers at the physical address {address:#x}")
+            }
+        }
+    }
 }
 
 /// What was noted: at most [`MOST`](Self::MOST) entries.

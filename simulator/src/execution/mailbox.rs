@@ -10,6 +10,8 @@
 //! | 272 + n | the exit code of guest n |
 //! | 511 | 1: the machine is switched off |
 
+use serde::Serialize;
+
 use super::map::MAILBOX;
 use super::physical::Physical;
 
@@ -32,7 +34,8 @@ pub struct Step {
 }
 
 /// What the hypervisor says of a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GuestState {
     /// There is no such guest.
     Absent,

@@ -31,6 +31,7 @@ pub mod mailbox;
 pub mod map;
 mod physical;
 mod reach;
+pub mod results;
 mod running;
 mod shared;
 mod spaces;

@@ -73,7 +73,7 @@ pub struct Time {
 }
 
 impl Time {
-    pub(super) fn new(cycles: u64) -> Self {
+    pub(crate) fn new(cycles: u64) -> Self {
         Self {
             hertz: HZ,
             cycles,

@@ -18,6 +18,7 @@ pub mod profile;
 pub mod qemu;
 pub mod record;
 pub mod regs;
+pub mod run;
 pub mod sim;
 pub mod test;
 pub mod top;

@@ -32,7 +32,8 @@ pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
 
 /// Returns whether the hypervisor trapped, and the names of registers with the addresses in them, if a console ends with a
 /// fatal trap.
-fn addresses(console: &str) -> Option<(bool, Vec<(&'static str, String)>)> {
+#[must_use]
+pub fn addresses(console: &str) -> Option<(bool, Vec<(&'static str, String)>)> {
     let (before, registers) = console.rsplit_once(": trap ")?;
     let mut addresses = Vec::new();
     for line in registers.lines() {

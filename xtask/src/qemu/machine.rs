@@ -70,7 +70,7 @@ const MEGABYTES: u64 = 128;
 pub const MEMORY: Range<u64> = 0x8000_0000..0x8000_0000 + (MEGABYTES << 20);
 
 /// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
-pub(super) const RESET: [u32; 3] = [0x0300_0400, 0x81c0_4000, 0x0100_0000];
+pub const RESET: [u32; 3] = [0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
 /// ROM files that QEMU needs and the images do not use.
 const EMPTY: [&str; 5] = [

@@ -105,7 +105,8 @@ fn cells(thread: String, strand: String, results: &ThreadResults) -> Vec<String>
 }
 
 /// Returns a number of at most seven digits, or its first digits with a suffix.
-fn short(number: u64) -> String {
+#[must_use]
+pub fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),
         (1_000_000_000_000, "T"),

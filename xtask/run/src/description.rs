@@ -1,0 +1,227 @@
+//! The machine description that the hypervisor reads: the user's, completed, or one of our own.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use guest_abi::{Mcu, Node as Processor, StrandId};
+use platform::md::Md;
+use platform::{Machine, Model};
+use simulator::execution::map::PARTITION;
+use simulator::md::{self, Described, Description, Node, Property, Value};
+
+use crate::images::Image;
+
+/// Where the memory of each guest begins, as the guest has it.
+pub(crate) const REAL_BASE: u64 = PARTITION;
+
+/// A guest, as reports name it.
+pub(crate) struct Guest {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its strands.
+    pub(crate) strands: Vec<StrandId>,
+}
+
+/// A complete description, and what it says.
+pub(crate) struct Complete {
+    /// Its binary form.
+    pub(crate) bytes: Vec<u8>,
+    /// The machine.
+    pub(crate) machine: Machine,
+    /// The guests, in the order of their images.
+    pub(crate) guests: Vec<Guest>,
+}
+
+/// Returns the description of a file, with the memory and the entries of its guests.
+///
+/// # Errors
+/// The file is no description of a machine with as many guests as there are images.
+pub(crate) fn of_file(path: &Path, images: &[Image], memory: u64) -> anyhow::Result<Complete> {
+    let name = || path.display().to_string();
+    let description = match path
+        .extension()
+        .is_some_and(|extension| extension == OsStr::new("toml"))
+    {
+        true => {
+            let text = fs::read_to_string(path).with_context(name)?;
+            md::parse(&text).map_err(|error| anyhow::anyhow!("{}:{error}", name()))?
+        }
+        false => Description::read(Md::new(&md::read(path)?).with_context(name)?),
+    };
+    complete(description, images, memory).with_context(name)
+}
+
+/// Returns the description of a machine with one guest that has every right.
+///
+/// # Errors
+/// The machine does not have the strands.
+pub(crate) fn of_one(
+    machine: Machine,
+    strands: &[StrandId],
+    images: &[Image],
+    memory: u64,
+) -> anyhow::Result<Complete> {
+    complete(
+        machine_with(machine, strands, &images[0].short()),
+        images,
+        memory,
+    )
+}
+
+/// Adds what the description does not say of its guests: where their memory is, and where they begin.
+fn complete(
+    mut description: Description,
+    images: &[Image],
+    memory: u64,
+) -> anyhow::Result<Complete> {
+    let list = description.nodes.iter().find(|node| node.name == "guests");
+    let arcs = list.into_iter().flat_map(|list| &list.properties);
+    let guests: Vec<usize> = arcs
+        .filter_map(|property| match property.value {
+            Value::Arc(node) if property.name == "fwd" => Some(node),
+            _ => None,
+        })
+        .collect();
+    ensure!(
+        guests.len() == images.len(),
+        "has {} guests, expected one for each of {} programs",
+        guests.len(),
+        images.len()
+    );
+    let mut base = PARTITION;
+    for (guest, image) in guests.iter().zip(images) {
+        let node = &mut description.nodes[*guest];
+        for (name, value) in [
+            ("memory-base", base),
+            ("memory-size", memory),
+            ("real-base", REAL_BASE),
+            ("entry", image.entry),
+        ] {
+            ensure!(
+                node.properties.iter().all(|property| property.name != name),
+                "guest {guest} has {name}, which this command chooses"
+            );
+            node.properties.push(number(name, value));
+        }
+        base += memory;
+    }
+    let bytes = description.build()?;
+    let described = Described::new(&bytes)?;
+    let Some(machine) = described.machine else {
+        bail!("describes no machine with Victoria Falls processors");
+    };
+    let guests = described.guests.into_iter().map(|guest| Guest {
+        name: guest.name,
+        strands: guest.config.strands.iter().collect(),
+    });
+    let guests: Vec<_> = guests.collect();
+    for guest in &guests {
+        ensure!(
+            !guest.strands.is_empty(),
+            "guest {} has no strand",
+            guest.name
+        );
+    }
+    Ok(Complete {
+        bytes,
+        machine,
+        guests,
+    })
+}
+
+fn number(name: &str, value: u64) -> Property {
+    Property {
+        name: name.to_owned(),
+        value: Value::Number(value),
+    }
+}
+
+fn string(name: &str, value: &str) -> Property {
+    Property {
+        name: name.to_owned(),
+        value: Value::String(value.to_owned()),
+    }
+}
+
+/// Returns a description of a machine and one guest.
+fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Description {
+    let mut nodes = Nodes(vec![Node {
+        name: "root".into(),
+        properties: Vec::new(),
+    }]);
+    let platform = nodes.add(
+        "platform",
+        vec![string(
+            "name",
+            match machine.model() {
+                Model::Batoka => "SUNW,T5440",
+                Model::Maramba => "SUNW,T5240",
+            },
+        )],
+    );
+    let processors = nodes.add("vf-nodes", Vec::new());
+    for node in Processor::ALL
+        .iter()
+        .filter(|node| machine.has_node(**node))
+    {
+        let processor = nodes.add("vf-node", vec![number("id", node.index() as u64)]);
+        nodes.arc(processors, processor);
+        for mcu in Mcu::ALL
+            .iter()
+            .filter(|mcu| machine.has_channel(*node, **mcu))
+        {
+            let channel = nodes.add("mcu", vec![number("id", mcu.index() as u64)]);
+            nodes.arc(processor, channel);
+        }
+    }
+    let guests = nodes.add("guests", Vec::new());
+    let guest = nodes.add(
+        "guest",
+        vec![
+            string("name", name),
+            number("resource_id", 0),
+            number("gid", 0),
+            string("perf-counters", "global,htstrand"),
+        ],
+    );
+    nodes.arc(guests, guest);
+    let cpus = nodes.add("cpus", Vec::new());
+    for (virtual_number, strand) in (0..).zip(strands) {
+        let cpu = nodes.add(
+            "cpu",
+            vec![
+                number("pid", strand.index() as u64),
+                number("vid", virtual_number),
+                number("resource_id", virtual_number),
+            ],
+        );
+        nodes.arc(cpus, cpu);
+        nodes.arc(guest, cpu);
+    }
+    for node in [platform, processors, cpus, guests] {
+        nodes.arc(0, node);
+    }
+    Description { nodes: nodes.0 }
+}
+
+/// The nodes of a description that is made.
+struct Nodes(Vec<Node>);
+
+impl Nodes {
+    fn add(&mut self, name: &str, properties: Vec<Property>) -> usize {
+        self.0.push(Node {
+            name: name.to_owned(),
+            properties,
+        });
+        self.0.len() - 1
+    }
+
+    fn arc(&mut self, from: usize, to: usize) {
+        self.0[from].properties.push(Property {
+            name: "fwd".to_owned(),
+            value: Value::Arc(to),
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! ELF files, loaded into the memory of a machine.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use object::BigEndian;
+use object::elf::PT_LOAD;
+use object::read::elf::ProgramHeader;
+use simulator::execution::Execution;
+use simulator::input;
+use xtask::qemu::elf;
+
+/// The longest file.
+const LONGEST: u64 = 1 << 30;
+
+/// An ELF file for SPARC V9.
+pub(crate) struct Image {
+    /// What messages call it.
+    pub(crate) name: String,
+    /// Where it is, if it is a file of the user's.
+    pub(crate) path: Option<PathBuf>,
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// The address at which execution begins.
+    pub(crate) entry: u64,
+}
+
+impl Image {
+    /// Reads a file that is loaded into `memory`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no ELF file for SPARC V9, or is loaded elsewhere.
+    pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
+        let bytes = input::read(path, LONGEST)?;
+        Self::new(path.display().to_string(), Some(path), bytes, memory)
+    }
+
+    fn new(
+        name: String,
+        path: Option<&Path>,
+        bytes: Vec<u8>,
+        memory: &Range<u64>,
+    ) -> anyhow::Result<Self> {
+        let entry = elf::parse(&bytes)
+            .and_then(|elf| elf::entry(&elf, memory))
+            .with_context(|| name.clone())?;
+        Ok(Self {
+            name,
+            path: path.map(Path::to_owned),
+            bytes,
+            entry,
+        })
+    }
+
+    /// Loads it, `moved` bytes beyond its addresses.
+    ///
+    /// # Errors
+    /// The machine has no memory there.
+    pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
+        let elf = elf::parse(&self.bytes)?;
+        for part in elf.elf_program_headers() {
+            if part.p_type(BigEndian) == PT_LOAD {
+                let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
+                let at = part.p_paddr(BigEndian).wrapping_add(moved);
+                execution
+                    .load(at, bytes)
+                    .with_context(|| self.name.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a name without directories and extension.
+    pub(crate) fn short(&self) -> String {
+        let stem = self.path.as_deref().and_then(Path::file_stem);
+        stem.map_or_else(
+            || "guest".to_owned(),
+            |stem| stem.to_string_lossy().into_owned(),
+        )
+    }
+}

@@ -1,0 +1,114 @@
+//! What happened on the machine, as text.
+
+use std::io::{self, Write};
+
+use simulator::execution::results::Results;
+use simulator::strands;
+use xtask::report::summary::short;
+use xtask::table::Table;
+
+use crate::description::Guest;
+
+/// Prints what happened.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print(
+    output: &mut impl Write,
+    results: &Results,
+    guests: &[Guest],
+) -> io::Result<()> {
+    if !results.events.is_empty() {
+        write!(output, "{}\n", events(results))?;
+    }
+    write!(
+        output,
+        "{}\n{}",
+        strand_table(results),
+        calls(results, guests)
+    )?;
+    if results.noted > 0 {
+        writeln!(
+            output,
+            "\nnote: {} things that software did are not simulated in full; --log lists them",
+            results.noted
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns a row for each event.
+fn events(results: &Results) -> Table {
+    let places = results
+        .events
+        .iter()
+        .map(|event| event.by_place.len())
+        .max()
+        .unwrap_or(0);
+    let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
+    let mut table = Table::new(&format!("event|>happened{header}"));
+    for event in &results.events {
+        let hubs = if event.by_hub { ", by hub" } else { "" };
+        let mut row = vec![
+            format!("{}:{}{hubs}", event.class, event.event),
+            event.total().to_string(),
+        ];
+        row.extend(event.by_place.iter().map(|count| short(*count)));
+        row.resize(2 + places, String::new());
+        table.row(row);
+    }
+    table
+}
+
+/// Returns a row for each strand.
+fn strand_table(results: &Results) -> Table {
+    let mut table = Table::new(
+        ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
+    );
+    for strand in &results.strands {
+        let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
+        let mut row = vec![strand.strand.to_string()];
+        row.extend(
+            [
+                strand.instructions.guest,
+                strand.instructions.hypervisor,
+                strand.cycles.sum(),
+            ]
+            .map(|number| number.to_string()),
+        );
+        row.push(format!("{cpi:.2}"));
+        row.push(strand.traps.to_string());
+        let served = &strand.served;
+        row.extend([served.l2, served.local, served.remote, served.c2c].map(short));
+        table.row(row);
+    }
+    table
+}
+
+/// Returns a row for each guest.
+fn calls(results: &Results, guests: &[Guest]) -> Table {
+    let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
+    let counts: String = statuses
+        .iter()
+        .map(|status| format!("|>{status}"))
+        .collect();
+    let mut table = Table::new(&format!("guest|strands|>hypercalls{counts}"));
+    for (guest, called) in guests.iter().zip(&results.guests) {
+        let mut row = vec![
+            guest.name.clone(),
+            strands::list(guest.strands.iter().copied()),
+            called.hypercalls.total.to_string(),
+        ];
+        let count = |status: &&String| {
+            called
+                .hypercalls
+                .by_status
+                .get(*status)
+                .unwrap_or(&0)
+                .to_string()
+        };
+        row.extend(statuses.iter().map(count));
+        table.row(row);
+    }
+    table
+}
