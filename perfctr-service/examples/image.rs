@@ -9,7 +9,7 @@ use core::panic::PanicInfo;
 use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
-use platform::sparc64::{End, Mmio, StrandRegs, TrapHandler, panicked};
+use platform::sparc64::{End, Entry, Mmio, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
 
@@ -44,10 +44,8 @@ perfctr_service::sun4v_image!(Handler);
 impl TrapHandler for Handler {
     type Context = PerfCounterContext<'static, Board>;
 
-    fn start() -> (&'static Self, u64) {
-        let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
-            stop()
-        };
+    fn start(strand: StrandId) -> (&'static Self, Entry) {
+        let Some(guest) = GuestId::new(0) else { stop() };
         let Ok(machine) = Machine::new(Model::Batoka, 4) else {
             stop()
         };
@@ -67,7 +65,7 @@ impl TrapHandler for Handler {
         let strand = hypervisor.strand(Caller { guest, strand });
         let handler = Handler { strand, service };
         // The address at which the firmware has put the guest.
-        (keep(&HANDLER, handler), 0x8000_0000)
+        (keep(&HANDLER, handler), Entry::first(0x8000_0000))
     }
 
     fn context(&self) -> &Self::Context {
@@ -101,7 +99,7 @@ impl TrapHandler for Handler {
     }
 
     /// A real image reports here why the strand has ended.
-    fn ended(_: End) -> ! {
+    fn ended(_: Option<&'static Self>, _: End) -> Entry {
         stop()
     }
 }

@@ -23,21 +23,22 @@
 /// Puts the trap table and everything else that an image needs below Rust into it; once. The type is the image's
 /// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
 ///
-/// `claims` lists the software traps (0x81 to 0xfe) that the image serves itself: see `platform::sun4v_image!`. All others answer
+/// `strands` is how many strands the image is for, 1 if it is left out. `claims` lists the software traps (0x81 to 0xfe) that the image serves itself: see `platform::sun4v_image!`. All others answer
 /// EBADTRAP.
 ///
 /// ```ignore
 /// perfctr_service::sun4v_image!(Handler);
-/// perfctr_service::sun4v_image!(Handler, claims: [0x83, 0x84]);
+/// perfctr_service::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
 /// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for what the linker script defines and
 /// how the guest begins.
 #[macro_export]
 macro_rules! sun4v_image {
-    ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
+    ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
         $crate::sparc64::platform::sun4v_image! {
             $handler,
+            $(strands: $strands,)?
             claims: [$($($claimed),*)?],
             entry: {
                 "xor %o5, {GET}, %g2            ! function",

@@ -1,12 +1,38 @@
 //! What the veneers keep of a strand.
 #![allow(unsafe_code)]
 
+use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use guest_abi::{Registers, Served};
 
+use super::guest::Bounds;
 use super::{FAST_WORDS, FatalTrap, WINDOWS};
+
+/// The registers that a trap has found, if it is no hypercall. The strand goes on with what is here then.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Kept {
+    pub(super) fatal: UnsafeCell<FatalTrap>,
+    pub(super) cansave: Cell<u64>,
+    pub(super) otherwin: Cell<u64>,
+    pub(super) cleanwin: Cell<u64>,
+    pub(super) y: Cell<u64>,
+}
+
+impl Kept {
+    const fn new() -> Self {
+        Self {
+            fatal: UnsafeCell::new(FatalTrap::NONE),
+            cansave: Cell::new(0),
+            otherwin: Cell::new(0),
+            cleanwin: Cell::new(0),
+            y: Cell::new(0),
+        }
+    }
+}
 
 /// A strand's part of the hypervisor, shared between the veneers and Rust. The strand's scratchpad holds its address.
 ///
@@ -29,14 +55,14 @@ pub struct StrandBlock<H> {
     pub(super) otherwin: Cell<u64>,
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
-    pub(super) served: Cell<Served<'static>>,
+    /// Written before the guest begins. An image has many blocks, so that all of a new one is zero, and none is in its file.
+    pub(super) served: Cell<MaybeUninit<Served<'static>>>,
+    pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
-    /// A trap that is no hypercall: its registers, also if the strand recovers from it.
-    pub(super) fatal: UnsafeCell<FatalTrap>,
-    pub(super) trap_cansave: Cell<u64>,
-    pub(super) trap_otherwin: Cell<u64>,
-    pub(super) trap_cleanwin: Cell<u64>,
-    pub(super) trap_y: Cell<u64>,
+    /// Of an interrupt, which the strand takes in its guest only.
+    pub(super) interrupted: Kept,
+    /// Of any other trap, which may interrupt the handler of an interrupt.
+    pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
 }
 
@@ -44,6 +70,26 @@ pub struct StrandBlock<H> {
 unsafe impl<H> Sync for StrandBlock<H> {}
 
 impl<H> StrandBlock<H> {
+    /// Returns the block of the strand that executes this.
+    ///
+    /// # Safety
+    /// The strand executes in hyperprivileged mode, in an image of `H`, or needs nothing of the block that depends on `H`.
+    pub(super) unsafe fn own() -> &'static Self {
+        let block: *const Self;
+        // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image
+        // has the block for ever, and its layout is the same for every handler.
+        unsafe {
+            asm!(
+                "ldxa [{place}] {ASI}, {block}",
+                place = in(reg) super::SCRATCHPAD.1,
+                block = out(reg) block,
+                ASI = const super::SCRATCHPAD.0,
+                options(nostack, preserves_flags),
+            );
+            &*block
+        }
+    }
+
     /// Returns the block of a strand that does not run yet.
     #[expect(
         clippy::new_without_default,
@@ -71,13 +117,11 @@ impl<H> StrandBlock<H> {
             otherwin: Cell::new(0),
             cleanwin: Cell::new(0),
             handler: Cell::new(ptr::null()),
-            served: Cell::new(Served::ALL),
+            served: Cell::new(MaybeUninit::uninit()),
+            bounds: Cell::new(Bounds::NONE),
             windows: UnsafeCell::new([[0; 16]; WINDOWS]),
-            fatal: UnsafeCell::new(FatalTrap::NONE),
-            trap_cansave: Cell::new(0),
-            trap_otherwin: Cell::new(0),
-            trap_cleanwin: Cell::new(0),
-            trap_y: Cell::new(0),
+            interrupted: Kept::new(),
+            trapped: Kept::new(),
             recovering: Cell::new(false),
         }
     }

@@ -3,9 +3,12 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_boot {
-    ($handler:ty, $block:path) => {
+    ($handler:ty, $strands:expr, $blocks:path) => {
         ::core::arch::global_asm!(
             "
+            .globl sun4v_other_stacks           ! in bytes, for the linker script
+            .set sun4v_other_stacks, ({STRANDS} - 1) * {OTHER_STACK}
+
             .section .text.entry, \"ax\"
             .globl _start
     _start:
@@ -23,24 +26,59 @@ macro_rules! sun4v_boot {
             wrpr %g0, 0, %otherwin
             wrpr %g0, {NWINDOWS} - 1, %cleanwin
             wrpr %g0, 0, %wstate
-            set __bss_start, %g1
+            mov {OWN_NUMBER}, %g1
+            ldxa [%g1] {ASI_OWN_NUMBER}, %g5
+            and %g5, {NUMBERS}, %g5
+            brnz,pn %g5, 2f                     ! strand 0 starts the others when all is prepared
+             set __bss_start, %g1
             set __bss_end, %g2
     1:      cmp %g1, %g2
             bgeu,pn %xcc, 2f
-             nop
-            stx %g0, [%g1]
+             stx %g0, [%g1]
+            .irp n, 1, 2, 3, 4, 5, 6, 7
+            stx %g0, [%g1 + 8 * \\n]
+            .endr
             ba,pt %xcc, 1b
-             add %g1, 8, %g1
-    2:      set {block}, %g6
+             add %g1, 64, %g1
+    2:      cmp %g5, {STRANDS}
+    3:      bgeu,pn %xcc, 3b                    ! the image has no room for this strand
+             set {BLOCK}, %g1
+            mulx %g5, %g1, %g1
+            set {blocks}, %g6
+            add %g6, %g1, %g6
             mov {SCRATCHPAD}, %g1
             stxa %g6, [%g1] {ASI}
+            set {OTHER_STACK}, %g2
+            mulx %g5, %g2, %g2
             set __stack_top, %g1
+            add %g1, %g2, %g1
             sub %g1, {BIAS} + 192, %sp
             stx %sp, [%g6 + {STACK}]
+            clr %fp
             mov %g6, %o0
-            call {start}                        ! returns the address at which the guest begins
-             clr %fp
+            call {start}                        ! returns where the guest begins
+             mov %g5, %o1
 
+            .globl sun4v_enter
+    sun4v_enter:                                ! begins at %o0, with %o1 in %o0 and the trap table at %o2
+            wrpr %o2, 0, %tba
+            wrpr %g0, 15, %pil
+            wr %g0, 0, %asr22                   ! %softint
+            mov 1, %g1
+            sllx %g1, 63, %g1
+            wr %g1, 0, %asr23                   ! %tick_cmpr
+            wr %g1, 0, %asr25                   ! %stick_cmpr
+            wr %g0, 0, %fprs
+            wr %g0, 0, %asi
+            .irp n, 0x00, 0x08, 0x10, 0x18, 0x30, 0x38
+            mov \\n, %g1
+            stxa %g0, [%g1] {ASI_GUEST}         ! the guest's scratchpad, but for what some machines share
+            .endr
+            wrpr %g0, 2, %tl                    ! levels that a guest can go back from
+            .word {CLEAR_HTSTATE}
+            wrpr %g0, 1, %tl
+            .word {CLEAR_HTSTATE}
+            mov %o1, %g3
             mov %o0, %g1                        ! nothing of ours in any register that the guest sees
             mov {NWINDOWS} - 1, %g2
     3:      wrpr %g2, 0, %cwp                   ! ends in window 0
@@ -69,7 +107,8 @@ macro_rules! sun4v_boot {
             wrpr %g0, 0, %wstate
             wr %g0, 0, %y
             wr %g0, 0, %ccr
-            mov %g1, %o0
+            mov %g3, %o0
+            mov %g1, %o1
             wrpr %g0, {MAXGL} - 1, %gl
     4:      clr %g1
             clr %g2
@@ -86,7 +125,7 @@ macro_rules! sun4v_boot {
     5:      clr %g7
             wrpr %g0, 0, %tl
             wrpr %g0, {PSTATE}, %pstate
-            jmp %o0
+            jmp %o1
              .word {LEAVE_HYPERVISOR}
 
             .section .text.windows, \"ax\"
@@ -152,7 +191,15 @@ macro_rules! sun4v_boot {
             ENTER_HYPERVISOR = const $crate::sparc64::layout::ENTER_HYPERVISOR,
             LEAVE_HYPERVISOR = const $crate::sparc64::layout::LEAVE_HYPERVISOR,
             SET_HTBA = const $crate::sparc64::layout::SET_HTBA,
-            block = sym $block,
+            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
+            ASI_GUEST = const $crate::sparc64::layout::GUEST_SCRATCHPAD,
+            ASI_OWN_NUMBER = const $crate::sparc64::layout::OWN_NUMBER.0,
+            OWN_NUMBER = const $crate::sparc64::layout::OWN_NUMBER.1,
+            NUMBERS = const $crate::sparc64::layout::OWN_NUMBER.2,
+            STRANDS = const $strands,
+            BLOCK = const $crate::sparc64::layout::BLOCK,
+            OTHER_STACK = const $crate::sparc64::layout::OTHER_STACK,
+            blocks = sym $blocks,
             start = sym $crate::sparc64::start_entry::<$handler>,
         );
     };

@@ -1,21 +1,31 @@
 //! From the veneers to safe Rust, and back.
 #![allow(unsafe_code)]
 
+use core::mem::MaybeUninit;
 use core::ops::ControlFlow;
 use core::panic::PanicInfo;
 
-use guest_abi::{HvError, Registers, Served, Trap};
+use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 
-use super::{FatalTrap, StrandBlock, layout, store_error};
+use super::{Entry, FatalTrap, Partition, StrandBlock, guest, layout, store_error};
 use crate::PhysicalAddress;
 
-/// What an image does on its strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
+/// What an image does on a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
 pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares the strand after reset. Returns the handler of its traps and the address at which the guest begins.
-    fn start() -> (&'static Self, u64);
+    /// Prepares a strand after reset. Returns the handler of its traps, and where the guest begins on it. It has the strand's whole stack
+    /// and all register windows.
+    ///
+    /// Strand 0 is the first. It prepares what the others need before it [starts](super::interrupt::start_strand) them.
+    fn start(strand: StrandId) -> (&'static Self, Entry);
+
+    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates the guest's real addresses in
+    /// it, and no others.
+    fn partition(&self) -> Partition {
+        Partition::NONE
+    }
 
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
@@ -68,9 +78,17 @@ pub trait TrapHandler: Sized + 'static {
         false
     }
 
-    /// Reports that the strand does not return to its guest, and stops. The function has the strand's whole stack and all
-    /// register windows, whatever the strand executed before. It can be called before [`start`](Self::start) has returned.
-    fn ended(end: End) -> !;
+    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when one interrupts
+    /// its guest; the hypervisor itself is not interrupted. The function has the strand's whole stack and all register windows.
+    /// `Break`, which this implementation returns, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    fn interrupted(&self) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    /// The strand does not return to its guest. Returns where the guest begins again on it, if it ever does. The function has the
+    /// strand's whole stack and all register windows, whatever the strand executed before. `None` in place of the handler: it has
+    /// not [started](Self::start). Then the function must not return.
+    fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }
 
 /// How many words of its own a fast path has in the strand's block.
@@ -102,21 +120,30 @@ pub enum End {
     Exit(u64),
     /// A trap that is no hypercall: in the hypervisor, a defect; in the guest, a trap that privileged code cannot take.
     Trap(&'static FatalTrap),
+    /// [`TrapHandler::interrupted`] returned `Break`.
+    Interrupted,
     /// The hypervisor panicked in this line, or in an unknown line (0).
     Panic(u32),
 }
 
-/// Called from reset. Returns the address at which the guest begins.
+/// Called from reset. Returns where the guest begins.
 ///
 /// # Safety
-/// Called by the boot code of an image, once, with the strand's block.
+/// Called by the boot code of an image, once on each strand, with the strand's block and number.
 #[doc(hidden)]
-pub unsafe extern "C" fn start_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> u64 {
-    let (handler, guest) = H::start();
+pub unsafe extern "C" fn start_entry<H: TrapHandler>(
+    block: &'static StrandBlock<H>,
+    strand: usize,
+) -> Entry {
+    let Some(strand) = StrandId::new(strand) else {
+        return H::ended(None, End::Panic(0));
+    };
+    let (handler, entry) = H::start(strand);
     block.handler.set(handler);
-    block.served.set(handler.served());
+    block.served.set(MaybeUninit::new(handler.served()));
     block.fast.set(handler.context().words());
-    guest
+    guest::bound(block, handler.partition());
+    entry
 }
 
 /// %o0 to %o2 as [`core_entry`] returns them.
@@ -174,17 +201,33 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
 /// # Safety
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.
 #[doc(hidden)]
-pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> ! {
+pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> Entry {
     // SAFETY: the trap handler has written it, and does so again only if this function traps, which then does not go on.
-    H::ended(End::Trap(unsafe { &*block.fatal.get() }))
+    ended::<H>(End::Trap(unsafe { &*block.trapped.fatal.get() }))
 }
 
-extern "C" fn exit_entry<H: TrapHandler>(code: u64) -> ! {
-    H::ended(End::Exit(code))
+fn ended<H: TrapHandler>(end: End) -> Entry {
+    // SAFETY: the boot code has given the strand its block, and `start_entry` has stored a reference that is valid for ever, or it is null.
+    let handler = unsafe { StrandBlock::<H>::own().handler.get().as_ref() };
+    H::ended(handler, end)
 }
 
-extern "C" fn panic_entry<H: TrapHandler>(line: u64) -> ! {
-    H::ended(End::Panic(line as u32))
+extern "C" fn exit_entry<H: TrapHandler>(code: u64) -> Entry {
+    ended::<H>(End::Exit(code))
+}
+
+extern "C" fn interrupted_entry<H: TrapHandler>(_: u64) -> Entry {
+    ended::<H>(End::Interrupted)
+}
+
+extern "C" fn panic_entry<H: TrapHandler>(line: u64) -> Entry {
+    ended::<H>(End::Panic(line as u32))
+}
+
+/// Ends the guest on this strand, which an interrupt has interrupted.
+pub(super) fn interrupted<H: TrapHandler>() -> ! {
+    // SAFETY: what the interrupt has interrupted is the guest, of which nothing is resumed.
+    unsafe { start_over(interrupted_entry::<H>, 0) }
 }
 
 /// Ends the strand after a panic. For the image's `#[panic_handler]`.
@@ -196,13 +239,13 @@ pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
 }
 
 /// Continues in a function on the strand's stack from its start, with all register windows: for what comes after a panic or
-/// the end of a guest, whose windows are lost.
+/// the end of a guest, whose windows are lost. The strand enters the guest where the function returns.
 ///
 /// # Safety
 /// Called in an image, on a strand with a block. No code that is on the stack is resumed.
-unsafe fn start_over(function: extern "C" fn(u64) -> !, argument: u64) -> ! {
+unsafe fn start_over(function: extern "C" fn(u64) -> Entry, argument: u64) -> ! {
     unsafe extern "C" {
-        fn sun4v_abandon(function: extern "C" fn(u64) -> !, argument: u64) -> !;
+        fn sun4v_abandon(function: extern "C" fn(u64) -> Entry, argument: u64) -> !;
     }
     // SAFETY: the caller promises what it needs.
     unsafe { sun4v_abandon(function, argument) }

@@ -1,7 +1,11 @@
 //! Traps that are no hypercalls: those that the strand recovers from, and those that end it.
 #![allow(unsafe_code)]
 
-use super::{FatalTrap, StrandBlock, TrapHandler};
+use core::ops::ControlFlow;
+use core::ptr;
+
+use super::block::Kept;
+use super::{FatalTrap, StrandBlock, TrapHandler, entry, guest};
 
 /// Where a trap interrupted the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,38 +50,46 @@ impl Place {
 }
 
 /// Returns whether a trap of this type says that the interrupted instruction is a device access which failed, or waits for one:
-/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), QEMU's for no device.
+/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), QEMU's for no device; or
+/// one that the processor does not have, illegal_instruction (0x10): to QEMU's, that is `sun4v_halt`.
 const fn is_failed_access(trap_type: u64) -> bool {
-    matches!(trap_type, 0x30..=0x34 | 0x3f)
+    matches!(trap_type, 0x10 | 0x30..=0x34 | 0x3f)
 }
 
-/// Called for a trap that is no hypercall, with all registers in the block. Returns 1 if the strand goes on with the registers that
-/// are in the block then, else 0. `goes_on` is where the hypervisor goes on behind the instruction that trapped, if that is one
-/// of those that may fault, else 0.
+/// Called for a trap that is no hypercall, with all registers in the block. Returns them if the strand goes on with what they are then,
+/// else `None`. `goes_on` is where the hypervisor goes on behind the instruction that trapped, if that is one of those that may
+/// fault, else 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
 /// `start_entry` has returned.
 #[doc(hidden)]
-pub unsafe extern "C" fn recover_entry<H: TrapHandler>(
-    block: &StrandBlock<H>,
+pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
+    block: &'b StrandBlock<H>,
     goes_on: u64,
-) -> u64 {
-    if block.recovering.replace(true) {
-        // `faulted_store` or `faulted_late` was interrupted.
-        return 0;
-    }
-    let recovered = recover(block, goes_on);
-    block.recovering.set(false);
-    recovered.into()
-}
-
-fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64) -> bool {
-    // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
-    let trap = unsafe { &mut *block.fatal.get() };
-    let place = Place::of(trap, goes_on);
+    kept: &'b Kept,
+) -> Option<&'b Kept> {
     // SAFETY: `start_entry` has stored a reference that is valid for ever, or it is null.
     let handler = unsafe { block.handler.get().as_ref() };
+    if ptr::eq(kept, &block.interrupted) {
+        return match handler?.interrupted() {
+            ControlFlow::Continue(()) => Some(kept),
+            ControlFlow::Break(()) => entry::interrupted::<H>(),
+        };
+    }
+    if block.recovering.replace(true) {
+        // `faulted_store` or `faulted_late` was interrupted.
+        return None;
+    }
+    let recovered = recover(block, handler, goes_on);
+    block.recovering.set(false);
+    recovered.then_some(kept)
+}
+
+fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
+    // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
+    let trap = unsafe { &mut *block.trapped.fatal.get() };
+    let place = Place::of(trap, goes_on);
     let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
     match (place, reported) {
         // The access itself has failed, and its caller knows better what to do.
@@ -95,9 +107,10 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, goes_on: u64) -> bool {
         (Place::Access(on) | Place::Veneer(on), None) if is_failed_access(trap.tt) => {
             trap.go_on_at(on);
         }
-        (_, None) => return false,
+        (_, None) => return !trap.is_in_hypervisor() && guest::reflect(block, trap),
     }
-    true
+    // The hypervisor goes on by a jump, which does not lead between an instruction and its delay slot.
+    !trap.is_in_hypervisor() || trap.tnpc == trap.tpc.wrapping_add(4)
 }
 
 #[doc(hidden)]
@@ -118,6 +131,11 @@ macro_rules! sun4v_fault {
     1:      membar 0x40                         ! #Sync: a store that faults does so now
             retl
              clr %o0
+            .globl sun4v_halt
+    sun4v_halt:
+            wr %g0, 0, %asr26
+            retl
+             clr %o0
             .globl sun4v_access_failed
     sun4v_access_failed:
             retl
@@ -126,7 +144,43 @@ macro_rules! sun4v_fault {
             .xword sun4v_load, sun4v_access_failed
             .xword sun4v_store, sun4v_access_failed
             .xword 1b, sun4v_access_failed
+            .xword sun4v_halt, sun4v_access_failed
             .popsection
+
+    sun4v_miss_of_fetch:                        ! %g2 is the address; its low bits are no part of it
+            ldx [%g6 + {REAL}], %g3
+            sub %g2, %g3, %g2
+            ldx [%g6 + {BYTES}], %g3
+            cmp %g2, %g3
+            bgeu,pn %xcc, sun4v_trapped
+             ldx [%g6 + {PAGE}], %g3
+            andn %g2, %g3, %g2
+            ldx [%g6 + {ENTRY}], %g3
+            add %g2, %g3, %g2
+            mov {DATA_IN}, %g1
+            stxa %g2, [%g1] {DATA_IN_FETCH}
+            retry
+    sun4v_miss_of_data:
+            ldx [%g6 + {REAL}], %g3
+            sub %g2, %g3, %g2
+            ldx [%g6 + {BYTES}], %g3
+            cmp %g2, %g3
+            bgeu,pn %xcc, sun4v_trapped
+             ldx [%g6 + {PAGE}], %g3
+            andn %g2, %g3, %g2
+            ldx [%g6 + {ENTRY}], %g3
+            add %g2, %g3, %g2
+            mov {DATA_IN}, %g1
+            stxa %g2, [%g1] {DATA_IN_DATA}
+            retry
+
+    sun4v_interrupted:                          ! of the guest: the hypervisor takes none
+            wrpr %g0, {PSTATE}, %pstate
+            wrpr %g0, {MAXGL}, %gl
+            mov {SCRATCHPAD}, %g6
+            ldxa [%g6] {ASI}, %g6
+            ba,pt %xcc, sun4v_keep
+             sub %g6, {INTERRUPTED}, %g6
 
             .globl sun4v_trapped
     sun4v_trapped:                              ! keeps all registers, and restores them if the strand goes on
@@ -134,6 +188,7 @@ macro_rules! sun4v_fault {
             wrpr %g0, {MAXGL}, %gl
             mov {SCRATCHPAD}, %g6               ! %g6 is the block already if this is a trap of the hypervisor
             ldxa [%g6] {ASI}, %g6
+    sun4v_keep:                                 ! relative to %g6, which is below the block for an interrupt
             .irp n, 1, 2, 3, 4, 5, 6, 7
             stx %g\\n, [%g6 + {FATAL_GLOBALS} + 8 * \\n]
             .endr
@@ -172,10 +227,10 @@ macro_rules! sun4v_fault {
             and %g1, 7, %g1
             cmp %g1, {MAXGL}
             be,pn %xcc, 2f
-             mov %g6, %o0
+             mov %g6, %o2
             wrpr %g1, 0, %gl                    ! the guest's globals
             .irp n, 1, 2, 3, 4, 5, 6, 7
-            stx %g\\n, [%o0 + {FATAL_GLOBALS} + 8 * \\n]
+            stx %g\\n, [%o2 + {FATAL_GLOBALS} + 8 * \\n]
             .endr
             wrpr %g0, {MAXGL}, %gl
             ba,pt %xcc, 4f
@@ -190,7 +245,11 @@ macro_rules! sun4v_fault {
             bne,pt %xcc, 3b
              add %g1, 16, %g1
             ldx [%g1 - 8], %o1
-    4:      ldx [%g6 + {STACK}], %sp
+    4:      add %o2, {KEPT}, %o2
+            mov {SCRATCHPAD}, %g6
+            ldxa [%g6] {ASI}, %g6
+            mov %g6, %o0
+            ldx [%g6 + {STACK}], %sp
             set sun4v_access_failed, %g1
             cmp %o1, %g1
             bne,pt %xcc, 5f
@@ -209,7 +268,8 @@ macro_rules! sun4v_fault {
             set {fatal}, %g2
             ba,a,pt %xcc, sun4v_start_over
 
-    6:      add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
+    6:      sub %o0, {KEPT}, %g6
+            add %g6, {FATAL_WINDOWS} + 128 * ({NWINDOWS} - 1), %g3
     7:      wrpr %g2, 0, %cwp
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             ldx [%g3 + 8 * \\n], %l\\n
@@ -228,20 +288,42 @@ macro_rules! sun4v_fault {
             wrpr %g1, 0, %cleanwin
             ldx [%g6 + {TRAP_Y}], %g1
             wr %g1, 0, %y
-            ldx [%g6 + {FATAL_TPC}], %g1
-            wrpr %g1, 0, %tpc
+            ldx [%g6 + {FATAL_TSTATE}], %g2
+            srlx %g2, {GL_SHIFT}, %g3
+            and %g3, 7, %g3
+            cmp %g3, {MAXGL}
+            be,pn %xcc, 8f
+             ldx [%g6 + {FATAL_TPC}], %g7
+
+            rdpr %tl, %g1                       ! the guest goes on
+            wrpr %g0, 2, %tl
+            .word {CLEAR_HTSTATE}
+            wrpr %g1, 0, %tl
+            wrpr %g7, 0, %tpc
             ldx [%g6 + {FATAL_TNPC}], %g1
             wrpr %g1, 0, %tnpc
-            .irp n, 1, 2, 3, 4, 5, 7            ! if the guest trapped, these are not its own
+            retry
+
+    8:      ! The hypervisor goes on by a jump, and leaves nothing in %htstate: a guest can go back from level 2.
+            and %g2, {NWINDOWS} - 1, %g3
+            wrpr %g3, 0, %cwp
+            srlx %g2, 32, %g3
+            wr %g3, 0, %ccr
+            .word {CLEAR_HTSTATE}
+            rdpr %tl, %g3
+            sub %g3, 1, %g3
+            wrpr %g3, 0, %tl
+            .irp n, 1, 2, 3, 4, 5
             ldx [%g6 + {FATAL_GLOBALS} + 8 * \\n], %g\\n
             .endr
-            retry
+            jmp %g7
+             nop
 
             .globl sun4v_abandon
     sun4v_abandon:
             mov %o0, %g2
             mov %o1, %o0
-    sun4v_start_over:                           ! to %g2, which does not return, on the strand's stack with fresh windows
+    sun4v_start_over:                           ! calls %g2 on the strand's stack with fresh windows
             mov {SCRATCHPAD}, %g1
             ldxa [%g1] {ASI}, %g6
             wrpr %g0, {NWINDOWS} - 2, %cansave
@@ -250,9 +332,23 @@ macro_rules! sun4v_fault {
             wrpr %g0, {NWINDOWS} - 1, %cleanwin
             wrpr %g0, 0, %wstate
             ldx [%g6 + {STACK}], %sp
+            call sun4v_at
+             nop
+            ba,a,pt %xcc, sun4v_enter           ! where the function says
+    sun4v_at:
             jmp %g2
              nop
             ",
+            INTERRUPTED = const $crate::sparc64::layout::INTERRUPTED,
+            KEPT = const $crate::sparc64::layout::KEPT,
+            REAL = const $crate::sparc64::layout::REAL,
+            BYTES = const $crate::sparc64::layout::BYTES,
+            PAGE = const $crate::sparc64::layout::PAGE,
+            ENTRY = const $crate::sparc64::layout::ENTRY,
+            DATA_IN_FETCH = const $crate::sparc64::layout::DATA_IN.0,
+            DATA_IN_DATA = const $crate::sparc64::layout::DATA_IN.1,
+            DATA_IN = const $crate::sparc64::layout::DATA_IN.2,
+            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
             PSTATE = const $crate::sparc64::PSTATE,
             MAXGL = const $crate::sparc64::MAXGL,
             NWINDOWS = const $crate::sparc64::NWINDOWS,

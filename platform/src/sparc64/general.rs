@@ -36,10 +36,10 @@ macro_rules! sun4v_general {
             stx %o2, [%g6 + {O0} + 16]          ! keep
             stx %o1, [%g6 + {O0} + 8]           ! keep
             stx %o0, [%g6 + {O0} + 0]           ! keep
-            mov %o7, %g7                        ! keep: compiled code does not use %g7
             .globl sun4v_core_wait
     sun4v_core_wait:
             membar 0x40                         ! wait (#Sync), as below
+            mov %o7, %g7                        ! keep: compiled code does not use %g7
             call {core}                         ! enter
              ldx [%g6 + {HANDLER}], %o3         ! enter
             mov %g7, %o7                        ! keep
@@ -166,6 +166,10 @@ macro_rules! sun4v_general {
             brnz,pt %g4, 4b
              add %g3, 128, %g3
             wrpr %g2, 0, %cwp
+            rdpr %tl, %g1                       ! a guest can go back from level 2: see sun4v_enter
+            wrpr %g0, 2, %tl
+            .word {CLEAR_HTSTATE}
+            wrpr %g1, 0, %tl
             ba,pt %xcc, 6b
              ldx [%g6 + {CANRESTORE}], %g1
 
@@ -215,6 +219,7 @@ macro_rules! sun4v_general {
             CORE = const $crate::sparc64::layout::CORE,
             EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
             STACK = const $crate::sparc64::layout::STACK,
+            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
             core = sym $crate::sparc64::core_entry::<$handler>,
             trap = sym $crate::sparc64::trap_entry::<$handler>,
         );

@@ -9,8 +9,11 @@
 ///
 /// ```ignore
 /// platform::sun4v_image!(Handler);
-/// platform::sun4v_image!(Handler, claims: [0x83, 0x84]);
+/// platform::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
+///
+/// Without `strands`, the image is for one. With a number from 1 to 256, it is for that many: strand 0 begins at reset,
+/// [starts](crate::sparc64::interrupt::start_strand) the others when they can run, and they begin as it does.
 ///
 /// # What the image needs
 /// - The attributes `#![no_std]`, `#![no_main]` and `#![feature(asm_experimental_arch)]`, and a target that aborts on a panic.
@@ -34,8 +37,7 @@
 ///
 /// # What the guest finds
 /// The guest begins in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save.
-/// Every register is zero but %o0, which holds the address at which the guest begins. It has no trap table yet: %tba is what it
-/// was at reset.
+/// Every register is zero but %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). Its timers are off, and %softint is 0.
 ///
 /// # A service's fast path
 /// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
@@ -49,14 +51,15 @@
 /// in %g5, or to `sun4v_fast` if the function is none of the service.
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the
-/// instruction, and the address at which the strand goes on, with all registers as they were. That may be a jump to
+/// instruction, and the address at which the strand goes on, with all registers but %g7 as they were. That may be a jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5: then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
 /// the call is served.
 #[macro_export]
 macro_rules! sun4v_image {
-    ($handler:ty $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
+    ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
         $crate::sun4v_image! {
             $handler,
+            $(strands: $strands,)?
             claims: [$($($claimed),*)?],
             entry: { "ba,a,pt %xcc, sun4v_fast" },
             operands: {},
@@ -68,9 +71,24 @@ macro_rules! sun4v_image {
         entry: { $($entry:literal),* $(,)? },
         operands: { $($operands:tt)* } $(,)?
     ) => {
-        static SUN4V_BLOCK: $crate::sparc64::StrandBlock<$handler> =
-            $crate::sparc64::StrandBlock::new();
-        $crate::sun4v_boot!($handler, SUN4V_BLOCK);
+        $crate::sun4v_image! {
+            $handler,
+            strands: 1,
+            claims: [$($claimed),*],
+            entry: { $($entry),* },
+            operands: { $($operands)* },
+        }
+    };
+    (
+        $handler:ty,
+        strands: $strands:expr,
+        claims: [$($claimed:literal),* $(,)?],
+        entry: { $($entry:literal),* $(,)? },
+        operands: { $($operands:tt)* } $(,)?
+    ) => {
+        static SUN4V_BLOCKS: [$crate::sparc64::StrandBlock<$handler>; $strands] =
+            [const { $crate::sparc64::StrandBlock::new() }; $strands];
+        $crate::sun4v_boot!($handler, $strands, SUN4V_BLOCKS);
         $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);
         $crate::sun4v_fault!($handler);

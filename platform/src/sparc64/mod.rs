@@ -33,6 +33,41 @@
 //! On all paths %o1 to %o5, %o7, %y and the window registers come back as they were, but for the values that the call
 //! returns.
 //!
+//! # Many strands
+//! An image for [many strands](crate::sun4v_image) has a block and a stack for each. Strand 0 begins at reset; when all is prepared, it
+//! [starts](interrupt::start_strand) the others, which begin at [`TrapHandler::start`], too. The hypervisor takes no interrupts: an
+//! interrupt that another strand [sends](interrupt::send) waits until this one is in its guest, and then comes to
+//! [`TrapHandler::interrupted`]; a strand that waits for one in the hypervisor [halts](interrupt::halt) and [takes](interrupt::take) it.
+//! `interrupted` and [`TrapHandler::ended`] have all register windows. A strand whose guest has ended enters it anew where `ended`
+//! returns.
+//!
+//! # Memory of the guest
+//! The guest's real addresses, with its MMU off or by ASI_REAL, are those of its [`Partition`]. Where the TLBs of the core have no
+//! entry, the trap instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f) loads one in assembly; it looks up
+//! nothing but the bounds of the strand's guest. What is outside is a trap of the guest's. Hyperprivileged addresses are physical. QEMU
+//! translates nothing: there a guest reaches everything.
+//!
+//! # Traps of the guest
+//! UltraSPARC Architecture 2007 sends some traps of a guest to the hypervisor though they are the guest's own affair. If an image gives
+//! the guest memory, and the guest's trap table (%tba) is in it, the guest takes them there at its next trap level, with TPC, TNPC and
+//! TSTATE of what trapped, as if the processor had sent them:
+//!
+//! | to the hypervisor | to the guest |
+//! |---|---|
+//! | instruction_access_exception 0x08, data_access_exception 0x30 | the same |
+//! | illegal_instruction 0x10, unimplemented ones 0x12 and 0x13, invalid accesses 0x0b and 0x14 to 0x17 | the same |
+//! | mem_address_not_aligned 0x34 and those of other sizes 0x35, 0x36, 0x38, 0x39; privileged_action 0x37 | the same |
+//! | instruction_real_translation_miss 0x3e outside of its memory | instruction_access_exception 0x08 |
+//! | data_real_translation_miss 0x3f outside of its memory | data_access_exception 0x30 |
+//!
+//! That these two are what a guest gets for a real address it does not have is *assumed*; there is no fault status area. All other traps
+//! end the guest, and so do these at trap level 2, the highest of a guest.
+//!
+//! # The state behind a trap level
+//! `done` and `retry` set HPSTATE to HTSTATE of the trap level on every level of privilege, and a guest can go to levels 1 and 2 by
+//! `wrpr %tl`. So nothing of the hypervisor's stays in HTSTATE of these two: who takes a trap within the hypervisor clears it before the
+//! guest goes on.
+//!
 //! # Leaf functions
 //! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no
 //! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there is no `save` and no
@@ -76,7 +111,9 @@ mod entry;
 mod fatal;
 mod fault;
 mod general;
+mod guest;
 mod image;
+pub mod interrupt;
 mod late;
 pub mod layout;
 mod mmio;
@@ -90,6 +127,7 @@ pub use entry::{
 };
 pub use fatal::FatalTrap;
 pub use fault::recover_entry;
+pub use guest::{Entry, Partition};
 pub use late::store_error;
 pub use mmio::Mmio;
 pub use strand::StrandRegs;

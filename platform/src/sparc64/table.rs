@@ -18,7 +18,33 @@ macro_rules! sun4v_table {
             .align 16384
             .globl sun4v_trap_table
     sun4v_trap_table:
-            .rept 0x80
+            .rept 0x3e
+            ba,a,pt %xcc, sun4v_trapped
+            .align 32
+            .endr
+            wrpr %g0, {PSTATE}, %pstate         ! 0x3e instruction_real_translation_miss
+            wrpr %g0, {MAXGL}, %gl
+            mov {SCRATCHPAD}, %g1
+            ldxa [%g1] {ASI}, %g6
+            mov {TAG_ACCESS}, %g1
+            ldxa [%g1] {TAG_ACCESS_FETCH}, %g2
+            ba,a,pt %xcc, sun4v_miss_of_fetch
+            .align 32
+            wrpr %g0, {PSTATE}, %pstate         ! 0x3f data_real_translation_miss
+            wrpr %g0, {MAXGL}, %gl
+            mov {SCRATCHPAD}, %g1
+            ldxa [%g1] {ASI}, %g6
+            mov {TAG_ACCESS}, %g1
+            ldxa [%g1] {TAG_ACCESS_DATA}, %g2
+            ba,a,pt %xcc, sun4v_miss_of_data
+            .align 32
+            .rept 0x60 - 0x40
+            ba,a,pt %xcc, sun4v_trapped
+            .align 32
+            .endr
+            ba,a,pt %xcc, sun4v_interrupted     ! 0x60 interrupt_vector
+            .align 32
+            .rept 0x80 - 0x61
             ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr
@@ -86,6 +112,9 @@ macro_rules! sun4v_table {
             MAXGL = const $crate::sparc64::MAXGL,
             ASI = const $crate::sparc64::SCRATCHPAD.0,
             SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
+            TAG_ACCESS_FETCH = const $crate::sparc64::layout::TAG_ACCESS.0,
+            TAG_ACCESS_DATA = const $crate::sparc64::layout::TAG_ACCESS.1,
+            TAG_ACCESS = const $crate::sparc64::layout::TAG_ACCESS.2,
             LIMIT = const $crate::sparc64::layout::LIMIT,
             SERVED_CORE = const $crate::sparc64::layout::SERVED_CORE,
             EBADTRAP = const $crate::sparc64::layout::EBADTRAP,

@@ -254,7 +254,7 @@ impl Checks<'_> {
                 "a late fault in the handler of a trap ends the guest",
                 Devices::Faults,
                 task::IN_HANDLER,
-                &["hypervisor: trap 0x34 at 0x1", ", TL 3\n%tpc "],
+                &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
                 ": sun4v_trapped at ",
             ),
             (

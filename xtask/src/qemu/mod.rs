@@ -3,7 +3,7 @@
 //! # Guests of your own
 //! An ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the
 //! file's entry, in privileged mode at TL 0 and GL 0 with the MMU off, interrupts off (PIL 15) and 64-bit addresses, in
-//! window 0 with six windows to save. Every register is zero, but %o0 holds the address of the entry. There is no trap
+//! window 0 with six windows to save. Every register is zero, but %o0 and %o1 hold the address of the entry. There is no trap
 //! table yet, and no memory is cleared: what the ELF file does not load is zero.
 //!
 //! The hypervisor serves trap 0xff, functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version),

@@ -12,6 +12,7 @@ use hv_core::{Caller, ConsoleOutput, Embedder, Reply};
 pub const NOT_STARTED: u64 = 1 << 32;
 pub const TRAPPED: u64 = NOT_STARTED + 1;
 pub const PANICKED: u64 = NOT_STARTED + 2;
+pub const INTERRUPTED: u64 = NOT_STARTED + 3;
 
 const DLE: u8 = 0x10;
 

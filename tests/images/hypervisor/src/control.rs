@@ -14,7 +14,7 @@ use guest_abi::trap::VFALLS_GET_PERFREG;
 use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
 use hv_core::Hypervisor;
 use perfctr_service::{PerfCounterService, policy};
-use platform::sparc64::{End, TrapHandler, start_entry};
+use platform::sparc64::{End, Entry, TrapHandler, start_entry};
 use sweep::control::{Control, FUNCTION, TRAP};
 use sweep::counters::Counters;
 use sweep::modelled::{Modelled, caller};
@@ -60,11 +60,11 @@ impl TrapHandler for Controlled {
     #[cfg(not(feature = "models"))]
     type Context = <Handler as TrapHandler>::Context;
 
-    fn start() -> (&'static Self, u64) {
+    fn start(number: StrandId) -> (&'static Self, Entry) {
         if let Some(strand) = CALLER.get().or(FIRST.get()) {
-            return (strand, 0);
+            return (strand, Entry::first(0));
         }
-        let (handler, entry) = Handler::start();
+        let (handler, entry) = Handler::start(number);
         // SAFETY: the two types have the same layout.
         let first = unsafe { &*ptr::from_ref(handler).cast() };
         FIRST.set(Some(first));
@@ -115,8 +115,8 @@ impl TrapHandler for Controlled {
         };
     }
 
-    fn ended(end: End) -> ! {
-        Handler::ended(end)
+    fn ended(_: Option<&'static Self>, end: End) -> Entry {
+        Handler::ended(None, end)
     }
 }
 
@@ -239,7 +239,7 @@ fn hold(_: PerfReg, _: StrandId) {}
 /// Gives the fast path the context of the strand that the guest is.
 fn renew_context() {
     // SAFETY: this is the block of this strand.
-    unsafe { start_entry::<Controlled>(&SUN4V_BLOCK) };
+    unsafe { start_entry::<Controlled>(&SUN4V_BLOCKS[0], 0) };
 }
 
 /// Changes the counters of the strand that calls. Events that leave an overflow trap pending raise it: the processor takes

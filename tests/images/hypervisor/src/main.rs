@@ -32,7 +32,7 @@ use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
 use perfctr_service::Unit;
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
-use platform::sparc64::{End, TrapHandler, panicked};
+use platform::sparc64::{End, Entry, TrapHandler, panicked};
 use spin::{Mutex, MutexGuard};
 
 use board::{Board, Registers as StrandRegisters};
@@ -57,9 +57,9 @@ perfctr_service::sun4v_image!(Handler, claims: [0x84, 0xfe]);
 impl TrapHandler for Handler {
     type Context = PerfCounterContext<'static, Environment>;
 
-    fn start() -> (&'static Self, u64) {
+    fn start(strand: StrandId) -> (&'static Self, Entry) {
         let parameters = parameters::read();
-        let (Some(guest), Some(strand)) = (GuestId::new(0), StrandId::new(0)) else {
+        let Some(guest) = GuestId::new(0) else {
             ended(console::NOT_STARTED)
         };
         let guests = [GuestConfig {
@@ -91,7 +91,7 @@ impl TrapHandler for Handler {
             board::bend_table(&strand.contexts().0);
         }
         let handler = Handler { strand, service };
-        (keep(&HANDLER, handler), parameters.entry)
+        (keep(&HANDLER, handler), Entry::first(parameters.entry))
     }
 
     fn context(&self) -> &Self::Context {
@@ -152,7 +152,7 @@ impl TrapHandler for Handler {
         self.service.faulted_late(strand, address).is_some()
     }
 
-    fn ended(end: End) -> ! {
+    fn ended(_: Option<&'static Self>, end: End) -> Entry {
         // If the console does not work, there is no other place to report to.
         let code = match end {
             End::Exit(code) => code,
@@ -164,6 +164,7 @@ impl TrapHandler for Handler {
                 let _ = write!(Console, "{whose}: {trap}");
                 console::TRAPPED
             }
+            End::Interrupted => console::INTERRUPTED,
             End::Panic(line) => {
                 let _ = writeln!(Console, "hypervisor: panic in line {line}");
                 console::PANICKED

@@ -1,0 +1,188 @@
+//! The guest's memory, where the strand enters the guest, and the guest's own traps.
+#![allow(unsafe_code)]
+
+use core::arch::asm;
+
+use super::{FatalTrap, StrandBlock, layout};
+
+/// Where a strand begins in its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Entry {
+    /// The real address of the first instruction. The guest has it in %o1, too.
+    pub address: u64,
+    /// What the guest has in %o0.
+    pub argument: u64,
+    /// The guest's trap table (%tba), a multiple of 32 KiB.
+    pub table: u64,
+}
+
+impl Entry {
+    /// Returns the entry of the first strand of a guest: the argument is the address itself, and there is no trap table.
+    #[must_use]
+    pub const fn first(address: u64) -> Self {
+        Self {
+            address,
+            argument: address,
+            table: 0,
+        }
+    }
+}
+
+/// The memory of a guest: a range of real addresses, and the physical addresses that they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// The first real address. This and the next two are multiples of 8 KiB.
+    pub real: u64,
+    /// The physical address that it is.
+    pub physical: u64,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The number by which the strands of a core tell the entries of their guests in the TLBs that they share, 0 to 7.
+    pub id: u8,
+}
+
+impl Partition {
+    /// No memory that the image gives: every access that has no translation ends the strand, and so does every trap of the guest's that
+    /// comes to the hypervisor.
+    pub const NONE: Self = Self {
+        real: 0,
+        physical: 0,
+        bytes: 0,
+        id: 0,
+    };
+
+    /// Returns the physical address of so many bytes at a real address; `None` if they are not all of the guest's memory.
+    #[must_use]
+    pub const fn physical(&self, real: u64, bytes: u64) -> Option<u64> {
+        let offset = real.wrapping_sub(self.real);
+        match self.bytes.checked_sub(bytes) {
+            Some(last) if real >= self.real && offset <= last => Some(self.physical + offset),
+            _ => None,
+        }
+    }
+}
+
+/// What the handlers of misses know of the guest's memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Bounds {
+    pub(super) real: u64,
+    pub(super) bytes: u64,
+    /// The bits of an address within a page of the TLB.
+    pub(super) page: u64,
+    /// The TLB's entry of the first page. The next has the next physical address.
+    pub(super) entry: u64,
+}
+
+/// Bits of a TLB's entry (UltraSPARC Architecture 2007, "Translation Table Entry"): valid; cacheable, physically and virtually; executable;
+/// writable. The size of the page is in bits 3:0.
+const VALID: u64 = 1 << 63;
+const CACHEABLE: u64 = 1 << 10 | 1 << 9;
+const EXECUTABLE: u64 = 1 << 7;
+const WRITABLE: u64 = 1 << 6;
+
+/// The sizes of pages that the entries of an UltraSPARC T2 have, as powers of two, and their numbers.
+const PAGES: [(u32, u64); 4] = [(28, 5), (22, 3), (16, 1), (13, 0)];
+
+impl Bounds {
+    pub(super) const NONE: Self = Self {
+        real: 0,
+        bytes: 0,
+        page: 0,
+        entry: 0,
+    };
+
+    /// Pages are as large as the memory allows.
+    fn of(partition: Partition) -> Self {
+        let Partition {
+            real,
+            physical,
+            bytes,
+            ..
+        } = partition;
+        let zeros = (real | physical | bytes).trailing_zeros();
+        let Some((shift, size)) = PAGES.into_iter().find(|(shift, _)| *shift <= zeros) else {
+            return Self::NONE;
+        };
+        Self {
+            real,
+            bytes,
+            page: (1 << shift) - 1,
+            entry: VALID | CACHEABLE | EXECUTABLE | WRITABLE | size | physical,
+        }
+    }
+}
+
+/// Gives a strand the memory of its guest.
+pub(super) fn bound<H>(block: &StrandBlock<H>, partition: Partition) {
+    block.bounds.set(Bounds::of(partition));
+    // SAFETY: the register says which entries of the TLBs are for this strand's guest. Hyperprivileged addresses are not translated.
+    unsafe {
+        asm!("stxa {id}, [{place}] 0x58", "membar #Sync", id = in(reg) u64::from(partition.id), place = in(reg) 0x80,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// The highest trap level of a guest.
+const MAX_PTL: u64 = 2;
+/// The highest level of globals of a guest.
+const MAX_PGL: u64 = 2;
+
+/// Returns the type of the trap that a guest takes in place of one that comes to the hypervisor; `None` if it takes none. See
+/// [the module](super#traps-of-the-guest).
+const fn reflected(trap_type: u64) -> Option<u64> {
+    match trap_type {
+        0x3e => Some(0x08),
+        0x3f => Some(0x30),
+        0x08 | 0x0b | 0x10 | 0x12..=0x17 | 0x30 | 0x34..=0x39 => Some(trap_type),
+        _ => None,
+    }
+}
+
+/// Lets the guest take a trap of its own that has come to the hypervisor. Returns `false`, and does nothing, if it is none of those, if
+/// the guest's trap level would be too high, or if its trap table is not in its memory.
+///
+/// The strand returns from the trap by `retry` at a trap level more, from which it gets to the guest's trap table, at the level of the trap.
+pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
+    const TLE: u64 = 1 << 8;
+    const CLE: u64 = 1 << 9;
+    const MODEL: u64 = 3 << 6;
+    let Some(trap_type) = reflected(trap.tt) else {
+        return false;
+    };
+    let table: u64;
+    // SAFETY: reads a register.
+    unsafe {
+        asm!("rdpr %tba, {table}", table = out(reg) table, options(nomem, nostack, preserves_flags));
+    }
+    let Bounds { real, bytes, .. } = block.bounds.get();
+    if trap.tl > MAX_PTL || table.wrapping_sub(real) >= bytes {
+        return false;
+    }
+    let before = trap.tstate >> 8;
+    let order = if before & TLE == 0 { 0 } else { TLE | CLE };
+    let pstate = super::PSTATE as u64 | before & MODEL | order;
+    let globals = (trap.tstate >> layout::GL_SHIFT & 7) + 1;
+    let globals = if globals < MAX_PGL { globals } else { MAX_PGL };
+    // %ccr, %asi and the window stay.
+    let kept = trap.tstate & (0xffff << 24 | 0x1f);
+    let tstate = globals << layout::GL_SHIFT | kept | pstate << 8;
+    // SAFETY: the trap that the guest sees gets its type. The level above is that of no trap; what a guest finds at it is its own.
+    unsafe {
+        asm!(
+            "wrpr {trap_type}, 0, %tt",
+            "wrpr {level}, 0, %tl",
+            "wrpr {tstate}, 0, %tstate",
+            ".word {CLEAR_HTSTATE}",
+            trap_type = in(reg) trap_type,
+            level = in(reg) trap.tl + 1,
+            tstate = in(reg) tstate,
+            CLEAR_HTSTATE = const layout::CLEAR_HTSTATE,
+            options(nostack, preserves_flags),
+        );
+    }
+    let above = if trap.tl > 1 { 1 << 14 } else { 0 };
+    trap.go_on_at(table | above | trap_type << 5);
+    true
+}
