@@ -1,0 +1,197 @@
+//! The guests: what the services ask of the image.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
+
+use guest_abi::{HvError, StrandId};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId};
+use platform::TickRegisters;
+use platform::sparc64::{StrandRegs, interrupt};
+use services::{ConsoleInput, Image, Memory, Platform};
+
+use crate::console::{Console, DLE};
+use crate::layout::{Guest, Layout};
+
+/// The numbers of interrupts between strands.
+pub const CROSS_CALL: u8 = 1;
+pub const OPERATOR: u8 = 2;
+const STATE: u8 = 3;
+
+/// What comes when all strands of a guest have left it.
+const ENDS: u8 = 1;
+const RESTARTS: u8 = 2;
+
+/// How a guest is.
+struct Life {
+    runs: AtomicBool,
+    /// What comes when all its strands have left it; 0 while nothing does.
+    then: AtomicU8,
+}
+
+static LIVES: [Life; GuestId::COUNT] = [const {
+    Life {
+        runs: AtomicBool::new(false),
+        then: AtomicU8::new(0),
+    }
+}; GuestId::COUNT];
+
+/// What each strand's guest has passed to mach_exit, and whether it has.
+static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
+    [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
+
+/// The guests of the machine.
+#[derive(Clone, Copy)]
+pub struct Guests {
+    pub layout: &'static Layout,
+    pub registers: StrandRegs,
+}
+
+/// What a guest that has no strand left does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It stays ended; the last of all.
+    Ends { last: bool },
+    /// It begins again.
+    Restarts,
+}
+
+impl Guests {
+    /// A guest begins.
+    pub fn begin(&self, guest: GuestId) {
+        LIVES[guest.index()].runs.store(true, SeqCst);
+    }
+
+    /// A guest ends, and is to begin again if it `restarts`. Returns `false` if it had to end already.
+    pub fn leave(&self, guest: GuestId, restarts: bool) -> bool {
+        let then = if restarts { RESTARTS } else { ENDS };
+        let exchanged = LIVES[guest.index()]
+            .then
+            .compare_exchange(0, then, SeqCst, SeqCst);
+        exchanged.is_ok()
+    }
+
+    /// All strands of a guest have left it. Returns what comes then, to one of those that call this; `None` to the others.
+    pub fn left(&self, guest: GuestId) -> Option<Then> {
+        let life = &LIVES[guest.index()];
+        match life.then.swap(0, SeqCst) {
+            ENDS => {
+                life.runs.store(false, SeqCst);
+                let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
+                Some(Then::Ends { last })
+            }
+            RESTARTS => Some(Then::Restarts),
+            _ => None,
+        }
+    }
+
+    /// Takes the code that a strand's guest has passed to mach_exit.
+    pub fn exit(&self, strand: StrandId) -> Option<u64> {
+        let (exited, code) = &EXITS[strand.index()];
+        exited.swap(false, SeqCst).then(|| code.load(SeqCst))
+    }
+
+    fn guest(&self, guest: GuestId) -> Option<&Guest> {
+        self.layout.guest(guest)
+    }
+
+    /// Returns the place of a word of a guest, which is of its memory.
+    fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
+        let physical = self.guest(guest)?.memory.physical(real, 8)?;
+        Some(physical as *mut u64)
+    }
+}
+
+impl Embedder for Guests {
+    const FAST: Option<&'static [u64]> = Some(&[]);
+    const CORE: Option<&'static [u64]> = Some(&[]);
+
+    fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        let console = Console::of(caller.guest);
+        match output {
+            ConsoleOutput::Byte(DLE) if !self.layout.described => {
+                console.put(DLE)?;
+                console.put(DLE)
+            }
+            ConsoleOutput::Byte(byte) => console.put(byte),
+            // The program that runs the machine sees bytes only.
+            ConsoleOutput::Break => Ok(()),
+        }
+    }
+}
+
+impl Image for Guests {
+    fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId> {
+        let cpu = usize::try_from(cpu).ok()?;
+        self.guest(guest)?.config.strands.iter().nth(cpu)
+    }
+
+    fn cpu(&self, caller: Caller) -> u64 {
+        let strands = self.guest(caller.guest).map(|guest| guest.config.strands);
+        let mut strands = strands.iter().flat_map(|strands| strands.iter());
+        strands
+            .position(|strand| strand == caller.strand)
+            .unwrap_or(0) as u64
+    }
+
+    fn memory(&self, guest: GuestId) -> Memory {
+        let memory = self.guest(guest).map(|guest| guest.memory);
+        Memory {
+            base: memory.map_or(0, |memory| memory.real),
+            size: memory.map_or(0, |memory| memory.bytes),
+        }
+    }
+
+    fn load(&self, guest: GuestId, real: u64) -> u64 {
+        // SAFETY: memory of the guest.
+        let word = self
+            .place(guest, real)
+            .map(|place| unsafe { place.read_volatile() });
+        word.unwrap_or(0)
+    }
+
+    fn store(&self, guest: GuestId, real: u64, value: u64) {
+        if let Some(place) = self.place(guest, real) {
+            // SAFETY: memory of the guest, in which nothing is that the hypervisor relies on.
+            unsafe { place.write_volatile(value) };
+        }
+    }
+
+    fn notify(&self, strand: StrandId) {
+        interrupt::send(strand, STATE);
+    }
+
+    fn suspend(&self, _: Caller) {
+        interrupt::halt();
+    }
+
+    fn exited(&self, caller: Caller, code: u64) {
+        let (exited, word) = &EXITS[caller.strand.index()];
+        word.store(code, SeqCst);
+        exited.store(true, SeqCst);
+    }
+
+    fn console_input(&self, caller: Caller) -> Option<ConsoleInput> {
+        Console::of(caller.guest).get().map(ConsoleInput::Byte)
+    }
+
+    /// %stick counts from when the machine was switched on.
+    fn time_of_day(&self) -> Result<u64, HvError> {
+        const NPT: u64 = 1 << 63;
+        let strand = StrandId::new(0).ok_or(HvError::NotSupported)?;
+        let ticks = self.registers.stick(strand) & !NPT;
+        let seconds = ticks.checked_div(self.layout.frequency);
+        Ok(self.layout.time + seconds.ok_or(HvError::NotSupported)?)
+    }
+
+    fn platform(&self) -> Platform {
+        let (name, banner) = match self.layout.machine.model() {
+            platform::Model::Maramba => ("SUNW,T5240", "SPARC Enterprise T5240"),
+            platform::Model::Batoka => ("SUNW,T5440", "SPARC Enterprise T5440"),
+        };
+        Platform {
+            name,
+            banner,
+            stick_frequency: self.layout.frequency,
+            clock_frequency: self.layout.frequency,
+        }
+    }
+}
