@@ -65,7 +65,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
 }
 
 /// Tools that are looked for and not called.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "babeltrace2",
     "sparc64-linux-gnu-gcc",
     "sparc64-linux-gnu-ld",
@@ -75,6 +75,7 @@ const TOOLS: [&str; 9] = [
     "qemu-system-sparc64",
     "chromium",
     "tmux",
+    "z3",
 ];
 
 /// A valgrind whose callgrind reports COLLECTED instructions.
@@ -151,7 +152,7 @@ fn every_step_is_taken() {
     assert_eq!(log[23], "cargo xtask bench --budgets []");
     assert_eq!(
         log[24],
-        "cargo test --package=xtask --package=tests --package=top --package=page --test=commands --test=interpreter --test=browser -- --ignored []"
+        "cargo test --package=xtask --package=tests --package=top --package=page --package=proof --test=commands --test=interpreter --test=browser --test=any_number -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
                    --package sun4v-platform --package perfctr-service --package simulator []";
