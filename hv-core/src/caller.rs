@@ -9,8 +9,12 @@ use guest_abi::StrandId;
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// Numbers 0 to 255. The model checker has room for fewer.
-    pub const COUNT: usize = if cfg!(loom) { 2 } else { StrandId::COUNT };
+    /// Numbers 0 to 255. Model checkers have room for fewer.
+    pub const COUNT: usize = if cfg!(any(loom, shuttle)) {
+        2
+    } else {
+        StrandId::COUNT
+    };
 
     /// The guest with this number; `None` beyond 255.
     pub const fn new(number: usize) -> Option<Self> {

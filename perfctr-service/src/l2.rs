@@ -9,9 +9,9 @@ use platform::{AccessError, Bus, PhysicalAddress};
 use crate::progress::{Found, Progress, Stopwatch};
 
 /// How often a strand tries to get the lock of its node's L2 control before the call ends with EWOULDBLOCK. The lock is
-/// held for at most 8 reads and 16 writes; the 63 other strands of a node hold it that long one after the other. The model
-/// checker looks at both ends of one try.
-pub const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
+/// held for at most 8 reads and 16 writes; the 63 other strands of a node hold it that long one after the other. Model
+/// checkers look at both ends of one try.
+pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)

@@ -277,7 +277,7 @@ impl Board {
             "hub {hub}: a second access while one is in flight"
         );
         for _ in 0..self.spin {
-            std::hint::spin_loop();
+            hv_core::sync::spin_loop();
         }
         let result = self.state().access(strand, address, cell, action);
         let others = self.in_flight[hub].fetch_sub(1, Ordering::SeqCst) - 1;

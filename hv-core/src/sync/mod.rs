@@ -1,5 +1,5 @@
-//! All atomics of the hypervisor's crates come from here, so that a model checker can take their place: loom, under
-//! `cfg(loom)`. Its constructors are no `const fn`, so what is modelled has none either.
+//! All atomics of the hypervisor's crates come from here, so that those of a model checker can take their place: of loom, under
+//! `cfg(loom)`, or of shuttle, under `cfg(shuttle)`. Loom's constructors are no `const fn`, so what is modelled has none either.
 //! What no model looks into, and a static has to hold, is in `plain`.
 
 mod id;
@@ -7,15 +7,19 @@ mod owned_lock;
 
 #[cfg(loom)]
 pub mod model;
+#[cfg(shuttle)]
+pub mod schedules;
 #[cfg(any(test, feature = "steps"))]
 pub mod steps;
 #[cfg(test)]
 mod tests;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 use core::{hint, sync::atomic};
 #[cfg(loom)]
 use loom::{hint, sync::atomic};
+#[cfg(shuttle)]
+use shuttle::{hint, sync::atomic};
 
 #[cfg(not(any(test, feature = "steps")))]
 pub use atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};

@@ -19,8 +19,8 @@
 //! assert_eq!(deaths.count(), 2);
 //! ```
 //!
-//! A strand dies by unwinding, in which its operations have no effect: what it held stays as it was. Under `cfg(loom)` the
-//! same works in each strand of a model.
+//! A strand dies by unwinding, in which its operations have no effect: what it held stays as it was. Under `cfg(loom)` and
+//! `cfg(shuttle)` the same works in each strand of a model.
 
 extern crate std;
 
@@ -30,16 +30,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::vec::Vec;
 
-#[cfg(not(loom))]
-use core::sync::atomic;
-#[cfg(loom)]
-use loom::sync::atomic;
 #[cfg(loom)]
 use loom::thread_local;
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+use shuttle::thread_local;
+#[cfg(not(any(loom, shuttle)))]
 use std::thread_local;
 
-use super::Ordering;
+use super::{Ordering, atomic};
 
 /// What happens before which step, counted from the next one.
 type Plan = (usize, Box<dyn FnOnce()>);

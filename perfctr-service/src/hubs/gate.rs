@@ -39,9 +39,9 @@ use hv_core::sync::{
 use super::turns::{Answer, Event, Turns};
 use crate::rights::policy::StrandSet;
 
-/// How often a strand tries to get the lock before it is refused. The model checker gives it one try, which may succeed or
+/// How often a strand tries to get the lock before it is refused. Model checkers give it one try, which may succeed or
 /// fail.
-const LOCK_TRIES: usize = if cfg!(loom) { 1 } else { 10_000 };
+const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 /// The fast path is closed, because strands are remembered.
 const CLOSED: u32 = 1;

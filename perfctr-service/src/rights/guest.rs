@@ -24,7 +24,7 @@ const TRIES: usize = 64;
 
 /// How often a strand that has negotiated tries to open the fast path. In models it gives up at the first crossing, so that
 /// they show what comes after that.
-const NEGOTIATION_TRIES: usize = if cfg!(loom) { 1 } else { TRIES };
+const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// A guest: what it may do.
 ///

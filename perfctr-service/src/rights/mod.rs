@@ -21,8 +21,14 @@ use crate::rights::policy::{ConfigError, GuestConfig};
 use crate::rights::protocol::Global;
 use crate::rights::request::Request;
 
-/// How many strands there can be. The model checker has room for fewer.
-pub(crate) const STRANDS: usize = if cfg!(loom) { 4 } else { StrandId::COUNT };
+/// How many strands there can be. Model checkers have room for fewer.
+pub(crate) const STRANDS: usize = if cfg!(loom) {
+    4
+} else if cfg!(shuttle) {
+    64
+} else {
+    StrandId::COUNT
+};
 
 /// The rights of all guests of a machine, and what is known of grants and revocations. All but `guests`, `requests`, `again`,
 /// `resets` and `noted` belongs to the strand that has the lock.

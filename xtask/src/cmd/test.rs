@@ -27,7 +27,7 @@ use crate::tools::{
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom), the instructions that
+/// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom, shuttle), the instructions that
 /// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
 /// babeltrace2, a compiler and an emulator for SPARC, a browser, tmux, z3), and installs what is missing where that can be done; the other steps
@@ -39,7 +39,7 @@ pub struct Args {}
 /// What is printed of a step, and the step. It adds what it counts.
 type Step = (&'static str, fn(&mut Counted) -> anyhow::Result<()>);
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     ("tools and dependencies that the steps need", |_| prepare()),
     ("cargo fmt --all --check", |_| {
         cargo_passes("fmt --all --check", None)
@@ -67,7 +67,11 @@ const STEPS: [Step; 13] = [
     }),
     (
         "models of what strands do at the same time, checked by loom",
-        |_| loom(),
+        |_| models("loom", &[]),
+    ),
+    (
+        "dozens of strands, in random orders chosen by shuttle",
+        |_| models("shuttle", &[]),
     ),
     ("instructions per call, within budget", budgets),
     (
@@ -136,21 +140,31 @@ fn say(line: fmt::Arguments<'_>) {
 fn cargo_passes(arguments: &str, flags: Option<(&str, &str)>) -> anyhow::Result<()> {
     let mut command = cargo();
     if let Some((name, flags)) = flags {
-        let before = env::var(name).unwrap_or_default();
-        command.env(name, format!("{before} {flags}").trim());
+        with_flags(&mut command, name, flags);
     }
     passes(command.args(arguments.split(' ')))
 }
 
-/// Runs the models that loom checks: those of parts stand beside the code of a crate, those of the whole service in
+fn with_flags(command: &mut Command, name: &str, flags: &str) {
+    let before = env::var(name).unwrap_or_default();
+    command.env(name, format!("{before} {flags}").trim());
+}
+
+/// Runs the models that loom or shuttle checks: those of parts stand beside the code of a crate, those of the whole service in
 /// `tests`. They have a target directory of their own, because the flag rebuilds everything.
-fn loom() -> anyhow::Result<()> {
+///
+/// # Errors
+/// A model fails.
+pub fn models(checker: &str, variables: &[(&str, &str)]) -> anyhow::Result<()> {
     for models in [
-        "--package=hv-core --package=perfctr-service --lib loom_",
-        "--package=tests --test=loom",
+        format!("--package=hv-core --package=perfctr-service --lib {checker}_"),
+        format!("--package=tests --test={checker}"),
     ] {
-        let test = format!("test --quiet --release --target-dir=target/loom {models}");
-        cargo_passes(&test, Some(("RUSTFLAGS", "--cfg loom")))?;
+        let test = format!("test --quiet --release --target-dir=target/{checker} {models}");
+        let mut command = cargo();
+        command.envs(variables.iter().copied());
+        with_flags(&mut command, "RUSTFLAGS", &format!("--cfg {checker}"));
+        passes(command.args(test.split(' ')))?;
     }
     Ok(())
 }

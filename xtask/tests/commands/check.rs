@@ -99,13 +99,13 @@ fn every_step_is_taken() {
         ended.stderr
     );
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("10 passed, 1 failed"));
+    assert_eq!(stdout.lines().last(), Some("11 passed, 1 failed"));
     assert_eq!(
         stdout
             .lines()
             .filter(|line| line.starts_with("passed in "))
             .count(),
-        10
+        11
     );
     let fixed = [
         "cargo fetch --quiet --locked []",
@@ -115,9 +115,12 @@ fn every_step_is_taken() {
         "cargo test --workspace []",
         "cargo test --quiet --release --target-dir=target/loom --package=hv-core --package=perfctr-service --lib loom_ [--cfg loom]",
         "cargo test --quiet --release --target-dir=target/loom --package=tests --test=loom [--cfg loom]",
+        "cargo test --quiet --release --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib shuttle_ [--cfg shuttle]",
+        "cargo test --quiet --release --target-dir=target/shuttle --package=tests --test=shuttle [--cfg shuttle]",
     ];
-    assert_eq!(log[..7], fixed);
-    for (build, program) in log[7..9].iter().zip(["call-cost", "sample-cost"]) {
+    let (first, log) = log.split_at(fixed.len());
+    assert_eq!(first, fixed);
+    for (build, program) in log[..2].iter().zip(["call-cost", "sample-cost"]) {
         let wanted = format!("--bin {program} ");
         assert!(
             build.starts_with("cargo build ")
@@ -142,29 +145,29 @@ fn every_step_is_taken() {
         "sample_randomised",
         "sample_both",
     ];
-    for (run, kind) in log[9..23].iter().zip(counted) {
+    for (run, kind) in log[2..16].iter().zip(counted) {
         let wanted = format!("/call-cost {kind}");
         assert!(
             run.starts_with("valgrind ") && run.ends_with(&wanted),
             "{log:?}"
         );
     }
-    assert_eq!(log[23], "cargo xtask bench --budgets []");
+    assert_eq!(log[16], "cargo xtask bench --budgets []");
     assert_eq!(
-        log[24],
+        log[17],
         "cargo test --package=xtask --package=tests --package=top --package=page --package=proof --test=commands --test=interpreter --test=browser --test=any_number -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
                    --package sun4v-platform --package perfctr-service --package simulator []";
-    assert_eq!(log[25], package);
-    for unpacked in &log[26..31] {
+    assert_eq!(log[18], package);
+    for unpacked in &log[19..24] {
         assert!(unpacked.starts_with("tar -xzf "), "{log:?}");
     }
     assert!(
-        log[31].starts_with("cargo check --workspace --all-features "),
+        log[24].starts_with("cargo check --workspace --all-features "),
         "{log:?}"
     );
-    assert_eq!(log.len(), 32);
+    assert_eq!(log.len(), 25);
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 27 instructions on x86-64, the budget is 26\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("6 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
 }
 
 #[test]
@@ -239,7 +242,7 @@ fn missing_components_are_installed_or_named() {
         );
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[4/13] cargo doc");
+    let passed = ended.stdout.contains("[4/14] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(
         log.contains(&"rustup component add clippy".to_owned()),

@@ -1,7 +1,7 @@
 //! What [`AtomicId`](super::AtomicId) and [`OwnedLock`](super::OwnedLock) promise: on one strand, if a strand dies, and in every
 //! order of several.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod deaths;
 #[cfg(loom)]
 mod loom_owned_lock;

@@ -9,6 +9,8 @@ mod judged;
 #[cfg(loom)]
 mod loom_gate;
 mod schedules;
+#[cfg(shuttle)]
+mod shuttle_gate;
 
 use guest_abi::StrandId;
 

@@ -1,0 +1,260 @@
+//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both
+//! bounds.
+
+extern crate std;
+
+use std::sync::Mutex;
+use std::vec;
+use std::vec::Vec;
+
+use hv_core::sync::schedules::{any_below, explore, meet, pause};
+use hv_core::sync::{spin_loop, steps};
+
+use super::super::gate::{Gate, Refused};
+use super::{ask, strand};
+
+/// A gate, and what a test knows of it. Shuttle executes one strand at a time, so that `seen` is always as it is.
+struct Hub {
+    gate: Gate,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The strand whose access is in flight.
+    in_flight: Option<usize>,
+    /// Strands that have died, and whose death may not have been reported.
+    dead: Vec<usize>,
+}
+
+impl Hub {
+    fn new() -> Self {
+        Self {
+            gate: Gate::new(),
+            seen: Mutex::default(),
+        }
+    }
+
+    fn seen<R>(&self, look: impl FnOnce(&mut Seen) -> R) -> R {
+        look(&mut self.seen.lock().unwrap())
+    }
+
+    /// The access of a strand that was served.
+    fn access(&self, number: usize) {
+        let before = self.seen(|seen| seen.in_flight.replace(number));
+        assert_eq!(before, None, "a second access while one is in flight");
+        steps::step();
+        pause();
+        let after = self.seen(|seen| seen.in_flight.take());
+        assert_eq!(after, Some(number), "a second access came");
+    }
+
+    /// A whole call. The chip is busy in one of eight accesses, if it is busy at all; then the strand is refused.
+    fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
+        let release = ask(&self.gate, number)?;
+        self.access(number);
+        if is_busy && any_below(8) == 0 {
+            self.gate.give_back(strand(number));
+            return Err(Refused::Taken);
+        }
+        release(&self.gate);
+        Ok(())
+    }
+
+    /// Strand 0 is served, and these strands are refused meanwhile.
+    fn refuse(&self, numbers: impl Iterator<Item = usize>) {
+        let release = ask(&self.gate, 0).unwrap();
+        for number in numbers {
+            assert_eq!(ask(&self.gate, number).err(), Some(Refused::Taken));
+        }
+        release(&self.gate);
+    }
+
+    /// Somebody reports the deaths that are known. Others may report the same at the same time.
+    fn report_deaths(&self) {
+        for dead in self.seen(|seen| seen.dead.clone()) {
+            self.seen(|seen| seen.in_flight = seen.in_flight.filter(|number| *number != dead));
+            self.gate.abandon(strand(dead));
+        }
+    }
+
+    /// All strands but this one have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
+    /// for each, w being the number of strands that are remembered, itself included; and then never again.
+    fn alone(&self, number: usize, gone: usize) {
+        let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
+        let refused = |_: &usize| self.call(number, false).is_err();
+        // It may be served before all are forgotten, because its turn comes round.
+        let refusals = (0..most + gone + 1).filter(refused).count();
+        assert!(refusals <= most, "{refusals} refusals, not {most}");
+        assert!(self.gate.take_free(strand(number)), "not all are forgotten");
+        self.gate.release_free();
+    }
+}
+
+/// Of so many strands, the first `gone` were refused and do not come back. The others ask until each was served `calls` times, or
+/// ask `asks` times at most. The chip is busy now and then. In the end nobody is left behind, and the first of them that
+/// comes back is served as the second bound says.
+fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
+    explore(schedules, move || {
+        let hub = Hub::new();
+        hub.refuse(1..=gone);
+        let unserved = Mutex::new(gone);
+        meet(strands - gone, |number| {
+            let served = (0..asks).filter(|_| {
+                let answer = hub.call(1 + gone + number, true);
+                // Others go on, as on a machine.
+                answer.is_ok() || {
+                    spin_loop();
+                    false
+                }
+            });
+            if served.take(calls).count() < calls {
+                *unserved.lock().unwrap() += 1;
+            }
+        });
+        let unserved = *unserved.lock().unwrap();
+        assert!(asks < usize::MAX || unserved == gone);
+        hub.alone(1 + any_below(strands), unserved);
+    });
+}
+
+#[test]
+fn eight_strands_until_each_is_served() {
+    everyone_asks(1_300, [8, 0], 2, usize::MAX);
+}
+
+#[test]
+fn eight_strands_of_which_three_have_gone() {
+    everyone_asks(1_300, [8, 3], 2, usize::MAX);
+}
+
+#[test]
+fn sixty_four_strands() {
+    everyone_asks(100, [64, 0], 2, 3);
+}
+
+#[test]
+fn sixty_four_strands_of_which_a_third_has_gone() {
+    everyone_asks(100, [64, 21], 2, 3);
+}
+
+/// The first bound. A strand is refused and goes on asking, at least once in every r = 4 asks of others: until it is served, each
+/// of the others is served at most once. So b = N - 1.
+///
+/// The others are played by two threads, each of which asks as any strand that the other does not ask as.
+fn one_keeps_asking(schedules: usize, strands: usize) {
+    /// What the test knows of the others since the strand was refused.
+    struct Others {
+        /// Asks that may still begin before the strand asks again.
+        tickets: usize,
+        /// The two that ask now.
+        asking: [Option<usize>; 2],
+        /// How often each was served, of what it began to ask.
+        served: Vec<usize>,
+        last: usize,
+        over: bool,
+    }
+    explore(schedules, move || {
+        let hub = Hub::new();
+        let patient = 1 + any_below(strands - 1);
+        let refused: Vec<bool> = (0..strands).map(|_| any_below(4) != 0).collect();
+        hub.refuse((1..strands).filter(|number| *number == patient || refused[*number]));
+        let others = Mutex::new(Others {
+            tickets: 2,
+            asking: [None; 2],
+            served: vec![0; strands],
+            last: 0,
+            over: false,
+        });
+        let others = |look: &mut dyn FnMut(&mut Others)| look(&mut others.lock().unwrap());
+        meet(3, |part| {
+            if part == 2 {
+                while let Err(why) = hub.call(patient, false) {
+                    // A strand that never got the lock has not asked.
+                    if why != Refused::Locked {
+                        others(&mut |others| {
+                            others.tickets = 2 - others.asking.iter().flatten().count();
+                        });
+                    }
+                    spin_loop();
+                }
+                others(&mut |others| others.over = true);
+                return;
+            }
+            loop {
+                let (mut number, mut over) = (None, false);
+                others(&mut |others| {
+                    over = others.over;
+                    // Most often the one behind the last, so that turns go round.
+                    let behind = if any_below(4) == 0 {
+                        any_below(strands)
+                    } else {
+                        1
+                    };
+                    let next = (others.last + behind) % strands;
+                    let free = next != patient && others.asking[1 - part] != Some(next);
+                    if others.tickets > 0 && free {
+                        others.tickets -= 1;
+                        others.asking[part] = Some(next);
+                        number = Some(next);
+                    }
+                    if next == patient {
+                        others.last = patient;
+                    }
+                });
+                if over {
+                    return;
+                }
+                if let Some(number) = number {
+                    let is_served = hub.call(number, false).is_ok();
+                    others(&mut |others| {
+                        others.asking[part] = None;
+                        if is_served && !others.over {
+                            others.last = number;
+                            others.served[number] += 1;
+                            assert!(others.served[number] <= 1, "strand {number} twice");
+                        }
+                    });
+                }
+                spin_loop();
+            }
+        });
+    });
+}
+
+#[test]
+fn eight_strands_of_which_one_keeps_asking() {
+    one_keeps_asking(1_300, 8);
+}
+
+#[test]
+fn sixty_four_strands_of_which_one_keeps_asking() {
+    one_keeps_asking(100, 64);
+}
+
+/// Strands call, some die at some step of a call, and the others report that. All who live are served, one at a time.
+#[test]
+fn eight_strands_of_which_some_die() {
+    const STRANDS: usize = 8;
+    explore(1_300, || {
+        let hub = Hub::new();
+        meet(STRANDS, |number| {
+            let mut calls = 0;
+            while calls < 2 {
+                hub.report_deaths();
+                let step = if any_below(4) == 0 {
+                    any_below(30)
+                } else {
+                    usize::MAX
+                };
+                match steps::die_at(step, || hub.call(number, true)) {
+                    Some(Ok(())) => calls += 1,
+                    Some(Err(_)) => spin_loop(),
+                    None => return hub.seen(|seen| seen.dead.push(number)),
+                }
+            }
+        });
+        hub.report_deaths();
+        hub.alone(STRANDS, 0);
+    });
+}

@@ -1,0 +1,125 @@
+//! Strands of a guest negotiate while others make calls: each call is answered by one version that can be in force during it.
+
+use std::sync::Mutex;
+
+use hv_core::sync::schedules::{any_below, explore, meet};
+use tests::board::Board;
+use tests::machine::MachineUnderTest;
+use tests::oracle::{Grant, Guest, Machine, Trap};
+
+/// What strands negotiate: nothing, 1.0 or 1.1.
+const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
+
+/// Registers, and the status of a get by version. That of a hub may be EWOULDBLOCK.
+const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
+
+/// Negotiations so far: which of the versions, when the call began, and when it ended.
+#[derive(Default)]
+struct History {
+    now: usize,
+    negotiations: Vec<(usize, usize, usize)>,
+}
+
+impl History {
+    /// Time goes on. Returns the time.
+    fn tick(&mut self) -> usize {
+        self.now += 1;
+        self.now
+    }
+
+    /// The versions that can be in force at some time since `began`: of each negotiation that was not wholly followed
+    /// by another one that ended before.
+    fn possible(&self, began: usize) -> Vec<usize> {
+        let followed = |end: usize| {
+            let mut all = self.negotiations.iter();
+            all.any(|(_, other, other_end)| *other > end && *other_end < began)
+        };
+        let all = self.negotiations.iter();
+        all.filter(|(_, _, end)| !followed(*end))
+            .map(|(version, ..)| *version)
+            .collect()
+    }
+}
+
+fn negotiate(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
+    let version = any_below(VERSIONS.len());
+    let number = {
+        let mut history = history.lock().unwrap();
+        let began = history.tick();
+        history.negotiations.push((version, began, usize::MAX));
+        history.negotiations.len() - 1
+    };
+    let [major, minor] = VERSIONS[version];
+    assert_eq!(machine.negotiate(strand, major, minor), 0);
+    let mut history = history.lock().unwrap();
+    history.negotiations[number].2 = history.tick();
+}
+
+fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
+    let (registers, _) = machine.trap(strand, Trap::Core, [0x205, 0, 0, 0, 0, 3]);
+    assert_eq!(registers[0], 0);
+    [registers[1], registers[2]]
+}
+
+/// Asks for the version, or makes a call. Whatever can be in force meanwhile may answer.
+fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
+    let began = history.lock().unwrap().tick();
+    let which = any_below(STATUS.len() + 1);
+    let is_expected: &dyn Fn(usize) -> bool = match STATUS.get(which) {
+        None => {
+            let found = version(machine, strand);
+            &move |version| VERSIONS[version] == found
+        }
+        Some((id, statuses)) => {
+            let (status, _) = machine.get(strand, *id);
+            &move |version| status == statuses[version] || *id == 18 && version == 2 && status == 9
+        }
+    };
+    let possible = history.lock().unwrap().possible(began);
+    assert!(
+        possible.iter().any(|version| is_expected(*version)),
+        "{which}: {possible:?}"
+    );
+}
+
+/// Each strand negotiates or calls so many times.
+fn negotiation(schedules: usize, strands: u16, rounds: usize) {
+    explore(schedules, move || {
+        let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
+        let machine = MachineUnderTest::new(&board, &[Guest::new(0..strands, Grant::GLOBAL)]);
+        let history = Mutex::new(History {
+            now: 0,
+            negotiations: vec![(0, 0, 0)],
+        });
+        meet(strands.into(), |strand| {
+            for _ in 0..rounds {
+                match any_below(3) {
+                    0 => negotiate(&machine, &history, strand as u16),
+                    _ => look(&machine, &history, strand as u16),
+                }
+            }
+        });
+        // What is left is one version, in every answer, on the fast path and beside it.
+        let found = version(&machine, 0);
+        let version = VERSIONS.iter().position(|version| *version == found);
+        let version = version.expect("a version that was negotiated");
+        for (id, statuses) in STATUS {
+            // Strands that were refused a hub have gone: others are refused on their behalf first.
+            let mut answers = (0..10_000).map(|_| machine.get(strands - 1, id).0);
+            for _ in 0..2 {
+                let answer = answers.find(|status| *status != 9);
+                assert_eq!(answer, Some(statuses[version]));
+            }
+        }
+    });
+}
+
+#[test]
+fn eight_strands() {
+    negotiation(1_500, 8, 4);
+}
+
+#[test]
+fn sixty_four_strands() {
+    negotiation(200, 64, 2);
+}

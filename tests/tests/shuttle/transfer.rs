@@ -1,0 +1,166 @@
+//! Rights go from guest to guest while strands of both make calls, guests start again, and strands die.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use hv_core::sync::schedules::{any_below, explore, meet, pause};
+use hv_core::sync::{spin_loop, steps};
+use perfctr_service::ChangeError;
+use tests::board::Board;
+use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::{Action, Grant, Guest, Machine, Target};
+
+/// Registers that `global` covers, and the lowest bit of a guest's mark in each: L2, memory channels, a hub.
+const REGISTERS: [(u64, u32); 5] = [(1, 0), (2, 0), (3, 32), (18, 8), (19, 0)];
+
+const OPERATOR: u16 = 63;
+
+/// What a strand writes: not 0, and no other guest writes it.
+fn mark(guest: usize) -> u64 {
+    guest as u64 + 1
+}
+
+/// A change that the operator makes: which guest has `global`, and which has `htstrand`.
+fn grants(global: usize, strand: usize) -> [Grant; 2] {
+    [0, 1].map(|guest| match (guest == global, guest == strand) {
+        (true, true) => Grant::GLOBAL_HTSTRAND,
+        (true, false) => Grant::GLOBAL,
+        (false, true) => Grant::HTSTRAND,
+        (false, false) => Grant::NONE,
+    })
+}
+
+/// Between two calls, and in each, a strand may take its cross-call, write a register of all or its own, or read one. It never
+/// reads what another guest has written.
+fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
+    machine.acknowledge(number);
+    let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
+    let status = match any_below(3) {
+        0 => {
+            let (status, value) = machine.get(number, id);
+            let mine = mark(guest) << shift;
+            assert!(
+                status != 0 || value == 0 || value == mine,
+                "{id}: {value:#x}"
+            );
+            status
+        }
+        1 => machine.set(number, id, mark(guest) << shift),
+        // Bit 3 is HT.
+        _ => machine.set(number, 0, mark(guest) << 4 | 8),
+    };
+    assert!([0, 7, 9, 10].contains(&status), "{status}");
+    if status == 7 {
+        assert_eq!(machine.negotiate(number, 1, 1), 0);
+    }
+}
+
+/// A change, or a guest that starts again. A strand that dies at work on a change has the lock until that is reported.
+fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
+    if any_below(4) == 0 {
+        return machine.begin_reset(any_below(2));
+    }
+    let grants = grants(any_below(2), any_below(2));
+    while let Err(error) = machine.reconfigure(&grants) {
+        assert_eq!(error, ChangeError::Busy);
+        report_deaths();
+        machine.acknowledge(OPERATOR);
+        spin_loop();
+    }
+}
+
+/// No guest writes to a register that another has written to since it was last scrubbed: never two have it, and what the first
+/// did comes before it is scrubbed.
+fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
+    let mut written: BTreeMap<Target, usize> = BTreeMap::new();
+    for (strand, access) in board.take_log() {
+        match access.action {
+            Action::Write(0) => {
+                written.remove(&access.target);
+            }
+            Action::Write(_) if access.target != Target::Pcr => {
+                let guest = guest_of(strand.index());
+                let before = written.insert(access.target, guest);
+                assert!(before.is_none_or(|before| before == guest), "{access:?}");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Each strand of two guests plays so many rounds, and dies in one of `dies` rounds, or never if that is 0. The operator makes so
+/// many changes.
+fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
+    explore(schedules, move || {
+        let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
+        // A device takes its time, and a strand may die at an access.
+        board.before_accesses(|_| {
+            steps::step();
+            pause();
+        });
+        let half = strands / 2;
+        let [first, second] = grants(0, 1);
+        let guests = [
+            Guest::new(0..half, first),
+            Guest::new(half..strands, second),
+        ];
+        let guest_of = |strand: usize| usize::from(strand >= half.into());
+        let machine = MachineUnderTest::ready(&board, &guests).with_operator(OPERATOR);
+        let dead = Mutex::new(Vec::new());
+        let report = |on| {
+            let dead = dead.lock().unwrap().clone();
+            for number in dead {
+                machine.service().strand_died(strand(on), strand(number));
+            }
+        };
+        meet(1 + usize::from(strands), |number| {
+            if number == strands.into() {
+                for _ in 0..changes {
+                    operate(&machine, || report(OPERATOR));
+                }
+                return;
+            }
+            for _ in 0..rounds {
+                let step = match dies {
+                    0 => usize::MAX,
+                    _ if any_below(dies) == 0 => any_below(40),
+                    _ => usize::MAX,
+                };
+                let round = || play(&machine, number as u16, guest_of(number));
+                if steps::die_at(step, round).is_none() {
+                    return dead.lock().unwrap().push(number as u16);
+                }
+            }
+        });
+        report(OPERATOR);
+        // Every change ends when each strand has taken its cross-call or is excused.
+        machine.complete_transfer();
+        assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
+        machine.complete_transfer();
+        let stays = |number: &u16| dead.lock().unwrap().contains(number);
+        if dies == 0 {
+            let cells = board.cells();
+            assert!(cells.values().all(|value| *value == 0), "{cells:?}");
+        }
+        for (number, pcr) in board.pcrs() {
+            // A dead strand clears itself if it comes back.
+            assert!(pcr == 0 || stays(&number), "strand {number}: {pcr:#x}");
+        }
+        check_log(&board, guest_of);
+    });
+}
+
+#[test]
+fn eight_strands() {
+    transfers(1_300, 8, 5, 3, 0);
+}
+
+#[test]
+fn eight_strands_of_which_some_die() {
+    transfers(1_300, 8, 5, 3, 8);
+}
+
+#[test]
+fn sixty_three_strands() {
+    transfers(200, 62, 2, 2, 0);
+}
