@@ -37,12 +37,13 @@ pub trait Trace {
     fn time(&self, strand: StrandId) -> Option<u64>;
 
     /// Makes a call. Returns the time in ticks on this strand before it, the result, and the time behind it, for an event that is
-    /// recorded also if tracing is switched off meanwhile. In this implementation such a call takes no time.
+    /// recorded also if tracing is switched on or off meanwhile. In this implementation such a call takes no time.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
-        let started = self.time(strand).unwrap_or(0);
+        let started = self.time(strand);
         let result = call();
-        (started, result, self.time(strand).unwrap_or(started))
+        let ended = self.time(strand).or(started).unwrap_or(0);
+        (started.unwrap_or(ended), result, ended)
     }
 
     /// Records an event at a time that [`time`](Self::time) returned on this strand.

@@ -1,10 +1,12 @@
 //! Events of the hypervisor: negotiation, calls that no service claims, resets.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Tracer,
+    Clock27, Event, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Trace,
+    Tracer,
 };
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
@@ -116,5 +118,49 @@ fn events_are_recorded_while_tracing_is_on() {
     for other in [0, 2] {
         let other = StrandId::new(other).unwrap();
         assert_eq!(events(tracer.ring(other).unwrap()), []);
+    }
+}
+
+/// A tracer with what each tracer must have, and no more. Its time is 1,000, 1,001 and so on.
+struct Switched {
+    on: Cell<bool>,
+    looks: Cell<u64>,
+}
+
+impl Trace for Switched {
+    type Ring = ();
+
+    fn is_on(&self) -> bool {
+        self.on.get()
+    }
+
+    fn time(&self, _: StrandId) -> Option<u64> {
+        self.looks.set(self.looks.get() + 1);
+        self.on.get().then(|| 999 + self.looks.get())
+    }
+
+    fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
+}
+
+/// A call in which the tracer is turned on or off takes no time.
+#[test]
+fn the_times_of_a_call_in_which_the_tracer_is_switched() {
+    let strand = StrandId::new(3).unwrap();
+    for (before, behind, expected) in [
+        (true, true, (1000, "made", 1001)),
+        (true, false, (1000, "made", 1000)),
+        (false, true, (1001, "made", 1001)),
+        (false, false, (0, "made", 0)),
+    ] {
+        let trace = Switched {
+            on: Cell::new(before),
+            looks: Cell::new(0),
+        };
+        let call = || {
+            trace.on.set(behind);
+            "made"
+        };
+        let seen = trace.timed(strand, call);
+        assert_eq!(seen, expected, "{before}, {behind}");
     }
 }
