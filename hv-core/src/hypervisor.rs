@@ -268,7 +268,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             // Such a call is recorded.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
-                    Ok(asked) if asked.version.get() != asked.granted => return None,
+                    Ok(asked) if !asked.version.is(asked.granted) => return None,
                     Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
                         Ok(Reply::Value(asked.minor))
                     }

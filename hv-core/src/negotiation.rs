@@ -1,5 +1,7 @@
 //! Which version of an API group a guest gets (sun4v specification, "API versioning").
 
+use core::sync::atomic::compiler_fence;
+
 use guest_abi::{HvError, Version};
 use static_assertions::assert_impl_all;
 
@@ -112,6 +114,20 @@ impl Negotiated {
         }
         // Relaxed: the fence orders it after the word, and nothing else hangs on it.
         NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
+    }
+
+    /// Returns whether this is what is negotiated. The caller may then look at the word that its service has derived from that: the
+    /// word is loaded later.
+    #[inline(always)]
+    pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
+        let is = self.get() == version;
+        if cfg!(target_arch = "sparc64") {
+            // The processor keeps the order of two loads (total store order). This binds the compiler, and is no instruction.
+            compiler_fence(Ordering::Acquire);
+        } else {
+            fence(Ordering::Acquire);
+        }
+        is
     }
 
     /// Negotiates, or forgets. The service is to be told afterwards.
