@@ -6,8 +6,9 @@
 //!
 //! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
-//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of that token changes it.
-//! So a strand that is refused meanwhile leaves its mark in the other word, and the next to take the hub looks for it there:
+//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of that token changes it, but
+//! for the bit [`CLOSED`]. So a strand that is refused meanwhile leaves its mark in the other word, and the next to take the hub
+//! looks for it there:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
@@ -22,9 +23,13 @@
 //! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. That
 //! is the exchange and the load at once, and takes no hub that has to be given back.
 //!
-//! **The slow path** sets `closed`, enters the gate by a lock that is never held across a device access, and exchanges the
-//! `state` of a free hub for [`CLOSED`]: no fast path goes on until the hub is given to a strand in turn and nobody is
-//! remembered any more. The lock guards some hundred instructions without a loop but over words of strand bits, and is tried at
+//! **The slow path** sets `closed`, enters the gate by a lock that is never held across a device access, and sets [`CLOSED`] in
+//! `state`: of a free hub, no fast path goes on then until the hub is given to a strand in turn and nobody is
+//! remembered any more. Where it is not set, the fast path has left the state, and that counts nothing: whoever sets it counts the end
+//! of an access first. So a strand that finds the hub taken twice knows by the count whether an access has ended in between, even if a
+//! strand has taken the free hub only for the moment until it sees that the fast path is closed.
+//!
+//! The lock guards some hundred instructions without a loop but over words of strand bits, and is tried at
 //! most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any other, but no turn was decided: in
 //! r and b, "asks" are those that got the lock.
 
@@ -50,7 +55,8 @@ const CLOSED: u32 = 1;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The strand that has an access in flight ([`Token`]). Of a free hub 0, or [`CLOSED`], and then only the lock's owner changes it.
+    /// The strand that has an access in flight ([`Token`]), and [`CLOSED`] if what the fast path left is counted. Of a free hub 0, or
+    /// [`CLOSED`], and then only the lock's owner changes it.
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it; only the strand that is given its turn clears it.
     closed: AtomicU32,
@@ -80,7 +86,7 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and 1 is
+/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and bit 0 is
 /// [`CLOSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
@@ -147,29 +153,20 @@ impl Gate {
     }
 
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls
-    /// [`release`](Self::release) or [`give_back`](Self::give_back). `ended` is called if an access on the fast path may have ended since the fast path was
-    /// closed, before another strand can be served.
+    /// [`release`](Self::release) or [`give_back`](Self::give_back). `ended` is called if an access on the fast path may have ended that
+    /// is not counted yet.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
             self.remember(strand);
             self.close();
+            self.shut(ended);
             return Err(Refused::Locked);
         };
         // Relaxed: the lock orders those who write it, and who misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
-        exchanged();
-        let mut state = self.state.load(Ordering::SeqCst);
-        if state == 0 {
-            // Before the exchange, in case the strand dies between the two.
-            ended();
-            let (Ok(found) | Err(found)) =
-                self.state
-                    .compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
-            state = found;
-        }
-        if state > CLOSED {
+        if !self.shut(ended) {
             self.remember(strand);
             return Err(Refused::Taken);
         }
@@ -185,13 +182,13 @@ impl Gate {
     /// Releases what [`take_free`](Self::take_free) took: the access is done.
     #[inline(always)]
     pub(super) fn release_free(&self) {
-        self.state.store(0, Ordering::Release);
+        self.give_up(0);
     }
 
     /// The access is done. The fast path stays closed if it is. (A strand that closes it now is found as on the fast path.)
     pub(super) fn release(&self) {
         let closed = self.closed.load(Ordering::Relaxed);
-        self.state.store(closed, Ordering::Release);
+        self.give_up(closed);
     }
 
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
@@ -199,14 +196,30 @@ impl Gate {
     pub(super) fn give_back(&self, strand: StrandId) {
         self.step(Event::ChipBusy(strand));
         self.close();
-        self.state.store(CLOSED, Ordering::Release);
+        self.give_up(CLOSED);
+    }
+
+    /// The holder stores the state of a free hub. Loom does not know that what is stored comes after an exchange of what the holder
+    /// had stored before; it is given an exchange.
+    #[inline(always)]
+    fn give_up(&self, state: u32) {
+        if cfg!(loom) {
+            self.state.swap(state, Ordering::Release);
+        } else {
+            self.state.store(state, Ordering::Release);
+        }
     }
 
     /// Returns whether the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
-        // Relaxed: a strand sees what it wrote itself, and no other strand writes this number.
-        self.state.load(Ordering::Relaxed) == taken
+        // Relaxed: a strand sees what it wrote itself, and other strands add and remove only the bit.
+        self.state.load(Ordering::Relaxed) & !CLOSED == taken
+    }
+
+    /// Returns whether the strand has an access in flight or the lock, so that no other strand is served.
+    pub(super) fn is_kept_by(&self, strand: StrandId) -> bool {
+        self.is_held_by(strand) || self.lock.owner() == Some(strand)
     }
 
     /// Returns how often a strand has entered. While this does not change, nobody enters.
@@ -219,10 +232,11 @@ impl Gate {
     /// What it left half-done is put right by those that ask next: the fast path may be closed though no strand is remembered.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        // Exchanged, because another strand may report the same death at the same time.
-        let _ = self
-            .state
-            .compare_exchange(dead, 0, Ordering::SeqCst, Ordering::Relaxed);
+        // Exchanged, because another strand may report the same death at the same time. First without the bit, because a strand may set
+        // it in between, and none clears it.
+        for held in [dead, dead | CLOSED] {
+            let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
+        }
         self.step(Event::Died(strand));
         self.lock.abandon(strand);
     }
@@ -279,13 +293,31 @@ impl Gate {
 
     fn take_in_turn(&self, strand: StrandId) {
         let Token(taken) = strand.into();
-        self.state.store(taken, Ordering::SeqCst);
+        self.state.store(taken | CLOSED, Ordering::SeqCst);
         if self.remembered().is_empty() {
             self.closed.swap(0, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
             if !self.remembered().is_empty() {
                 self.close();
             }
+        }
+    }
+
+    /// Sets [`CLOSED`] in the state, behind [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner
+    /// takes it.
+    #[inline(always)]
+    fn shut(&self, ended: impl FnOnce()) -> bool {
+        exchanged();
+        let state = self.state.load(Ordering::SeqCst);
+        if state & CLOSED != 0 {
+            return state == CLOSED;
+        }
+        // Before the exchange, in case the strand dies between the two.
+        ended();
+        let shut = state | CLOSED;
+        match (self.state).compare_exchange(state, shut, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => shut == CLOSED,
+            Err(found) => found == CLOSED,
         }
     }
 

@@ -117,8 +117,8 @@ impl HubArbiter {
 
     /// Gives back all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Before, so that a strand that looks at the free hub finds the access ended.
-        if self.gate.is_held_by(dead) {
+        // Before, so that a strand that looks at the hub then does not take it for one that has been busy all the time.
+        if self.gate.is_kept_by(dead) {
             self.progress.ended();
         }
         self.gate.abandon(dead);

@@ -8,12 +8,10 @@
 //!
 //! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path does not count the end of its access. The strand that enters the gate next
-//! does, if the fast path has been closed meanwhile, and before anyone is served. That suffices: no other access ends between two
-//! looks of a strand. From its first look on it is remembered, and while a strand is remembered nobody gets the hub on the
-//! fast path. (But for one case: a strand that is given its turn dies between opening the fast path and its second look at
-//! who is remembered. The next ask closes the fast path again.) When it is forgotten, another strand is served on the slow path, which counts its access before it gives the unit
-//! back.
+//! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows it:
+//! the strand that asks next counts the end, before anyone is served and before it looks at the counts. A call on the slow path counts
+//! the end of its access before it gives the unit back, and whoever reports a death counts it before the unit is free. So if the count
+//! is the same at two looks of a strand, no access has ended in between.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;

@@ -2,6 +2,8 @@
 
 extern crate std;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::vec::Vec;
 
 use guest_abi::StrandId;
@@ -195,4 +197,69 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
         }
     }
     assert!(stuck >= 20, "{stuck}");
+}
+
+/// A hub, and the watch of strand 0.
+struct Watched(HubArbiter, Stopwatch);
+
+impl Watched {
+    /// Strand 0 asks at this time. Returns whether the hub is stuck.
+    fn is_stuck(&self, ticks: u64) -> bool {
+        let asked = self.0.ask(strand(0), &self.1, || ticks);
+        matches!(asked, Err(Blocked::Stuck))
+    }
+
+    fn calls(&self, number: usize) {
+        if self.0.take_free(strand(number)) {
+            self.0.give_back_free();
+        } else if let Ok(guard) = self.0.ask(strand(number), &Stopwatch::default(), || 0) {
+            guard.complete();
+        }
+    }
+}
+
+/// Strand 1 keeps a hub for nearly the whole limit, by an access or by the lock of the gate, and strand 0 asks for it again and again.
+/// The access ends, or the strand is dead and that is said. Then a strand makes a call, and at a step of it strand 0 asks again, when
+/// the limit is over.
+#[test]
+fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
+    type Act = fn(&Watched);
+    let accesses: Act = |hub| assert!(hub.0.take_free(strand(1)));
+    let dies: Act = |hub| hub.0.abandon(strand(1));
+    let dies_in_the_lock: Act = |hub| {
+        let asks = || hub.0.ask(strand(1), &Stopwatch::default(), || 0);
+        assert!(steps::die_at(3, asks).is_none());
+    };
+    let ends: Act = |hub| hub.0.give_back_free();
+    let mut asked = 0;
+    for (number, (keeps, ends, other)) in [
+        (accesses, ends, 1),
+        (accesses, ends, 2),
+        (accesses, dies, 2),
+        (dies_in_the_lock, dies, 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for step in 0.. {
+            let hub = Rc::new(Watched(HubArbiter::new(), Stopwatch::default()));
+            keeps(&hub);
+            for look in 0..32 {
+                assert!(!hub.is_stuck(look * PAUSE));
+            }
+            ends(&hub);
+            let stuck = Rc::new(Cell::new(false));
+            let asks = {
+                let (hub, stuck) = (Rc::clone(&hub), Rc::clone(&stuck));
+                move || stuck.set(hub.is_stuck(LIMIT))
+            };
+            let came = steps::before(step, asks, || hub.calls(other)).1;
+            assert!(!stuck.get(), "{number}, step {step}");
+            if !came {
+                break;
+            }
+            asked += 1;
+        }
+    }
+    assert!(asked > 100, "{asked}");
 }
