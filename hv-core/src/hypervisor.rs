@@ -265,7 +265,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // Such a call is recorded.
+            // While it is traced, such a call is recorded. Relaxed: a call that crosses the change may be recorded or not.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,

@@ -233,7 +233,7 @@ impl Gate {
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
         // Exchanged, because another strand may report the same death at the same time. First without the bit, because a strand may set
-        // it in between, and none clears it.
+        // it in between, and none clears it. Relaxed on failure: then nothing was held, or another strand has done this.
         for held in [dead, dead | CLOSED] {
             let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
         }
