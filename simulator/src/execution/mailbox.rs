@@ -2,14 +2,12 @@
 //!
 //! | word | |
 //! |---|---|
-//! | 0 | 0: empty; 1: a step of the operator; 2: the hypervisor has done it |
-//! | 1, 2-7 | the step and its arguments |
-//! | 8 | what came of it: 0, or an error |
-//! | 9-255 | data of the step |
+//! | 0-255 | the operator's steps: see [`perfctr_service::mailbox`] |
 //! | 256 + n | the state of guest n: 0 absent, 1 runs, 2 has exited, 3 a trap has ended it |
 //! | 272 + n | the exit code of guest n |
 //! | 511 | 1: the machine is switched off |
 
+use perfctr_service::mailbox::{self, Refusal, Seen, Step, WORDS};
 use serde::Serialize;
 
 use super::map::MAILBOX;
@@ -23,15 +21,6 @@ pub const GUESTS: usize = 16;
 
 /// The address of the word that switches the machine off.
 pub(super) const POWER: u64 = MAILBOX + 0xff8;
-
-/// A step of the operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// Its number and its arguments.
-    pub words: [u64; 7],
-    /// What follows from word 9 on, at most 247 words.
-    pub data: Vec<u64>,
-}
 
 /// What the hypervisor says of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -47,49 +36,36 @@ pub enum GuestState {
     Trapped,
 }
 
-/// The mailbox could not take a step.
+/// The hypervisor has not done the step before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StepError {
-    /// The hypervisor has not done the step before.
-    #[error("the hypervisor is not done with the step before")]
-    Busy,
-    /// There is more data than the mailbox has room for.
-    #[error("a step has at most {} words of data", DATA_WORDS)]
-    Long,
-}
+#[error("the hypervisor is not done with the step before")]
+pub struct StepBefore;
 
-const STATE: u64 = 0;
-const WORDS: u64 = 1;
-const RESULT: u64 = 8;
-const DATA: u64 = 9;
 const GUEST: u64 = 256;
 const CODE: u64 = 272;
 
-/// The words of data for which there is room.
-const DATA_WORDS: usize = (GUEST - DATA) as usize;
-
 /// Puts a step into the mailbox.
-pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepError> {
-    if word(memory, STATE) == 1 {
-        return Err(StepError::Busy);
+pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> {
+    if word(memory, 0) == mailbox::ASKED {
+        return Err(StepBefore);
     }
-    if step.data.len() > DATA_WORDS {
-        return Err(StepError::Long);
+    let mut words = [0; WORDS];
+    mailbox::ask(&mut words, step);
+    for (number, value) in (0..).zip(words) {
+        set(memory, number, value);
     }
-    let data = step.data.iter().zip(DATA..);
-    for (value, number) in step.words.iter().zip(WORDS..).chain(data) {
-        set(memory, number, *value);
-    }
-    set(memory, STATE, 1);
     Ok(())
 }
 
-/// Returns what came of the step, if the hypervisor has done it, and empties the mailbox.
-pub(super) fn take(memory: &mut Physical) -> Option<u64> {
-    (word(memory, STATE) == 2).then(|| {
-        set(memory, STATE, 0);
-        word(memory, RESULT)
-    })
+/// Returns what came of the step, once the hypervisor has done it.
+pub(super) fn take(memory: &mut Physical) -> Option<Result<Option<Seen>, Refusal>> {
+    let mut words = [0; WORDS];
+    for (number, value) in (0..).zip(&mut words) {
+        *value = word(memory, number);
+    }
+    let answer = mailbox::answer(&words)?;
+    set(memory, 0, mailbox::EMPTY);
+    Some(answer)
 }
 
 /// Returns the state of a guest.

@@ -42,6 +42,7 @@ mod tlb;
 use std::collections::BTreeSet;
 
 use guest_abi::StrandId;
+use perfctr_service::mailbox::{Refusal, Seen, Step};
 use platform::Machine;
 use platform::models::Devices;
 
@@ -49,7 +50,7 @@ use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
 use cost::Plain;
 use log::Log;
-use mailbox::{GuestState, Step, StepError};
+use mailbox::{GuestState, StepBefore};
 use physical::Physical;
 use running::Running;
 pub use shared::{Hypercalls, Observed, Observer};
@@ -332,15 +333,15 @@ impl Execution {
     /// Hands a step of the operator to the hypervisor, on a strand.
     ///
     /// # Errors
-    /// The mailbox cannot take it.
-    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), StepError> {
+    /// The hypervisor has not done the step before.
+    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), StepBefore> {
         mailbox::put(&mut self.running.shared.physical, step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
     }
 
-    /// Returns what came of the step, 0 or an error, once the hypervisor has done it, and makes room for another.
-    pub fn operated(&mut self) -> Option<u64> {
+    /// Returns what came of the step once the hypervisor has done it: what is seen, if it was a look. There is room for another then.
+    pub fn operated(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
         mailbox::take(&mut self.running.shared.physical)
     }
 
