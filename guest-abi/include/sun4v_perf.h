@@ -47,6 +47,54 @@
 /* CORE_TRAP: returns the negotiated version of an API group. */
 #define SUN4V_API_GET_VERSION 3
 
+/* FAST_TRAP: ends the guest with the code in %o0. Does not return. */
+#define SUN4V_FAST_MACH_EXIT 0x0ull
+
+/* FAST_TRAP: copies the machine description to real address %o0, with room for %o1 bytes. Returns its size, even if it is EINVAL for want of room. */
+#define SUN4V_FAST_MACH_DESC 0x1ull
+
+/* FAST_TRAP: starts CPU %o0 at real address %o1, with %tba %o2 and %o0 = %o3. */
+#define SUN4V_FAST_CPU_START 0x10ull
+
+/* FAST_TRAP: stops CPU %o0, which is not the caller. */
+#define SUN4V_FAST_CPU_STOP 0x11ull
+
+/* FAST_TRAP: returns when an interrupt is pending for the caller, or earlier. */
+#define SUN4V_FAST_CPU_YIELD 0x12ull
+
+/* FAST_TRAP: puts interrupt queue %o0 at real address %o1, with %o2 entries. */
+#define SUN4V_FAST_CPU_QCONF 0x14ull
+
+/* FAST_TRAP: returns the number of the caller's CPU. */
+#define SUN4V_FAST_CPU_MYID 0x16ull
+
+/* FAST_TRAP: returns the state of CPU %o0: 1 stopped, 2 running, 3 failed. */
+#define SUN4V_FAST_CPU_STATE 0x17ull
+
+/* FAST_TRAP: returns the seconds since 1970-01-01 00:00:00 UTC. */
+#define SUN4V_FAST_TOD_GET 0x50ull
+
+/* FAST_TRAP: returns a byte of the console, -1 for a break, -2 for a hang-up. */
+#define SUN4V_FAST_CONS_GETCHAR 0x60ull
+
+/* FAST_TRAP: sends the byte in %o0 to the console; -1 is a break. */
+#define SUN4V_FAST_CONS_PUTCHAR 0x61ull
+
+/* FAST_TRAP: sends %o1 bytes from real address %o0 to the console. Returns how many were sent. */
+#define SUN4V_FAST_CONS_WRITE 0x63ull
+
+/* FAST_TRAP: sets the soft state to %o0, with the 32 bytes of text at real address %o1. */
+#define SUN4V_FAST_SOFT_STATE_SET 0x70ull
+
+/* FAST_TRAP: returns the soft state, and its text at real address %o0. */
+#define SUN4V_FAST_SOFT_STATE_GET 0x71ull
+
+/* FAST_TRAP: returns the physical address of a real one, where it is allowed. */
+#define SUN4V_FAST_DIAG_RA2PA 0x200ull
+
+/* FAST_TRAP: executes code in hyperprivileged mode, where it is allowed. */
+#define SUN4V_FAST_DIAG_HEXEC 0x201ull
+
 /* The API group of the sun4v architecture itself. */
 #define SUN4V_GROUP_SUN4V 0x0ull
 

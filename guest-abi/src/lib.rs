@@ -10,6 +10,7 @@ pub mod event;
 pub mod function;
 pub mod group;
 pub mod guest;
+pub mod kernel;
 pub mod layout;
 pub mod register;
 pub mod sampling;

@@ -1,6 +1,7 @@
 //! Group CORE: what every guest has.
 
 use core::array;
+use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
@@ -11,9 +12,9 @@ use hv_core::{
 use crate::cpus::{Cpus, Start};
 use crate::description::Description;
 use crate::image::{ConsoleInput, Image};
-use crate::numbers::{
+use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
-    CPU_YIELD, MACH_DESC, MACH_EXIT, QUEUES, TOD_GET,
+    CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
 };
 
 /// How often a strand looks whether another one has stopped, before cpu_stop answers EWOULDBLOCK.
@@ -21,6 +22,9 @@ pub const STOP_TRIES: usize = 100_000;
 
 /// How many bytes cons_write sends at most in one call.
 const MOST_WRITTEN: u64 = 256;
+
+/// The interrupt queues: from that of cross-calls between CPUs to that of errors that cannot be resumed.
+const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
 
 /// The size of an instruction, and of a real trap table, in bytes.
 const INSTRUCTION: u64 = 4;

@@ -4,7 +4,7 @@
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
 
-use crate::numbers::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
+use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
 
 /// Group 0x300, version 1.0. Every call answers ENOACCESS, as Sun's hypervisor answers a guest without the right: Solaris panics if
 /// it cannot negotiate the group.

@@ -7,7 +7,7 @@
 //! | 3 (soft state) | 1.0 | [`SoftStateGroup`]: mach_set_soft_state, mach_get_soft_state |
 //! | 0x300 (diagnosis) | 1.0 | [`DiagGroup`]: diag_ra2pa and diag_hexec, which are always refused |
 //!
-//! Numbers, arguments and statuses are those of the sun4v specification. Sun's hypervisor has cpu_stop and cons_write from version
+//! Numbers ([`guest_abi::kernel`]), arguments and statuses are those of the sun4v specification. Sun's hypervisor has cpu_stop and cons_write from version
 //! 1.1 of CORE on. Here the group has version 1.0 only, as in an image without these services, and 1.0 has them.
 //!
 //! The image implements [`Image`], which is what the services need of it, lists the three groups behind its own services in
@@ -27,7 +27,6 @@ mod cpus;
 mod description;
 mod diag;
 mod image;
-pub mod numbers;
 mod soft_state;
 
 pub use core_group::{CoreGroup, STOP_TRIES};

@@ -7,7 +7,7 @@ use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
 use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
 
 use crate::image::Image;
-use crate::numbers::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
+use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
 /// The size of a text with its NUL, and its alignment.
 const TEXT: u64 = 32;

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use guest_abi::kernel;
 use guest_abi::layout::{
     AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr, SparcPic,
     SparcSelect,
@@ -111,6 +112,12 @@ fn numbers(text: &mut Text) {
     text.define("EXIT", EXIT, "CORE_TRAP: stops the guest.");
     let get = "CORE_TRAP: returns the negotiated version of an API group.";
     text.define("API_GET_VERSION", API_GET_VERSION, get);
+
+    for (name, number, comment) in kernel::FUNCTIONS {
+        let (first, rest) = comment.split_at(1);
+        let comment = format!("FAST_TRAP: {}{rest}", first.to_lowercase());
+        text.define_bits(&format!("FAST_{name}"), *number, &comment);
+    }
 
     let sun4v = "The API group of the sun4v architecture itself.";
     text.define_bits("GROUP_SUN4V", ApiGroup::SUN4V.0, sun4v);
