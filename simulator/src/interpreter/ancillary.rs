@@ -12,6 +12,16 @@ use super::trap::Trap;
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl Strand {
+    /// Returns the value of a control register as hyperprivileged software reads it, whoever executes; `None` for a number without a
+    /// register that can be read, and for the registers of a trap at trap level 0.
+    pub fn control_register(
+        &mut self,
+        control: Control,
+        environment: &mut impl Environment,
+    ) -> Option<u64> {
+        self.value(control, environment).ok()
+    }
+
     /// Returns the value of a control register.
     #[inline(never)]
     pub(super) fn read(
@@ -20,6 +30,10 @@ impl Strand {
         environment: &mut impl Environment,
     ) -> Result<u64, Trap> {
         self.allowed(control)?;
+        self.value(control, environment)
+    }
+
+    fn value(&mut self, control: Control, environment: &mut impl Environment) -> Result<u64, Trap> {
         let windows = self.windows;
         Ok(match control {
             Control::Ancillary(number) => match number {

@@ -2,6 +2,7 @@
 //! condition codes and memory.
 
 mod encode;
+mod privileged;
 mod program;
 
 use std::env;

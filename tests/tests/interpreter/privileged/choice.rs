@@ -1,0 +1,551 @@
+//! What a strand on its walk executes next.
+
+use simulator::interpreter::Level;
+use simulator::interpreter::instruction::Control;
+use tests::random::Random;
+
+use crate::encode::{NOP, Second, accesses, accesses_space, computes, sethi};
+
+use super::memory::{HTBAS, SCRATCH, TBAS};
+use super::walk::{HPRIV, IE, PEF, PRIV, PSTATES, Walk};
+
+/// Operations that compute: all but MULScc, of which not all is defined.
+const COMPUTE: [u32; 35] = [
+    0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
+    0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f, 0x20, 0x21,
+    0x22, 0x23, 0x2d,
+];
+
+/// Values with which something happens more often than with evenly distributed ones.
+pub(crate) fn value(random: &mut Random) -> u64 {
+    let any = random.next_u64();
+    match random.below(6) {
+        0 => any & 3,
+        1 => u64::MAX - (any & 3),
+        2 => 1 << (any & 63),
+        3 => (any as i32 as i64).cast_unsigned(),
+        4 => any >> 32,
+        _ => any,
+    }
+}
+
+/// A value of %tstate whose %gl is at most so much.
+pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
+    let any = random.next_u64();
+    let pstate = any >> 20 & PSTATES & !if random.below(3) == 0 { 0 } else { IE };
+    let global = random.below(most + 1) as u64;
+    global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
+}
+
+/// One choice, for the address at which the strand is.
+pub(crate) struct Choice<'w> {
+    pub(crate) walk: &'w mut Walk,
+    pub(crate) pc: u64,
+    /// Whether this is the delay slot of a transfer of control.
+    pub(crate) delayed: bool,
+}
+
+impl Choice<'_> {
+    /// Returns one instruction, or some that follow one another.
+    pub(crate) fn plan(&mut self) -> Vec<u32> {
+        let (in_htba, in_tba) = (
+            within(&HTBAS, 0x4000, self.pc),
+            within(&TBAS, 0x8000, self.pc),
+        );
+        // QEMU leaves %pstate as it is at some traps: a handler sets it first.
+        if in_htba && self.pc.is_multiple_of(32) {
+            let pstate = self.random().next_u64() & PSTATES;
+            return vec![computes(0x32, 6, 0, Second::Number(pstate as i32))];
+        }
+        if self.delayed {
+            return vec![self.simple()];
+        }
+        if (in_htba || in_tba) && self.pc % 32 >= 0x10 {
+            return self.jump();
+        }
+        let level = self.walk.level();
+        let tl = self.walk.control(Control::Privileged(7)).unwrap_or(0);
+        let back = tl > 0 && level > Level::User;
+        let global = self.walk.control(Control::Privileged(16)).unwrap_or(0);
+        // Before there is no higher level for a trap.
+        let (most_tl, most_gl) = if level == Level::Hyperprivileged {
+            (5, 3)
+        } else {
+            (2, 2)
+        };
+        if back && (tl >= most_tl || global >= most_gl) && self.random().below(8) != 0 {
+            return match self.random().below(2) {
+                0 => self.back(),
+                _ => self.settle(),
+            };
+        }
+        match self.random().below(100) {
+            0..22 => vec![self.simple()],
+            22..30 => vec![self.branch(), self.simple()],
+            30..34 => self.jump(),
+            34..42 => vec![self.window()],
+            42..50 => self.access(),
+            50..53 => self.fault(level),
+            53..58 => vec![self.trap(level)],
+            58..64 => vec![self.ancillary()],
+            64..66 if level == Level::User => vec![self.trap(level)],
+            64..72 if back => self.back(),
+            72..75 if level == Level::Privileged => self.interrupt(),
+            72..75 if level == Level::Hyperprivileged => self.down(),
+            75..90 if level > Level::User => self.privileged(level),
+            90..98 if level == Level::Hyperprivileged => self.hyperprivileged(),
+            // Privileged and hyperprivileged ones, which trap on lower levels.
+            98 => self.privileged(level),
+            99 if level == Level::User => self.hyperprivileged(),
+            _ => vec![self.simple()],
+        }
+    }
+
+    fn random(&mut self) -> &mut Random {
+        &mut self.walk.random
+    }
+
+    fn register(&mut self) -> u32 {
+        self.random().below(32) as u32
+    }
+
+    /// A register that is not %g0.
+    fn scratch(&mut self) -> u32 {
+        1 + self.random().below(31) as u32
+    }
+
+    fn second(&mut self) -> Second {
+        match self.random().below(2) {
+            0 => Second::Register(self.register()),
+            _ => Second::Number(self.random().below(0x2000) as i32 - 0x1000),
+        }
+    }
+
+    /// One that computes or moves.
+    fn simple(&mut self) -> u32 {
+        let (rd, rs1, second) = (self.register(), self.register(), self.second());
+        let any = self.random().next_u64() as u32;
+        let within = |bits: u32| match second {
+            Second::Number(number) => Second::Number(number & ((1 << bits) - 1)),
+            register => register,
+        };
+        match any >> 28 {
+            0 => sethi(rd, self.random().next_u64() as u32),
+            1 | 2 => {
+                let extended = any & 1;
+                let op3 = 0x25 + any / 2 % 3;
+                let second = match second {
+                    Second::Number(number) => {
+                        Second::Number(number & if extended == 1 { 63 } else { 31 })
+                    }
+                    register => register,
+                };
+                computes(op3, rd, rs1, second) | extended << 12
+            }
+            // MOVcc and MOVr.
+            3 => computes(0x2c, rd, 1 << 4 | any & 15, within(11)) | (any >> 4 & 1) << 12,
+            4 => computes(0x2f, rd, rs1, within(10)) | [1, 2, 3, 5, 6, 7][any as usize % 6] << 10,
+            5 => computes(0x2e, rd, 0, second),
+            6 => NOP,
+            _ => {
+                let op3 = self.random().one_of(&COMPUTE);
+                computes(op3, rd, rs1, second)
+            }
+        }
+    }
+
+    fn branch(&mut self) -> u32 {
+        let any = self.random().next_u64() as u32;
+        let words = 2 + any % 6;
+        let (annul, condition) = ((any >> 8 & 1) << 29, (any >> 9 & 15) << 25);
+        match any >> 13 & 7 {
+            0 => annul | condition | 2 << 22 | words,
+            1..=3 => {
+                annul
+                    | condition
+                    | 1 << 22
+                    | (any >> 16 & 3) << 20 & 2 << 20
+                    | (any >> 18 & 1) << 19
+                    | words
+            }
+            4 | 5 => {
+                let condition = [1, 2, 3, 5, 6, 7][(any >> 9) as usize % 6] << 25;
+                annul | condition | 3 << 22 | self.register() << 14 | words
+            }
+            _ => {
+                let target = self.walk.fresh();
+                1 << 30 | (target.wrapping_sub(self.pc) / 4) as u32 & 0x3fff_ffff
+            }
+        }
+    }
+
+    /// Sets a register to an address, but for its low ten bits, which are returned.
+    fn far(&mut self, register: u32, address: u64) -> (u32, i32) {
+        (sethi(register, address as u32), (address & 0x3ff) as i32)
+    }
+
+    fn jump(&mut self) -> Vec<u32> {
+        let target = self.walk.fresh();
+        let (at, rd) = (self.scratch(), self.register());
+        let (high, low) = self.far(at, target);
+        let jump = match self.random().below(4) {
+            0 => computes(0x39, 0, at, Second::Number(low)),
+            _ => computes(0x38, rd, at, Second::Number(low)),
+        };
+        vec![high, jump, self.simple()]
+    }
+
+    fn window(&mut self) -> u32 {
+        let (rd, rs1, second) = (self.register(), self.register(), self.second());
+        match self.random().below(10) {
+            0..3 => computes(0x3c, rd, rs1, second),
+            3..6 => computes(0x3d, rd, rs1, second),
+            6 => computes(0x2b, 0, 0, Second::Register(0)),
+            _ => computes(0x31, self.random().below(6) as u32, 0, Second::Register(0)),
+        }
+    }
+
+    /// Tcc. A guest's numbers up to 0x7f are its system's.
+    fn trap(&mut self, level: Level) -> u32 {
+        let any = self.random().next_u64() as u32;
+        let condition = if any & 1 == 0 { 8 } else { any >> 1 & 15 };
+        let codes = (any >> 5 & 1) << 12;
+        let second = match (any >> 6 & 3, level) {
+            (0, _) => Second::Register(self.register()),
+            (1, Level::User) => Second::Number((any >> 8 & 0x7f) as i32),
+            _ => Second::Number((any >> 8 & 0xff) as i32),
+        };
+        let rs1 = if any >> 16 & 3 == 0 {
+            self.register()
+        } else {
+            0
+        };
+        computes(0x3a, condition, rs1, second) | codes
+    }
+
+    /// Loads, stores and atomic instructions.
+    fn access(&mut self) -> Vec<u32> {
+        const ALL: [(u32, u64); 14] = [
+            (0x00, 4),
+            (0x01, 1),
+            (0x02, 2),
+            (0x03, 8),
+            (0x04, 4),
+            (0x05, 1),
+            (0x06, 2),
+            (0x07, 8),
+            (0x08, 4),
+            (0x09, 1),
+            (0x0a, 2),
+            (0x0b, 8),
+            (0x0e, 8),
+            (0x0d, 1),
+        ];
+        let level = self.walk.level();
+        let at = self.scratch();
+        let address = SCRATCH + self.random().next_u64() % 0x3ff / 16 * 16;
+        let (high, low) = self.far(at, address);
+        let rd = self.register();
+        let any = self.random().below(8);
+        if any == 0 && level > Level::User {
+            let space = if level == Level::Hyperprivileged {
+                0x4f
+            } else {
+                0x20
+            };
+            // A guest has 0x00 to 0x18 and 0x30, 0x38.
+            let register = self.random().one_of(&[0, 8, 0x10, 0x18, 0x30, 0x38]);
+            let op3 = self.random().one_of(&[0x1b, 0x1e]);
+            return vec![
+                computes(0x02, at, 0, Second::Number(register)),
+                accesses_space(op3, rd, at, 0, space),
+            ];
+        }
+        let (op3, size) = match self.random().below(8) {
+            0 => (0x0f, 4),
+            1 => return self.compare(level, high, at, low),
+            _ => self.random().one_of(&ALL),
+        };
+        let rd = if [0x03, 0x07].contains(&op3) {
+            rd & !1
+        } else {
+            rd
+        };
+        let low = low + (self.random().next_u64() % 16 / size * size) as i32;
+        let or = computes(0x02, at, at, Second::Number(low));
+        match any {
+            1 | 2 => {
+                let space = self.space(level);
+                vec![high, or, accesses_space(op3 | 0x10, rd, at, 0, space)]
+            }
+            3 => {
+                let space = self.space(level) as i32;
+                let asi = computes(0x30, 3, 0, Second::Number(space));
+                vec![high, asi, accesses(op3 | 0x10, rd, at, Second::Number(low))]
+            }
+            _ => vec![high, accesses(op3, rd, at, Second::Number(low))],
+        }
+    }
+
+    /// CASA and CASXA.
+    fn compare(&mut self, level: Level, high: u32, at: u32, low: i32) -> Vec<u32> {
+        let (rd, rs2) = (self.register(), self.register());
+        let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));
+        let or = computes(0x02, at, at, Second::Number(low));
+        vec![high, or, accesses_space(op3, rd, at, rs2, space)]
+    }
+
+    /// A space of memory that the level may use, in either order. With the MMU off, QEMU translates in others nevertheless.
+    fn space(&mut self, level: Level) -> u32 {
+        match level {
+            Level::User => self.random().one_of(&[0x80, 0x88]),
+            _ => self.random().one_of(&[0x14, 0x1c, 0x80, 0x88]),
+        }
+    }
+
+    /// Instructions that trap.
+    fn fault(&mut self, level: Level) -> Vec<u32> {
+        let rare = level == Level::Hyperprivileged || self.random().below(8) == 0;
+        let (rd, rs1) = (self.register(), self.register());
+        match self.random().below(6) {
+            // Not aligned; and what a hypervisor's table has of it.
+            0 if rare => {
+                let at = self.scratch();
+                let (high, _) = self.far(at, SCRATCH);
+                let (op3, off) =
+                    self.random()
+                        .one_of(&[(0x0b, 4), (0x00, 2), (0x02, 1), (0x0e, 4), (0x06, 1)]);
+                vec![high, accesses(op3, rd, at, Second::Number(off))]
+            }
+            1 if rare => vec![self.random().one_of(&[1, 0x3f, 0x81f8_0000, 0xc0e0_0000])],
+            // fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
+            2 => vec![
+                self.random()
+                    .one_of(&[0x81a0_0820, 0xc100_0000, 0x0b80_0002]),
+            ],
+            3 => vec![computes(
+                self.random().one_of(&[0x0d, 0x0e, 0x0f, 0x2d]),
+                rd,
+                rs1,
+                Second::Register(0),
+            )],
+            4 => vec![computes(
+                self.random().one_of(&[0x22, 0x23]),
+                rd,
+                rs1,
+                Second::Number(1),
+            )],
+            _ => {
+                let (rd, second) = (self.random().below(2) as u32, Second::Register(0));
+                match level {
+                    Level::User => vec![computes(0x3e, rd, 0, second)],
+                    _ => vec![self.simple()],
+                }
+            }
+        }
+    }
+
+    /// Ancillary state registers.
+    fn ancillary(&mut self) -> u32 {
+        let (rd, rs1, second) = (self.register(), self.register(), self.second());
+        let small = Second::Number(self.random().next_u64() as i32 & 0xfff);
+        match self.random().below(9) {
+            0..3 => computes(
+                0x28,
+                rd,
+                self.random().one_of(&[0, 2, 3, 5, 6]),
+                Second::Register(0),
+            ),
+            3 => computes(
+                0x28,
+                rd,
+                self.random().one_of(&[22, 23, 25]),
+                Second::Register(0),
+            ),
+            4 => computes(0x30, self.random().one_of(&[0, 2, 3]), rs1, second),
+            5 => computes(0x30, 6, 0, Second::Number(rd as i32 & 7)),
+            6 => computes(0x30, self.random().one_of(&[23, 25]), rs1, second),
+            _ => computes(0x30, self.random().one_of(&[20, 21, 22]), 0, small),
+        }
+    }
+
+    /// An interrupt of some level, which is let through.
+    fn interrupt(&mut self) -> Vec<u32> {
+        let level = 1 + self.random().below(15);
+        let pil = self.random().below(level) as i32;
+        let pstate = (PRIV | PEF | IE) as i32;
+        let at = self.scratch();
+        vec![
+            computes(0x02, at, 0, Second::Number(1)),
+            computes(0x25, at, at, Second::Number(level as i32)),
+            computes(0x30, 20, at, Second::Number(0)),
+            computes(0x32, 8, 0, Second::Number(pil)),
+            computes(0x32, 6, 0, Second::Number(pstate)),
+        ]
+    }
+
+    /// A return from a trap.
+    fn back(&mut self) -> Vec<u32> {
+        let number = self.walk.control(Control::Privileged(3)).unwrap_or(0);
+        let none = Second::Register(0);
+        let (done, retry) = (computes(0x3e, 0, 0, none), computes(0x3e, 1, 0, none));
+        let change = |number| computes(0x31, number, 0, none);
+        let clean = computes(0x32, 12, 0, Second::Number(7));
+        match (number, self.random().below(4)) {
+            (0x80..0xc0, 0..3) => vec![change(0), retry],
+            (0xc0..0x100, 0..3) => vec![change(1), retry],
+            (0x24, 0..3) => vec![clean, retry],
+            (0x41..0x50, 0..3) => {
+                let at = self.scratch();
+                let (high, _) = self.far(at, 0x1_fc00);
+                vec![high, computes(0x30, 21, at, Second::Number(0x3ff)), retry]
+            }
+            (_, 0 | 1) => vec![done],
+            _ => {
+                // Anywhere, with anything.
+                let (pc, npc, at) = (self.walk.fresh(), self.walk.fresh(), self.scratch());
+                let (high, low) = self.far(at, pc);
+                let (higher, lower) = self.far(at, npc);
+                let mut plan = vec![high, computes(0x32, 0, at, Second::Number(low))];
+                if self.random().below(2) == 0 {
+                    plan.push(computes(0x32, 1, at, Second::Number(low + 4)));
+                } else {
+                    plan.extend([higher, computes(0x32, 1, at, Second::Number(lower))]);
+                }
+                plan.push(retry);
+                plan
+            }
+        }
+    }
+
+    /// Goes down to lower levels of traps and globals.
+    fn settle(&mut self) -> Vec<u32> {
+        let (tl, global) = (self.random().below(2) as i32, self.random().below(2) as i32);
+        vec![
+            computes(0x32, 16, 0, Second::Number(global)),
+            computes(0x32, 7, 0, Second::Number(tl)),
+        ]
+    }
+
+    /// Hyperprivileged software becomes less.
+    fn down(&mut self) -> Vec<u32> {
+        let pstate = self.random().one_of(&[PEF, PEF | PRIV]);
+        vec![
+            computes(0x32, 16, 0, Second::Number(0)),
+            computes(0x32, 7, 0, Second::Number(self.random().below(2) as i32)),
+            computes(0x32, 6, 0, Second::Number(pstate as i32)),
+            computes(0x33, 0, 0, Second::Number(0)),
+        ]
+    }
+
+    fn privileged(&mut self, level: Level) -> Vec<u32> {
+        let rd = self.register();
+        if self.random().below(3) == 0 {
+            let number = self
+                .random()
+                .one_of(&[0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16]);
+            return vec![computes(0x2a, rd, number, Second::Register(0))];
+        }
+        let highest = if level == Level::Hyperprivileged {
+            6
+        } else {
+            2
+        };
+        let any = self.random().next_u64() as i32;
+        let (number, value) = match self.random().below(14) {
+            0 => return self.far_written(0x32, 5, &TBAS),
+            1 => {
+                let most = if level == Level::Hyperprivileged {
+                    3
+                } else {
+                    2
+                };
+                let value = state_value(self.random(), most);
+                return self.wide(2, value);
+            }
+            2 => (3, any & 0x1ff),
+            3 | 4 => (
+                6,
+                any & PSTATES as i32 | if any & 0x3000 == 0 { 0 } else { PRIV as i32 },
+            ),
+            5 => (7, self.random().below(highest + 1) as i32),
+            6 => (8, any & 15),
+            7 => (14, any & 0x3f),
+            8 => (16, if any & 0xf0 == 0 { any & 3 } else { 0 }),
+            9 => (9, any & 7),
+            10 => {
+                // All windows are somebody's; often there is none to save to, and sometimes none is clean.
+                let saved = if any & 0x100 == 0 {
+                    (any & 0xff) % 7
+                } else {
+                    0
+                };
+                let other = (any >> 9 & 0xff) % (7 - saved);
+                let restored = 6 - saved - other;
+                let clean = if any & 0x3_0000 == 0 { restored } else { 6 };
+                let numbers = [
+                    (14, any >> 18 & 0x3f),
+                    (10, saved),
+                    (13, other),
+                    (11, restored),
+                    (12, clean),
+                ];
+                return numbers
+                    .map(|(number, value)| computes(0x32, number, 0, Second::Number(value)))
+                    .to_vec();
+            }
+            11 => (10 + any as u32 % 2, any >> 8 & 7),
+            12 => (12 + any as u32 % 2, any >> 8 & 7),
+            _ => (any as u32 % 2, 0),
+        };
+        if number < 2 {
+            let place = self.walk.fresh();
+            return self.far_written(0x32, number, &[place]);
+        }
+        vec![computes(0x32, number, 0, Second::Number(value))]
+    }
+
+    fn hyperprivileged(&mut self) -> Vec<u32> {
+        let rd = self.register();
+        match self.random().below(6) {
+            0 => self.far_written(0x33, 5, &HTBAS),
+            1 => vec![computes(0x33, 31, 0, Second::Number(-1))],
+            2 => vec![computes(0x33, 3, 0, Second::Number(0))],
+            3 => vec![computes(0x33, 0, 0, Second::Number(HPRIV as i32))],
+            _ => vec![computes(
+                0x29,
+                rd,
+                self.random().one_of(&[0, 3, 5, 31]),
+                Second::Register(0),
+            )],
+        }
+    }
+
+    /// Writes an address to a privileged or hyperprivileged register.
+    fn far_written(&mut self, op3: u32, number: u32, places: &[u64]) -> Vec<u32> {
+        let (at, place) = (self.scratch(), self.random().one_of(places));
+        let (high, low) = self.far(at, place);
+        vec![high, computes(op3, number, at, Second::Number(low))]
+    }
+
+    /// Writes a value of 64 bits to a privileged register.
+    fn wide(&mut self, number: u32, value: u64) -> Vec<u32> {
+        let (a, b) = (self.scratch(), self.scratch());
+        let (upper, lower) = ((value >> 32) as u32, value as u32);
+        vec![
+            sethi(a, upper),
+            computes(0x02, a, a, Second::Number((upper & 0x3ff) as i32)),
+            computes(0x25, a, a, Second::Number(32)) | 1 << 12,
+            sethi(b, lower),
+            computes(0x02, b, b, Second::Number((lower & 0x3ff) as i32)),
+            computes(0x32, number, a, Second::Register(b)),
+        ]
+    }
+}
+
+/// Returns whether an address is in one of the tables, each of so many bytes.
+fn within(tables: &[u64], size: u64, address: u64) -> bool {
+    tables
+        .iter()
+        .any(|table| (*table..*table + size).contains(&address))
+}

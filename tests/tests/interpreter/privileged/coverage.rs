@@ -1,0 +1,146 @@
+//! What walks have done, and what they have to do.
+
+use std::collections::BTreeSet;
+
+use simulator::interpreter::Level;
+
+use super::walk::Step;
+
+/// An instruction by its opcode: op; op2 or op3; and what it selects, a condition or the number of a control register.
+type Opcode = (u32, u32, u32);
+
+/// What walks have done.
+#[derive(Default)]
+pub(crate) struct Coverage {
+    /// Instructions that have been executed without a trap.
+    executed: BTreeSet<Opcode>,
+    /// Traps, by number, and whether a hypervisor was interrupted.
+    trapped: BTreeSet<(u16, bool)>,
+    /// How many steps there were, and how many of these were traps.
+    pub(crate) steps: usize,
+    pub(crate) traps: usize,
+}
+
+impl Coverage {
+    pub(crate) fn note(&mut self, step: Step, from: Level) {
+        self.steps += 1;
+        match step {
+            Step::Executed(word) => {
+                self.executed.insert(opcode(word));
+            }
+            Step::Trapped(number) => {
+                self.traps += 1;
+                // Software traps are alike.
+                let number = if number < 0x100 {
+                    number
+                } else {
+                    number & !0x7f
+                };
+                self.trapped
+                    .insert((number, from == Level::Hyperprivileged));
+            }
+        }
+    }
+
+    /// Returns what is missing.
+    pub(crate) fn missing(&self) -> (Vec<Opcode>, Vec<(u16, bool)>) {
+        let opcodes = opcodes();
+        let missing = opcodes.difference(&self.executed).copied().collect();
+        let traps = traps();
+        (missing, traps.difference(&self.trapped).copied().collect())
+    }
+}
+
+fn opcode(word: u32) -> Opcode {
+    let bits = |from: u32, many: u32| word >> from & ((1 << many) - 1);
+    let (op, op3) = (bits(30, 2), bits(19, 6));
+    match (op, op3) {
+        (0, _) => {
+            let selected = match bits(22, 3) {
+                1 | 2 => bits(25, 4),
+                3 => bits(25, 3),
+                _ => 0,
+            };
+            (op, bits(22, 3), selected)
+        }
+        (1, _) => (op, 0, 0),
+        (2, 0x28..=0x2a) => (op, op3, bits(14, 5)),
+        (2, 0x2c) => (op, op3, bits(14, 4)),
+        (2, 0x2f) => (op, op3, bits(10, 3)),
+        (2, 0x30..=0x33 | 0x3e) => (op, op3, bits(25, 5)),
+        (2, 0x3a) => (op, op3, bits(25, 4)),
+        _ => (op, op3, 0),
+    }
+}
+
+/// The instructions that walks have to execute: tables, and the numbers of registers in sections 7.77 and 7.117.
+fn opcodes() -> BTreeSet<Opcode> {
+    const PLAIN: [(u32, &[u32]); 2] = [
+        (
+            2,
+            &[
+                0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d,
+                0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c,
+                0x1e, 0x1f, 0x20, 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0x2b, 0x2d, 0x2e, 0x38, 0x39,
+                0x3c, 0x3d,
+            ],
+        ),
+        (
+            3,
+            &[
+                0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0d, 0x0e,
+                0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1d,
+                0x1e, 0x1f, 0x3c, 0x3e,
+            ],
+        ),
+    ];
+    const PRIVILEGED: &[u32] = &[0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16];
+    const CONDITIONS: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+    const OF_REGISTERS: &[u32] = &[1, 2, 3, 5, 6, 7];
+    const SELECTING: [(u32, u32, &[u32]); 16] = [
+        // Bicc, BPcc, BPr, SETHI, CALL.
+        (0, 2, CONDITIONS),
+        (0, 1, CONDITIONS),
+        (0, 3, OF_REGISTERS),
+        (0, 4, &[0]),
+        (1, 0, &[0]),
+        // MOVcc and MOVr.
+        (2, 0x2c, CONDITIONS),
+        (2, 0x2f, OF_REGISTERS),
+        // Tcc that does not trap.
+        (
+            2,
+            0x3a,
+            &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15],
+        ),
+        // RDasr, RDHPR, RDPR; WRasr, SAVED and RESTORED, WRPR, WRHPR; DONE and RETRY.
+        (2, 0x28, &[0, 2, 3, 5, 6, 22, 23, 25]),
+        (2, 0x29, &[0, 3, 5, 31]),
+        (2, 0x2a, PRIVILEGED),
+        (2, 0x30, &[0, 2, 3, 6, 20, 21, 22, 23, 25]),
+        (2, 0x31, &[0, 1]),
+        (2, 0x32, PRIVILEGED),
+        (2, 0x33, &[0, 3, 5, 31]),
+        (2, 0x3e, &[0, 1]),
+    ];
+    let plain = PLAIN
+        .iter()
+        .flat_map(|(op, all)| all.iter().map(|op3| (*op, *op3, 0)));
+    let selecting = SELECTING.iter();
+    let selecting = selecting.flat_map(|(op, op3, all)| all.iter().map(|one| (*op, *op3, *one)));
+    plain.chain(selecting).collect()
+}
+
+/// The traps that walks have to take (table 12-2), and whether from a hypervisor.
+fn traps() -> BTreeSet<(u16, bool)> {
+    // privileged_opcode, fp_disabled, tag_overflow, clean_window, division_by_zero; Tcc.
+    let guest = [0x11, 0x20, 0x23, 0x24, 0x28, 0x100, 0x180].into_iter();
+    // illegal_instruction and mem_address_not_aligned beside these.
+    let hypervisor = [0x10, 0x20, 0x23, 0x24, 0x28, 0x34, 0x100, 0x180];
+    // Those of the 15 levels of interrupts, and the 32 spill and fill traps, four numbers each.
+    let guest = guest.chain(0x41..=0x4f).chain((0x80..0x100).step_by(4));
+    let guest = guest.map(|number| (number, false));
+    guest
+        .chain(hypervisor.map(|number| (number, true)))
+        .collect()
+}

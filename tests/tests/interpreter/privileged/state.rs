@@ -1,0 +1,146 @@
+//! The state of a strand between two instructions, as QEMU writes it to its log.
+
+use std::fmt;
+
+use simulator::interpreter::instruction::{Control, Register};
+use simulator::interpreter::{Environment, Level, Strand};
+
+use super::walk::{HPRIV, PRIV};
+
+/// What QEMU's log says of a strand before each instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) pc: u64,
+    pub(crate) npc: u64,
+    /// %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7.
+    pub(crate) registers: [u64; 32],
+    pub(crate) ccr: u8,
+    pub(crate) asi: u8,
+    pub(crate) y: u32,
+    /// The values of [`NAMED`].
+    named: [u64; NAMED.len()],
+}
+
+/// The control registers of the log.
+const NAMED: [Control; 14] = [
+    PSTATE,
+    TL,
+    PIL,
+    GL,
+    Control::Privileged(5),
+    HPSTATE,
+    Control::Hyperprivileged(5),
+    Control::Privileged(10),
+    Control::Privileged(11),
+    Control::Privileged(13),
+    Control::Privileged(14),
+    Control::Privileged(12),
+    Control::Privileged(9),
+    Control::Ancillary(6),
+];
+
+pub(crate) const PSTATE: Control = Control::Privileged(6);
+pub(crate) const TL: Control = Control::Privileged(7);
+const PIL: Control = Control::Privileged(8);
+pub(crate) const GL: Control = Control::Privileged(16);
+pub(crate) const HPSTATE: Control = Control::Hyperprivileged(0);
+
+impl State {
+    pub(crate) fn of(strand: &mut Strand, environment: &mut impl Environment) -> Self {
+        let named = NAMED.map(|control| {
+            let value = strand.control_register(control, environment);
+            value.expect("registers that are there on every level")
+        });
+        Self {
+            pc: strand.pc,
+            npc: strand.npc,
+            registers: std::array::from_fn(|number| {
+                strand.registers.get(Register::new(number as u32))
+            }),
+            ccr: strand.ccr,
+            asi: strand.asi,
+            y: strand.y,
+            named,
+        }
+    }
+
+    /// Returns who executes.
+    pub(crate) fn level(&self) -> Level {
+        if self.get(HPSTATE) & HPRIV != 0 {
+            Level::Hyperprivileged
+        } else if self.get(PSTATE) & PRIV != 0 {
+            Level::Privileged
+        } else {
+            Level::User
+        }
+    }
+
+    /// Returns one of the control registers.
+    pub(crate) fn get(&self, control: Control) -> u64 {
+        self.named[Self::index(control)]
+    }
+
+    pub(crate) fn set(&mut self, control: Control, value: u64) {
+        self.named[Self::index(control)] = value;
+    }
+
+    fn index(control: Control) -> usize {
+        let index = NAMED.iter().position(|named| *named == control);
+        index.expect("a register that the log has")
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "pc: {:016x}  npc: {:016x}", self.pc, self.npc)?;
+        for (number, four) in self.registers.chunks(4).enumerate() {
+            let set = ['g', 'o', 'l', 'i'][number / 2];
+            let first = number % 2 * 4;
+            write!(f, "%{set}{first}-{}:", first + 3)?;
+            for value in four {
+                write!(f, " {value:016x}")?;
+            }
+            // Only the globals have no space at the end.
+            writeln!(f, "{}", if set == 'g' { "" } else { " " })?;
+        }
+        let codes = |codes: u8| -> String {
+            let names = "NZVC".chars().zip([8, 4, 2, 1]);
+            names
+                .map(|(name, bit)| if codes & bit == 0 { '-' } else { name })
+                .collect()
+        };
+        let [
+            pstate,
+            tl,
+            pil,
+            gl,
+            tba,
+            hpstate,
+            htba,
+            cansave,
+            canrestore,
+            otherwin,
+            wstate,
+            cleanwin,
+            cwp,
+            fprs,
+        ] = self.named;
+        writeln!(
+            f,
+            "pstate: {pstate:08x} ccr: {:02x} (icc: {} xcc: {}) asi: {:02x} tl: {tl} pil: {pil:x} gl: {gl}",
+            self.ccr,
+            codes(self.ccr),
+            codes(self.ccr >> 4),
+            self.asi,
+        )?;
+        writeln!(
+            f,
+            "tbr: {tba:016x} hpstate: {hpstate:016x} htba: {htba:016x}"
+        )?;
+        writeln!(
+            f,
+            "cansave: {cansave} canrestore: {canrestore} otherwin: {otherwin} wstate: {wstate} cleanwin: {cleanwin} cwp: {cwp}"
+        )?;
+        writeln!(f, "fsr: {:016x} y: {:016x} fprs: {fprs:016x}", 0, self.y)
+    }
+}

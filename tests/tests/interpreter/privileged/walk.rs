@@ -1,0 +1,320 @@
+//! A random walk of a strand through all its levels of privilege and of traps.
+//!
+//! An instruction is chosen when the strand comes to an address that has none yet, with regard to what its registers hold then: so
+//! the strand survives thousands of random instructions, and does what QEMU gets wrong only where it is meant to.
+
+use simulator::interpreter::instruction::{Control, Place, Register, Space, Windows};
+use simulator::interpreter::{Instruction, Level, Strand};
+use tests::random::Random;
+
+use super::choice::Choice;
+use super::memory::{BASE, CODE, HTBAS, Memory, TBAS, VALUES};
+use super::setup;
+use super::state::{PSTATE, State, TL};
+
+/// Bits of %pstate: those that QEMU heeds, and keeps at a trap.
+pub(crate) const PSTATES: u64 = IE | PRIV | AM | PEF;
+pub(crate) const IE: u64 = 1 << 1;
+pub(crate) const PRIV: u64 = 1 << 2;
+const AM: u64 = 1 << 3;
+pub(crate) const PEF: u64 = 1 << 4;
+/// HPSTATE.HPRIV.
+pub(crate) const HPRIV: u64 = 1 << 2;
+
+/// How often an instruction is executed at most.
+const REPEATED: u8 = 6;
+
+/// A strand on its walk.
+pub(crate) struct Walk {
+    pub(crate) strand: Strand,
+    pub(crate) memory: Memory,
+    /// What the memory held at first, but for instructions.
+    data: Vec<u8>,
+    pub(crate) random: Random,
+    /// What is meant to come, and where.
+    plan: Vec<u32>,
+    planned: u64,
+    /// Where no instruction is yet.
+    fresh: u64,
+    executed: Vec<u8>,
+}
+
+/// What a step was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// An instruction, by its word.
+    Executed(u32),
+    /// A trap, by its number: of an instruction, or an interrupt before it.
+    Trapped(u16),
+}
+
+impl Walk {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let mut memory = Memory::new();
+        for at in (VALUES..HTBAS[0]).step_by(8) {
+            memory.put(at, &super::choice::value(&mut random).to_be_bytes());
+        }
+        let mut walk = Self {
+            strand: Strand::reset(BASE),
+            data: memory.bytes.clone(),
+            memory,
+            random,
+            plan: Vec::new(),
+            planned: 0,
+            fresh: CODE.start,
+            executed: vec![0; (CODE.end - BASE) as usize / 4],
+        };
+        let words = setup::words(&mut walk);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        walk.memory.put(BASE, &bytes);
+        // The set-up is the same for both, and ends where the walk begins.
+        while walk.strand.pc != walk.begin() {
+            let stepped = walk.strand.step(&mut walk.memory);
+            stepped.expect("the set-up does not trap");
+        }
+        walk
+    }
+
+    /// Returns what is to be in memory before the walk.
+    pub(crate) fn image(&self) -> Vec<u8> {
+        let mut image = self.memory.bytes.clone();
+        let data = (VALUES - BASE) as usize..(HTBAS[0] - BASE) as usize;
+        image[data.clone()].copy_from_slice(&self.data[data]);
+        image
+    }
+
+    /// Where the walk begins: behind the set-up, with everything random.
+    pub(crate) fn begin(&self) -> u64 {
+        CODE.start
+    }
+
+    /// Returns addresses for 64 instructions.
+    pub(crate) fn fresh(&mut self) -> u64 {
+        self.fresh += 0x100;
+        self.fresh
+    }
+
+    pub(crate) fn state(&mut self) -> State {
+        State::of(&mut self.strand, &mut self.memory)
+    }
+
+    /// Returns the value of a control register; none if there is none at this trap level.
+    pub(crate) fn control(&mut self, control: Control) -> Option<u64> {
+        self.strand.control_register(control, &mut self.memory)
+    }
+
+    pub(crate) fn level(&mut self) -> Level {
+        self.state().level()
+    }
+
+    /// Executes an instruction or takes a trap; `None` if the walk ends before.
+    pub(crate) fn step(&mut self) -> Option<Step> {
+        let pc = self.strand.pc;
+        let places = [pc, self.strand.npc].map(|at| (HTBAS[0]..CODE.end - 0x1000).contains(&at));
+        if places.contains(&false) || self.fresh + 0x1000 > CODE.end {
+            return None;
+        }
+        let executed = &mut self.executed[(pc - BASE) as usize / 4];
+        *executed += 1;
+        if *executed > REPEATED {
+            return None;
+        }
+        if self.memory.word(pc) == 0 {
+            let word = self.choose(pc);
+            self.memory.put(pc, &word.to_be_bytes());
+        } else if self.foreseen(self.memory.word(pc)) {
+            return None;
+        }
+        let word = self.memory.word(pc);
+        let before = self.control(TL);
+        let handled = self.control(Control::Privileged(3)).unwrap_or(0);
+        self.strand.step(&mut self.memory).ok()?;
+        let vectors = HTBAS.iter().chain(&TBAS);
+        let in_table = vectors
+            .clone()
+            .any(|table| (*table..table + 0x8000).contains(&self.strand.pc));
+        let raised = self.control(TL) == before.map(|tl| tl + 1);
+        Some(if raised && in_table && self.strand.pc.is_multiple_of(32) {
+            let number = self.control(Control::Privileged(3)).expect("a trap level");
+            // In the handler of an interrupt QEMU takes none of a lower level, whatever %pil is.
+            if (0x41..0x50).contains(&number) && (number + 1..0x50).contains(&handled) {
+                return None;
+            }
+            Step::Trapped(number as u16)
+        } else {
+            Step::Executed(word)
+        })
+    }
+
+    /// Returns the instruction for an address.
+    fn choose(&mut self, pc: u64) -> u32 {
+        let mut word = 0;
+        if self.planned == pc && self.strand.npc == pc + 4 && !pc.is_multiple_of(32) {
+            word = self.plan.pop().unwrap_or(0);
+        }
+        let delayed = self.strand.npc != pc + 4;
+        while word == 0 || self.foreseen(word) {
+            self.plan = Choice {
+                walk: self,
+                pc,
+                delayed,
+            }
+            .plan();
+            self.plan.reverse();
+            word = self.plan.pop().expect("an instruction");
+        }
+        self.planned = pc + 4;
+        word
+    }
+
+    /// Returns whether QEMU would do something else with the instruction than the architecture says.
+    fn foreseen(&mut self, word: u32) -> bool {
+        let windows = self.strand.windows;
+        let tl = self.control(TL).unwrap_or(0);
+        let level = self.level();
+        let get = |walk: &Self, register: Register| walk.strand.registers.get(register);
+        match Instruction::decode(word) {
+            // QEMU counts beyond the last window, where it has no number.
+            Instruction::Save { .. } => windows.can_save > 0 && windows.can_restore == 7,
+            Instruction::Restore { .. } | Instruction::Return { .. } => {
+                windows.can_restore > 0 && windows.can_save == 7
+            }
+            Instruction::Flushw => windows.can_save == 7,
+            Instruction::Windows(change) if level > Level::User => match change {
+                Windows::Saved => {
+                    let stored = if windows.other == 0 {
+                        windows.can_restore
+                    } else {
+                        windows.other
+                    };
+                    windows.can_save == 7 || stored == 0
+                }
+                Windows::Restored => {
+                    let loaded = if windows.other == 0 {
+                        windows.can_save
+                    } else {
+                        windows.other
+                    };
+                    windows.can_restore == 7 || loaded == 0
+                }
+                // QEMU does not have them.
+                _ => true,
+            },
+            Instruction::Done | Instruction::Retry if level > Level::User => {
+                let (Some(state), Some(hpstate), Some(pc), Some(npc)) = (
+                    self.control(Control::Privileged(2)),
+                    self.control(Control::Hyperprivileged(1)),
+                    self.control(Control::Privileged(0)),
+                    self.control(Control::Privileged(1)),
+                ) else {
+                    return true;
+                };
+                let most = if hpstate & HPRIV == 0 { 2 } else { 3 };
+                let places = [pc, npc].map(|at| (BASE..CODE.end).contains(&at));
+                // At the highest level QEMU notes a bit of its own in %tstate.
+                tl == 6 || state >> 40 > most || places.contains(&false)
+            }
+            Instruction::Read { control, .. } => match control {
+                Control::Ancillary(22 | 23 | 25) => level == Level::User,
+                Control::Privileged(2) => (tl == 0 || tl == 6) && level > Level::User,
+                Control::Privileged(0..=3) => tl == 0 && level > Level::User,
+                _ => false,
+            },
+            Instruction::Write {
+                control,
+                rs1,
+                operand,
+            } => {
+                let second =
+                    get(self, operand.register).wrapping_add_signed(operand.immediate.into());
+                let value = get(self, rs1) ^ second;
+                if level == Level::User && matches!(control, Control::Ancillary(20..=23 | 25)) {
+                    return true;
+                }
+                let allowed = match control {
+                    Control::Privileged(_) | Control::Ancillary(20..=23 | 25) => Level::Privileged,
+                    Control::Hyperprivileged(_) => Level::Hyperprivileged,
+                    Control::Ancillary(_) => Level::User,
+                };
+                level >= allowed && !self.written_alike(control, value)
+            }
+            Instruction::Trap { rs1, operand, .. } => {
+                rs1 != Register::G0 && operand.register != Register::G0
+            }
+            Instruction::Load { place, .. }
+            | Instruction::Store { place, .. }
+            | Instruction::LoadTwin { place, .. }
+            | Instruction::StoreTwin { place, .. }
+            | Instruction::Ldstub { place, .. }
+            | Instruction::Swap { place, .. }
+            | Instruction::Cas { place, .. } => !self.accessed_alike(place),
+            // The unit is enabled, which a strand of the simulator does not have.
+            Instruction::FloatingPoint => {
+                self.control(PSTATE).unwrap_or(0) & PEF != 0
+                    && self.control(Control::Ancillary(6)).unwrap_or(0) & 4 != 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether the place is in memory for random instructions, in a space that QEMU has as the architecture says.
+    fn accessed_alike(&mut self, place: Place) -> bool {
+        let level = self.level();
+        let get = |register| self.strand.registers.get(register);
+        let second =
+            get(place.operand.register).wrapping_add_signed(place.operand.immediate.into());
+        let address = get(place.rs1).wrapping_add(second);
+        let space = match place.space {
+            Space::Primary => 0x80,
+            Space::Number(space) => space,
+            Space::Asi => self.strand.asi,
+        };
+        match space {
+            0x80 | 0x88 => (VALUES..HTBAS[0] - 8).contains(&address),
+            0x14 | 0x1c if level > Level::User => (VALUES..HTBAS[0] - 8).contains(&address),
+            // A guest has six of the scratchpad registers.
+            0x20 if level > Level::User => matches!(address, 0 | 8 | 0x10 | 0x18 | 0x30 | 0x38),
+            0x4f if level == Level::Hyperprivileged => address < 0x40,
+            _ => false,
+        }
+    }
+
+    /// Returns whether a control register keeps the value as it is, here and under QEMU, and the walk goes on with it.
+    fn written_alike(&mut self, control: Control, value: u64) -> bool {
+        let level = self.level();
+        let has = |bits: u64| value & !bits == 0;
+        let hyperprivileged = level == Level::Hyperprivileged;
+        match control {
+            Control::Ancillary(20..=22) => has(0x1_ffff),
+            Control::Ancillary(3) => true,
+            Control::Ancillary(6) => has(7),
+            // Disabled: QEMU counts in the host's time.
+            Control::Ancillary(23 | 25) | Control::Hyperprivileged(31) => value >> 63 != 0,
+            Control::Privileged(0 | 1) => {
+                self.control(TL) != Some(0) && has(!3) && (BASE..CODE.end).contains(&value)
+            }
+            Control::Privileged(2) => {
+                self.control(TL) != Some(0)
+                    && has(7 << 40 | 0xff << 32 | 0xff << 24 | PSTATES << 8 | 7)
+                    && value >> 40 <= if hyperprivileged { 3 } else { 2 }
+            }
+            Control::Privileged(3) => self.control(TL) != Some(0) && has(0x1ff),
+            Control::Privileged(5) => TBAS.contains(&value),
+            Control::Privileged(6) => has(PSTATES),
+            Control::Privileged(7) => value <= if hyperprivileged { 6 } else { 2 },
+            Control::Privileged(8) => has(15),
+            Control::Privileged(9..=13) => has(7),
+            Control::Privileged(14) => has(0x3f),
+            Control::Privileged(16) => value <= if hyperprivileged { 3 } else { 2 },
+            Control::Hyperprivileged(0) => {
+                // QEMU does not look for interrupts after this.
+                let waits = self.control(PSTATE).unwrap_or(0) & IE != 0;
+                has(HPRIV) && (value != 0 || !waits)
+            }
+            Control::Hyperprivileged(3) => value == 0,
+            Control::Hyperprivileged(5) => HTBAS.contains(&value),
+            _ => true,
+        }
+    }
+}
