@@ -25,8 +25,12 @@ const HYP_SCRATCHPAD: u8 = 0x4f;
 /// (*assumed*).
 const CMP: u8 = 0x41;
 
-/// ASI_CMP_CORE_ID: the number of the strand. The machine has one number for all strands of all nodes (*assumed*).
-const CORE_ID: u8 = 0x63;
+/// ASI_CMP_CORE: the number of the strand by which interrupts are sent to it, and ASI_CMP_CORE_ID, which has the number in bits 7:0,
+/// the greatest number in bits 23:16, and the last strand of a core in bits 34:32. The T2 has six bits for each number: that the
+/// machine has one number for all strands of all nodes is *assumed*.
+const CORE: u8 = 0x63;
+const INTR_ID: Register = (CORE, 0);
+const CORE_ID: Register = (CORE, 0x10);
 
 /// Interrupts: those that were received, a register that sends one, and one that returns and clears the highest.
 const INTR_RECEIVE: u8 = 0x72;
@@ -67,7 +71,12 @@ impl<C: Cost> Reach<'_, C> {
                     _ => self.unknown(register),
                 }
             }
-            (CORE_ID, 0x00 | 0x10) => self.id.index() as u64,
+            INTR_ID => self.id.index() as u64,
+            CORE_ID => {
+                let last = self.shared.machine.strands() as u64 - 1;
+                let last_of_core = StrandId::PER_CORE as u64 - 1;
+                last_of_core << 32 | last << 16 | self.id.index() as u64
+            }
             (INTR_RECEIVE, _) => self.local.vectors,
             (INTR_R, _) => {
                 let highest = self.local.vectors.checked_ilog2();

@@ -22,7 +22,7 @@ pub(super) struct LateStore {
 }
 
 /// From the issue of a store to when the device is reached, in cycles. *Assumed*.
-pub(super) const ON_ITS_WAY: u64 = 30;
+pub(super) const ON_ITS_WAY: u64 = 80;
 
 /// How many stores a strand has on their way; one more waits. The store buffer of the UltraSPARC T2 has eight entries.
 pub(super) const MOST: usize = 8;

@@ -1,6 +1,7 @@
 //! `bench`: the cost of calls and samples, and the speed of the simulation.
 
 mod calls;
+mod execution;
 pub mod instructions;
 pub mod reading;
 mod recording;
@@ -110,6 +111,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         + REPLAYS.len()
         + 1
         + FURTHER.len()
+        + execution::KINDS.len()
         + reading::Kind::ALL.len()
         + PROGRAMS.len();
     let progress = ProgressBar::new(steps as u64).with_style(style);
@@ -212,6 +214,14 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
             replay::decoded(&references, strands, nodes)
         })?;
         row(name, &further, &[]);
+    }
+    for (name, memory) in execution::KINDS {
+        let name = format!("instructions that a strand executes, {name}");
+        let executed = measure(&name, FURTHER_ROUNDS, &|| {
+            execution::executed(memory.clone())
+        })?;
+        let to_reach = if memory.is_none() { "30" } else { "10" };
+        row(name, &executed, &[to_reach]);
     }
     let count = HumanCount(references.len() as u64);
     progress.suspend(|| writeln!(output, "the recording has {count} references\n{table}"))?;
