@@ -74,3 +74,13 @@
 (assert (not (not (has (remembered (known after-locked)) x))))
 (check-sat) ; unsat
 (pop)
+
+; A strand that is served is not remembered: nobody is refused on its behalf until it is refused again.
+(push)
+(assert (sound h))
+(assert (calls s))
+(assert gets)
+(check-sat) ; sat
+(assert (has (remembered (known after-ask)) s))
+(check-sat) ; unsat
+(pop)

@@ -1,0 +1,40 @@
+//! PROOF.md names checks that exist: the target of each link, and in it the word that the link is named by.
+
+use std::fs;
+use std::path::Path;
+
+/// Returns the texts of all files of a folder, or the text of a file.
+fn text(path: &Path) -> String {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).unwrap();
+        return entries.map(|entry| text(&entry.unwrap().path())).collect();
+    }
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn each_check_that_the_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = text(&root.join("PROOF.md"));
+    let mut checks = 0;
+    for link in page.split("](").collect::<Vec<_>>().windows(2) {
+        let (before, target) = (link[0], link[1].split_once(')').unwrap().0);
+        let named = before.rsplit_once('[').unwrap().1;
+        let path = root.join(target);
+        let found = text(&path);
+        // The name of a file, or of a function or type in it.
+        let name = named.trim_matches('`');
+        if named != name && !target.contains(name) {
+            let name = name.rsplit("::").next().unwrap();
+            let declared = ["fn", "struct", "mod"].map(|kind| format!("{kind} {name}"));
+            let is = |declared: &String| {
+                let ends =
+                    |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+                found.split(declared.as_str()).skip(1).any(ends)
+            };
+            assert!(declared.iter().any(is), "{target} has no {name}");
+            checks += 1;
+        }
+    }
+    assert!(checks > 20, "{checks}");
+}
