@@ -45,6 +45,7 @@ impl Strand {
                 6 => self.control.fprs.into(),
                 16 => environment.read(Counting::Pcr, self.control.level())?,
                 17 => environment.read(Counting::Pic, self.control.level())?,
+                GSR => return Err(Trap::FP_DISABLED),
                 22 => self.control.softint.into(),
                 23 => self.control.tick_compare,
                 24 => environment.read(Counting::Stick, self.control.level())?,
@@ -92,6 +93,12 @@ impl Strand {
         environment: &mut impl Environment,
     ) -> Result<(), Trap> {
         self.allowed(control)?;
+        // Clocks are the hypervisor's.
+        if matches!(control, Control::Ancillary(24) | Control::Privileged(4))
+            && self.control.level() < Level::Hyperprivileged
+        {
+            return Err(Trap::ILLEGAL_INSTRUCTION);
+        }
         let window = (value % WINDOWS as u64) as u8;
         let (greatest_tl, greatest_gl) = self.control.greatest();
         match control {
@@ -102,6 +109,7 @@ impl Strand {
                 6 => self.control.fprs = value as u8 & 7,
                 16 => environment.write(Counting::Pcr, value, self.control.level())?,
                 17 => environment.write(Counting::Pic, value, self.control.level())?,
+                GSR => return Err(Trap::FP_DISABLED),
                 20 => self.control.softint |= value as u32 & SOFTINT,
                 21 => self.control.softint &= !value as u32,
                 22 => self.control.softint = value as u32 & SOFTINT,
@@ -159,7 +167,7 @@ impl Strand {
             {
                 Err(Trap::ILLEGAL_INSTRUCTION)
             }
-            Control::Privileged(_) | Control::Ancillary(16 | 19..=23 | 25)
+            Control::Privileged(_) | Control::Ancillary(16 | 20..=23 | 25)
                 if level == Level::User =>
             {
                 Err(Trap::PRIVILEGED_OPCODE)
@@ -169,8 +177,11 @@ impl Strand {
     }
 }
 
+/// %gsr, which belongs to the floating-point unit.
+const GSR: u8 = 19;
+
 /// What %softint has: the levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
 const SOFTINT: u32 = 0x1_ffff;
 
 /// What %tstate has.
-const TSTATE: u64 = 7 << 40 | 0xff << 32 | 0xff << 24 | (pstate::ALL as u64) << 8 | 0x1f;
+const TSTATE: u64 = 3 << 40 | 0xff << 32 | 0xff << 24 | (pstate::ALL as u64) << 8 | 7;

@@ -40,8 +40,8 @@ pub(super) mod pstate {
     pub(in super::super) const CLE: u16 = 1 << 9;
     /// Each transfer of control traps.
     pub(in super::super) const TCT: u16 = 1 << 12;
-    /// All that the register has, with the memory model.
-    pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | 3 << 6 | TLE | CLE | TCT;
+    /// All that the register has. An UltraSPARC T2 has no field for the memory model, which is always TSO.
+    pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
 /// Bits of %hpstate.
@@ -65,7 +65,7 @@ pub struct Frame {
     pub pc: u64,
     /// %tnpc.
     pub npc: u64,
-    /// %tstate: %gl in bits 42 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 4 to 0.
+    /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
     pub state: u64,
     /// %tt.
     pub number: u16,

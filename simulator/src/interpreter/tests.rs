@@ -82,6 +82,12 @@ fn traps_go_where_the_architecture_says() {
         (0x9348_0000, 0, hypervisors(0x10)),
         // fadds %f0, %f0, %f0: fp_disabled.
         (0x81a0_0820, 0, guests(0x20)),
+        // rd %gsr, %o1, and wr %g0, 0, %gsr: fp_disabled.
+        (0x9344_c000, 0, guests(0x20)),
+        (0xa780_2000, 0, guests(0x20)),
+        // wrpr %g0, 0, %tick, and wr %g0, 0, %stick: illegal_instruction, for they are the hypervisor's to write.
+        (0x8990_2000, 0, hypervisors(0x10)),
+        (0xb180_2000, 0, hypervisors(0x10)),
         // ldxa [%o0] 0x4f, %o1: privileged_action, a space of the hypervisor.
         (0xd2da_09e0, 0, hypervisors(0x37)),
         // ta 0x6d, and ta 0x80: software traps of the system, and of the hypervisor.
@@ -194,6 +200,36 @@ fn privileged_software_has_two_levels() {
     assert_eq!(strand.pc, hypervisors(2));
     let number = strand.read(Named::Privileged(3), &mut board);
     assert_eq!(number, Ok(0x16d));
+}
+
+/// Bits that %pstate and %tstate do not have read 0: an UltraSPARC T2 has no memory model to choose, four levels of globals and
+/// eight windows.
+#[test]
+fn control_registers_keep_what_they_have() {
+    // wrpr %o0, %pstate; wrpr %g0, 1, %tl; wrpr %o1, %tstate
+    let (mut strand, mut board) = privileged(&[0x8d92_0000, 0x8f90_2001, 0x8592_4000]);
+    strand.registers.set(O0, u64::MAX & !(1 << 1));
+    strand.registers.set(O1, u64::MAX);
+    run(&mut strand, &mut board, 3);
+    let mut read = |number| strand.control_register(Named::Privileged(number), &mut board);
+    // TCT, CLE, TLE, PEF, AM and PRIV; with IE.
+    assert_eq!(read(6), Some(0x131c));
+    assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
+}
+
+/// PSTATE.CLE makes data little-endian, and PSTATE.TLE those of trap handlers (sections 5.6.6 and 12.5.1).
+#[test]
+fn data_are_little_endian_if_asked_for() {
+    // wrpr %g0, 0x304, %pstate (CLE, TLE and PRIV); st %o0, [%o1]; ldub [%o1], %l0; ta 0x6d
+    let words = [0x8d90_2304, 0xd022_4000, 0xe00a_4000, 0x91d0_206d];
+    let (mut strand, mut board) = privileged(&words);
+    strand.registers.set(O0, 0x0102_0304);
+    strand.registers.set(O1, PROGRAM + 0x100);
+    run(&mut strand, &mut board, 4);
+    assert_eq!(strand.registers.get(L0), 4);
+    let pstate = strand.control_register(Named::Privileged(6), &mut board);
+    // CLE, TLE, PEF and PRIV.
+    assert_eq!(pstate, Some(0x314));
 }
 
 /// From above trap level 0 the operating system's handlers are in the other half of its table.
