@@ -5,7 +5,13 @@
 //! the steps in the order that [`transfer`](crate::transfer) describes. What only the strand that has the lock may do is
 //! marked "locked".
 
+mod ledger;
+#[cfg(test)]
+mod tests;
+
 use hv_core::GuestId;
+
+pub use ledger::Ledger;
 
 use crate::rights::policy::{Grant, StrandRight};
 
@@ -92,6 +98,18 @@ impl Asked {
     pub const fn is_excused(self) -> bool {
         self.0 & EXCUSED != 0
     }
+}
+
+/// Returns `true` if no change is pending, but for strands that are [awaited](Asked::is_awaited). `reset` is a guest whose reset
+/// has not been taken up, or not to the end.
+pub fn is_settled(
+    global: Global,
+    reset: Option<GuestId>,
+    mut guests: impl Iterator<Item = Holding>,
+) -> bool {
+    !matches!(global, Global::Revoked(_))
+        && reset.is_none()
+        && guests.all(|guest| guest.held == guest.granted)
 }
 
 /// Which guest has `global`. Locked.
@@ -286,6 +304,3 @@ impl Holding {
         (next, answer)
     }
 }
-
-#[cfg(test)]
-mod tests;

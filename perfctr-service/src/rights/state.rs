@@ -5,7 +5,7 @@ use hv_core::GuestId;
 use hv_core::sync::{Ordering, OwnedGuard};
 
 use crate::rights::Rights;
-use crate::rights::protocol::{Global, GlobalEvent};
+use crate::rights::protocol::Global;
 
 /// How often a strand looks what there is to do, if others leave marks all the time.
 const TURNS: usize = 8;
@@ -104,15 +104,9 @@ impl Rights {
         Global::from_bits(self.global.load(Ordering::SeqCst))
     }
 
-    /// Something happens to `global`.
-    pub(super) fn step_global(&self, event: GlobalEvent) {
-        let next = self.global().step(event);
-        self.global.store(next.bits(), Ordering::SeqCst);
-    }
-
-    /// What the user has left behind is scrubbed.
-    pub(crate) fn end_scrub(&self) {
-        self.step_global(GlobalEvent::Scrubbed);
+    /// Notes which guest has `global`.
+    pub(super) fn set_global(&self, global: Global) {
+        self.global.store(global.bits(), Ordering::SeqCst);
     }
 
     /// Returns the user, if `global` is revoked from it.

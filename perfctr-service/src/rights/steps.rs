@@ -1,5 +1,5 @@
-//! The steps of grants, revocations and resets. A step adds each strand that it asks for something to the set `asked`. The
-//! service sends these strands cross-calls when it is through with the lock.
+//! The steps of grants, revocations and resets, made in the orders of [`Ledger`]. A step adds each strand that it asks for something to
+//! the set `asked`. The service sends these strands cross-calls when it is through with the lock.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -7,9 +7,7 @@ use hv_core::GuestId;
 use crate::rights::access::AccessWord;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{Grant, StrandSet};
-use crate::rights::protocol::{
-    Answer, Asked, Circumstances, Global, GlobalEvent, GuestEvent, Scrub,
-};
+use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 
@@ -22,7 +20,126 @@ const TRACED_TRIES: usize = 4;
 /// How often a strand looks whether no change is pending, while others make steps.
 const PENDING_TRIES: usize = 4;
 
+/// The rights, for the strand that has the lock.
+pub(crate) struct Locked<'a> {
+    rights: &'a Rights,
+    units: &'a Units,
+    /// The strands that are asked for something.
+    pub(crate) asked: &'a mut StrandSet,
+}
+
+impl<'a> Ledger for Locked<'a> {
+    #[inline(always)]
+    fn guests(&self) -> impl Iterator<Item = GuestId> + use<'a> {
+        self.rights.guests()
+    }
+
+    #[inline(always)]
+    fn holding(&self, guest: GuestId) -> Holding {
+        self.rights.guest(guest).holding()
+    }
+
+    #[inline(always)]
+    fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<'a> {
+        self.rights.guest(guest).strands().iter()
+    }
+
+    #[inline(always)]
+    fn asked(&self, strand: StrandId) -> Asked {
+        self.rights.request(strand).read()
+    }
+
+    #[inline(always)]
+    fn global(&self) -> Global {
+        self.rights.global()
+    }
+
+    #[inline(always)]
+    fn is_reset(&self, guest: GuestId) -> bool {
+        self.rights.is_reset(guest)
+    }
+
+    #[inline(always)]
+    fn next_reset(&self) -> Option<GuestId> {
+        self.rights.next_reset()
+    }
+
+    #[inline(always)]
+    fn begin_reset(&mut self, guest: GuestId) {
+        self.rights.begin_reset(guest);
+    }
+
+    #[inline(always)]
+    fn end_reset(&mut self) {
+        self.rights.end_reset();
+    }
+
+    #[inline(always)]
+    fn start(&mut self, guest: GuestId) {
+        self.rights.guest(guest).start();
+    }
+
+    #[inline(always)]
+    fn started(&mut self, guest: GuestId) {
+        self.rights.guest(guest).started();
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, guest: GuestId, grant: Grant) {
+        self.rights.guest(guest).keep(grant);
+    }
+
+    #[inline(always)]
+    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool {
+        let may = || !self.rights.is_reset(guest);
+        self.rights.guest(guest).raise(grant, may)
+    }
+
+    #[inline(always)]
+    fn set_granted(&mut self, guest: GuestId, grant: Grant) {
+        self.rights.guest(guest).set_granted(grant);
+    }
+
+    #[inline(always)]
+    fn set_global(&mut self, global: Global) {
+        self.rights.set_global(global);
+    }
+
+    #[inline(always)]
+    fn list(&mut self, guest: GuestId) {
+        let nodes = self.rights.guest(guest).nodes();
+        for unit in Unit::of_global(self.rights.machine, nodes) {
+            self.units.set_unclean(unit);
+        }
+    }
+
+    #[inline(always)]
+    fn ask(&mut self, strand: StrandId, scrub: Scrub) {
+        self.rights.ask(strand, scrub, self.asked);
+    }
+
+    #[inline(always)]
+    fn mark(&mut self) {
+        self.rights.mark();
+    }
+
+    #[inline(always)]
+    fn refresh(&mut self, guest: GuestId) {
+        self.rights.guest(guest).refresh(self.units.out());
+    }
+}
+
 impl Rights {
+    /// Returns the rights for the strand that has the lock.
+    #[inline(always)]
+    pub(crate) fn locked<'a>(&'a self, units: &'a Units, asked: &'a mut StrandSet) -> Locked<'a> {
+        Locked {
+            rights: self,
+            units,
+            asked,
+        }
+    }
+
     /// Returns what the guests are granted.
     pub(crate) fn grants(&self) -> Grants {
         let mut grants = Grants::none(self.guest_count);
@@ -79,106 +196,11 @@ impl Rights {
         self.set_reset(guest);
     }
 
-    /// Takes from each guest that has started again whatever it could use.
-    #[inline(always)]
-    pub(crate) fn take_up_resets(&self, units: &Units, asked: &mut StrandSet) {
-        // Each guest can be there once, and one that a strand has died in once more.
-        for _ in 0..=GuestId::COUNT {
-            let Some(guest) = self.next_reset() else {
-                return;
-            };
-            self.begin_reset(guest);
-            self.guest(guest).start();
-            let (_, answer) = self.guest(guest).holding().step(GuestEvent::Reset);
-            self.lost(guest, answer, units, asked);
-            self.end_reset();
-        }
-    }
-
-    /// Takes from a guest what `grant` does not have, and calls `taken` with what is left. The guest may have waited for
-    /// that only, and its strands are asked all the same.
-    #[inline(always)]
-    pub(crate) fn revoke(
-        &self,
-        guest: GuestId,
-        grant: Grant,
-        units: &Units,
-        asked: &mut StrandSet,
-        taken: impl FnOnce(Grant),
-    ) {
-        let state = self.guest(guest);
-        let (left, answer) = state.holding().step(GuestEvent::Revoke(grant));
-        if answer == Answer::Nothing {
-            return;
-        }
-        state.keep(left.granted);
-        taken(left.granted);
-        self.lost(guest, answer, units, asked);
-        // Last: if this strand dies before, the whole step is made again.
-        state.set_granted(left.granted);
-        state.refresh(units.out());
-    }
-
-    /// Does what follows if a guest has lost something.
-    #[inline(always)]
-    fn lost(&self, guest: GuestId, answer: Answer, units: &Units, asked: &mut StrandSet) {
-        let Answer::Lost { scrub, global } = answer else {
-            return;
-        };
-        // Before the list is begun: if this strand dies at that, nobody scrubs while a strand is in a call of before.
-        for strand in self.guest(guest).strands().iter() {
-            self.ask(strand, scrub, asked);
-        }
-        if global && self.global().user() == Some(guest) {
-            self.revoke_global(guest, units);
-        }
-    }
-
-    /// Records what the guests are granted now. What they lose by it is [revoked](Self::revoke) already.
-    pub(crate) fn set_granted(&self, grants: &Grants) {
-        for guest in self.guests() {
-            let event = GuestEvent::Grant(grants.get(guest));
-            let (next, _) = self.guest(guest).holding().step(event);
-            self.guest(guest).set_granted(next.granted);
-        }
-    }
-
-    /// Makes a revocation of `global` again, if the strand that made it has died at that.
-    #[inline(always)]
-    pub(crate) fn finish_revoke(&self, units: &Units) {
-        if let Global::Listed(guest) = self.global() {
-            self.revoke_global(guest, units);
-        }
-    }
-
-    /// Revokes `global` from its holder.
-    #[inline(always)]
-    fn revoke_global(&self, guest: GuestId, units: &Units) {
-        self.step_global(GlobalEvent::Revoke);
-        for unit in Unit::of_global(self.machine, self.guest(guest).nodes()) {
-            units.set_unclean(unit);
-        }
-        self.step_global(GlobalEvent::ListIsWhole);
-    }
-
     /// Asks a strand to scrub this and to acknowledge.
     #[inline(always)]
     pub(crate) fn ask(&self, strand: StrandId, scrub: Scrub, asked: &mut StrandSet) {
         self.request(strand).ask(scrub);
         asked.insert(strand);
-    }
-
-    #[inline(always)]
-    fn is_awaited(&self, guest: GuestId) -> bool {
-        let mut strands = self.guest(guest).strands().iter();
-        strands.any(|strand| self.request(strand).read().is_awaited())
-    }
-
-    /// Returns the guest that `global` is revoked from, if none of its strands is awaited: what it has left behind can be
-    /// scrubbed.
-    #[inline(always)]
-    pub(crate) fn next_scrub(&self) -> Option<GuestId> {
-        self.revoked().filter(|guest| !self.is_awaited(*guest))
     }
 
     /// Returns a strand of a guest that is not said to be dead and for which `is_there` returns `true`.
@@ -190,39 +212,6 @@ impl Rights {
     ) -> Option<StrandId> {
         let mut strands = self.guest(guest).strands().iter();
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
-    }
-
-    /// Gives guests the rights that nothing stands in the way of. Calls `given` with each guest
-    /// that this serves and what it holds now.
-    #[inline(always)]
-    pub(crate) fn complete(&self, out: &UnitSet, given: impl Fn(GuestId, Grant)) {
-        for guest in self.guests() {
-            let state = self.guest(guest);
-            let circumstances = Circumstances {
-                guest,
-                awaited: self.is_awaited(guest),
-                reset: self.is_reset(guest),
-                global: self.global(),
-            };
-            let complete = GuestEvent::Complete(circumstances);
-            let (next, answer) = state.holding().step(complete);
-            if answer == Answer::Nothing {
-                continue;
-            }
-            if !next.starting {
-                state.started();
-            }
-            if next.held.global {
-                self.step_global(GlobalEvent::Grant(guest));
-            }
-            // A reset that crosses this is flagged before it takes anything away.
-            if !state.raise(next.held, || !self.is_reset(guest)) {
-                self.mark();
-                continue;
-            }
-            given(guest, next.held);
-            state.refresh(out);
-        }
     }
 
     /// A strand takes its cross-call: calls `scrub` with what it is to scrub, and acknowledges. It does this again if it was
@@ -254,7 +243,8 @@ impl Rights {
             let before = self.at_rest();
             // Nobody waits for the dead.
             let awaited = self.strands_whose(Asked::is_awaited);
-            if !awaited.is_empty() || self.is_incomplete() {
+            let guests = self.guests().map(|guest| self.guest(guest).holding());
+            if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
             // Else a strand that was seen to have acknowledged may have been asked again before the last one had.
@@ -263,15 +253,6 @@ impl Rights {
             }
         }
         Some(StrandSet::EMPTY)
-    }
-
-    /// Returns `true` if there is something to do beside what strands are asked for.
-    fn is_incomplete(&self) -> bool {
-        self.revoked().is_some()
-            || self.next_reset().is_some()
-            || self
-                .guests()
-                .any(|guest| self.held(guest) != self.guest(guest).granted())
     }
 
     fn strands_whose(&self, is_such: impl Fn(Asked) -> bool) -> StrandSet {

@@ -11,7 +11,7 @@ use platform::{AccessError, Bus, StrandRegisters};
 use crate::environment::Environment;
 use crate::rights::grants::Grants;
 use crate::rights::policy::{ConfigError, Grant, StrandSet};
-use crate::rights::protocol::Scrub;
+use crate::rights::protocol::{Ledger, Scrub};
 use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
@@ -84,22 +84,15 @@ impl<E: Environment> PerfCounterService<E> {
         }
         grants.check().map_err(ChangeError::Config)?;
         self.locked(on, |asked| {
-            self.rights.take_up_resets(&self.units, asked);
             for guest in self.rights.guests() {
                 let grant = grants.get(guest);
                 if grant != self.rights.guest(guest).granted() {
                     self.note_granted(on, guest, grant);
                 }
             }
-            // All losses before the first gain: if this strand dies here, no right is granted twice.
-            for guest in self.rights.guests() {
-                let grant = grants.get(guest);
-                self.rights
-                    .revoke(guest, grant, &self.units, asked, |left| {
-                        self.note_revoked(on, guest, left);
-                    });
-            }
-            self.rights.set_granted(grants);
+            let taken = |guest, left| self.note_revoked(on, guest, left);
+            let mut rights = self.rights.locked(&self.units, asked);
+            rights.configure(|guest| grants.get(guest), taken);
             Ok(())
         })?;
         self.note_begun(on);

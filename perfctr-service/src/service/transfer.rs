@@ -19,7 +19,8 @@
 //! when it starts, as they are at power-on; an image that starts it at another time scrubs them first.
 //!
 //! # How it works
-//! What follows from each event is decided by pure functions, in `rights/protocol.rs`. This is how they are put to work.
+//! What follows from each event is decided by pure functions, in `rights/protocol.rs`, and in which order by `rights/protocol/ledger.rs`.
+//! This is how they are put to work.
 //!
 //! A call reads one word of its guest and then makes its access; nothing records that the call is in flight. But a strand takes
 //! no interrupt within a call. So:
@@ -49,11 +50,12 @@
 //! cross-call.
 
 use guest_abi::StrandId;
+use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::rights::policy::StrandSet;
-use crate::rights::protocol::Scrub;
+use crate::rights::protocol::{Ledger, Scrub};
 use crate::service::PerfCounterService;
 use crate::service::operator::ChangeError;
 use crate::trace::Why;
@@ -85,12 +87,10 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.turns(on, || {
-            self.rights.finish_revoke(&self.units);
-            self.rights.take_up_resets(&self.units, &mut asked);
-            self.scrub_revoked(on, &mut asked);
-            self.rights.complete(self.units.out(), |guest, held| {
-                self.note_held(on, guest, held)
-            });
+            self.rights.locked(&self.units, &mut asked).turn(
+                |rights, guest| self.scrub_revoked(on, guest, rights.asked),
+                |guest, held| self.note_held(on, guest, held),
+            );
         });
         if !ended {
             self.rights.ask(on, Scrub::Nothing, &mut asked);
@@ -100,13 +100,10 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// If `global` is revoked from a guest and none of its strands is awaited: scrubs what it has left behind, as far as this
-    /// strand can.
+    /// Scrubs what a guest has left behind from which `global` is revoked, as far as this strand can. Returns `true` if that is
+    /// all of it.
     #[inline(always)]
-    fn scrub_revoked(&self, on: StrandId, asked: &mut StrandSet) {
-        let Some(guest) = self.rights.next_scrub() else {
-            return;
-        };
+    fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;
         for unit in Unit::all() {
             if !self.units.is_unclean(unit) || self.units.out().has(unit) {
@@ -133,9 +130,7 @@ impl<E: Environment> PerfCounterService<E> {
                 _ => self.scrub_or_give_up(on, unit, asked),
             };
         }
-        if done {
-            self.rights.end_scrub();
-        }
+        done
     }
 
     /// Scrubs a unit, or takes it out of service. Returns `false` if the unit is busy and a cross-call will come.

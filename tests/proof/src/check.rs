@@ -68,7 +68,7 @@ fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String 
         }
         text += &match action {
             Some(action) => format!("  {:>3}. {action:?}\n", number + 1),
-            None => format!("  to {state:#?}\n"),
+            None => format!("  to {state:?}\n"),
         };
     }
     text

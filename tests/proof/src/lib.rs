@@ -5,6 +5,7 @@
 //! operator may do, and what must hold. Read a model as the specification.
 //!
 //! - [`gate`]: the arbitration of a hub.
+//! - [`rights`]: rights that pass from guest to guest.
 //!
 //! Progress is stated as a bound, which holds in each state, and not as something that happens eventually.
 
@@ -13,3 +14,4 @@
 pub mod check;
 pub mod gate;
 pub mod models;
+pub mod rights;

@@ -2,6 +2,8 @@
 
 use crate::check::{Report, check};
 use crate::gate::{Gate, Watches};
+use crate::rights::Rights;
+use perfctr_service::{Grant, StrandRight};
 
 /// A model in one size.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +64,56 @@ fn absence<const STRANDS: u8>(threads: usize) -> Report {
     )
 }
 
+const NONE: Grant = Grant::NONE;
+const GLOBAL: Grant = Grant {
+    strand: StrandRight::None,
+    global: true,
+};
+const STRAND: Grant = Grant {
+    strand: StrandRight::Strand,
+    global: false,
+};
+const HTSTRAND: Grant = Grant {
+    strand: StrandRight::HtStrand,
+    global: false,
+};
+
+fn global_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
+    let model = Rights::<2, S> {
+        configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
+        crossings: CROSSINGS,
+    };
+    check(model, threads)
+}
+
+fn global_of_three<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
+    let model = Rights::<3, S> {
+        configurations: &[
+            [GLOBAL, NONE, NONE],
+            [NONE, GLOBAL, NONE],
+            [NONE, NONE, GLOBAL],
+        ],
+        crossings: CROSSINGS,
+    };
+    check(model, threads)
+}
+
+fn strands_of_one<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
+    let model = Rights::<1, S> {
+        configurations: &[[HTSTRAND], [STRAND], [NONE]],
+        crossings: CROSSINGS,
+    };
+    check(model, threads)
+}
+
+fn both_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
+    let model = Rights::<2, S> {
+        configurations: &[[Grant::ALL, NONE], [STRAND, GLOBAL]],
+        crossings: CROSSINGS,
+    };
+    check(model, threads)
+}
+
 /// All of them.
 pub const CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),
@@ -74,4 +126,44 @@ pub const CASES: &[Case] = &[
     small("gate-absence", "4 strands", absence::<4>),
     small("gate-absence", "5 strands", absence::<5>),
     large("gate-absence", "6 strands", absence::<6>),
+    small(
+        "rights-global",
+        "2 guests, 1 strand each",
+        global_of_two::<1, false>,
+    ),
+    small(
+        "rights-global",
+        "2 guests, 1 strand each, crossings",
+        global_of_two::<1, true>,
+    ),
+    large(
+        "rights-global",
+        "2 guests, 2 strands each",
+        global_of_two::<2, false>,
+    ),
+    large(
+        "rights-global",
+        "3 guests, 1 strand each",
+        global_of_three::<1, false>,
+    ),
+    small(
+        "rights-strand",
+        "1 guest, 1 strand, crossings",
+        strands_of_one::<1, true>,
+    ),
+    small(
+        "rights-strand",
+        "1 guest, 2 strands",
+        strands_of_one::<2, false>,
+    ),
+    large(
+        "rights-strand",
+        "1 guest, 2 strands, crossings",
+        strands_of_one::<2, true>,
+    ),
+    large(
+        "rights-both",
+        "2 guests, 1 strand each",
+        both_of_two::<1, false>,
+    ),
 ];
