@@ -86,10 +86,8 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            Event::Renewed => {
-                let last = self.last;
-                self = Self { last, ..Self::NEW };
-            }
+            // Also the last turn, by which the next guest could learn who of the last one had it.
+            Event::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)
     }

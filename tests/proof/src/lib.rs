@@ -6,6 +6,7 @@
 //!
 //! - [`gate`]: the arbitration of a hub.
 //! - [`rights`]: rights that pass from guest to guest.
+//! - [`product`]: what guests learn of each other.
 //!
 //! Progress is stated as a bound, which holds in each state, and not as something that happens eventually.
 
@@ -14,4 +15,5 @@
 pub mod check;
 pub mod gate;
 pub mod models;
+pub mod product;
 pub mod rights;

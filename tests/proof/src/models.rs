@@ -2,6 +2,7 @@
 
 use crate::check::{Report, check};
 use crate::gate::{Gate, Watches};
+use crate::product::{Handover, Product};
 use crate::rights::Rights;
 use perfctr_service::{Grant, StrandRight};
 
@@ -114,7 +115,28 @@ fn both_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report 
     check(model, threads)
 }
 
+fn product_of_global<const S: usize>(threads: usize) -> Report {
+    let model = Rights {
+        configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
+        crossings: false,
+    };
+    check(Product::<S>(model), threads)
+}
+
+fn product_of_strands<const S: usize>(threads: usize) -> Report {
+    let model = Rights {
+        configurations: &[[HTSTRAND, NONE], [NONE, STRAND]],
+        crossings: false,
+    };
+    check(Product::<S>(model), threads)
+}
+
+fn handover<const STRANDS: usize>(threads: usize) -> Report {
+    check(Handover { strands: STRANDS }, threads)
+}
+
 /// All of them.
+#[rustfmt::skip]
 pub const CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),
     small("gate-wait", "3 strands", wait::<3>),
@@ -126,44 +148,17 @@ pub const CASES: &[Case] = &[
     small("gate-absence", "4 strands", absence::<4>),
     small("gate-absence", "5 strands", absence::<5>),
     large("gate-absence", "6 strands", absence::<6>),
-    small(
-        "rights-global",
-        "2 guests, 1 strand each",
-        global_of_two::<1, false>,
-    ),
-    small(
-        "rights-global",
-        "2 guests, 1 strand each, crossings",
-        global_of_two::<1, true>,
-    ),
-    large(
-        "rights-global",
-        "2 guests, 2 strands each",
-        global_of_two::<2, false>,
-    ),
-    large(
-        "rights-global",
-        "3 guests, 1 strand each",
-        global_of_three::<1, false>,
-    ),
-    small(
-        "rights-strand",
-        "1 guest, 1 strand, crossings",
-        strands_of_one::<1, true>,
-    ),
-    small(
-        "rights-strand",
-        "1 guest, 2 strands",
-        strands_of_one::<2, false>,
-    ),
-    large(
-        "rights-strand",
-        "1 guest, 2 strands, crossings",
-        strands_of_one::<2, true>,
-    ),
-    large(
-        "rights-both",
-        "2 guests, 1 strand each",
-        both_of_two::<1, false>,
-    ),
+    small("rights-global", "2 guests, 1 strand each", global_of_two::<1, false>),
+    large("rights-global", "2 guests, 1 strand each, crossings", global_of_two::<1, true>),
+    large("rights-global", "2 guests, 2 strands each", global_of_two::<2, false>),
+    large("rights-global", "3 guests, 1 strand each", global_of_three::<1, false>),
+    small("rights-strand", "1 guest, 1 strand, crossings", strands_of_one::<1, true>),
+    small("rights-strand", "1 guest, 2 strands", strands_of_one::<2, false>),
+    large("rights-strand", "1 guest, 2 strands, crossings", strands_of_one::<2, true>),
+    large("rights-both", "2 guests, 1 strand each", both_of_two::<1, false>),
+    small("product-hub", "2 guests, 2 strands each", handover::<2>),
+    large("product-hub", "2 guests, 3 strands each", handover::<3>),
+    small("product-global", "2 guests, 1 strand each", product_of_global::<1>),
+    large("product-global", "2 guests, 2 strands each", product_of_global::<2>),
+    small("product-strand", "2 guests, 1 strand each", product_of_strands::<1>),
 ];

@@ -13,7 +13,7 @@
 //!
 //! **Properties.** See [`Rights::properties`]: each has the sentence of the contract that it states.
 
-mod world;
+pub(crate) mod world;
 
 use hv_core::GuestId;
 use perfctr_service::decisions::protocol::{Global, Ledger, Scrub, StrandEvent, is_settled};
@@ -123,8 +123,8 @@ fn guest(number: usize) -> GuestId {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// What follows from an action.
-    pub(crate) fn after(mut self, model: &Rights<G, S>, action: Action) -> Self {
+    /// Does what follows from an action.
+    pub(crate) fn happens(&mut self, model: &Rights<G, S>, action: Action) {
         match action {
             Action::Act(act) => self.act(act),
             Action::Configures(number, steps) => {
@@ -141,8 +141,6 @@ impl<const G: usize, const S: usize> World<G, S> {
                 self.unit.out = false;
             }
         }
-        self.sort();
-        self
     }
 
     /// The operator grants this. Returns how many steps that takes.
@@ -250,7 +248,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         let mut ways = vec![];
         for reversed in [false, true].into_iter().take(S) {
             let with = |crossing| Steps { reversed, crossing };
-            let count = steps(&mut self.clone(), with(Crossing::Nothing));
+            let count = steps(&mut { *self }, with(Crossing::Nothing));
             ways.extend((0..count).map(|after| with(Crossing::Dies(after))));
             if crossings {
                 let acts = self.acts().into_iter();
@@ -343,7 +341,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
                     Doing::Call(Call::Pcr(pcr, set)) => left(Some(pcr)) || ht && left(set),
                     _ => false,
                 };
-                !call && !left(strand.pcr) && !(ht && left(strand.ht))
+                !(call || left(strand.pcr) || ht && left(strand.ht))
             })
         })
     }
@@ -356,7 +354,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
     /// A change ends when each strand has acknowledged or is declared dead: after that, three times what is to be done is
     /// enough.
     fn a_change_ends(&self, world: &World<G, S>) -> bool {
-        let mut world = world.clone();
+        let mut world = *world;
         for _ in 0..3 {
             for number in 0..G * S {
                 let (guest, strand) = (number / S, number % S);
@@ -366,10 +364,9 @@ impl<const G: usize, const S: usize> Rights<G, S> {
                     Act::TakesCrossCall(guest, strand),
                     Act::Acknowledges(guest, strand),
                 ] {
-                    let Doing::Dead = world.strands[guest][strand].doing else {
+                    if world.strands[guest][strand].doing != Doing::Dead {
                         world.act(act);
-                        continue;
-                    };
+                    }
                 }
             }
             world.turns(Scrubbing::Succeeds, Steps::ALL);
@@ -413,7 +410,10 @@ impl<const G: usize, const S: usize> Model for Rights<G, S> {
     }
 
     fn next_state(&self, world: &World<G, S>, action: Action) -> Option<World<G, S>> {
-        Some(world.clone().after(self, action))
+        let mut world = *world;
+        world.happens(self, action);
+        world.sort();
+        Some(world)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

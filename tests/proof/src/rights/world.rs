@@ -10,29 +10,29 @@ use super::{Crossing, Scrubbing, Steps, guest};
 /// A machine in one moment. It has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
-    pub(super) guests: [Holding; G],
+    pub(crate) guests: [Holding; G],
     /// Guests that start again, which has not been taken up.
-    pub(super) reset: [bool; G],
+    pub(crate) reset: [bool; G],
     /// The guest whose reset is taken up, and not to the end.
     resetting: Option<GuestId>,
-    pub(super) global: Global,
-    pub(super) strands: [[Strand; S]; G],
-    pub(super) unit: Unit,
+    pub(crate) global: Global,
+    pub(crate) strands: [[Strand; S]; G],
+    pub(crate) unit: Unit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Strand {
-    pub(super) asked: Asked,
-    pub(super) doing: Doing,
+pub(crate) struct Strand {
+    pub(crate) asked: Asked,
+    pub(crate) doing: Doing,
     /// What its guest has written to %pcr and %pic; `None` if they are 0.
-    pub(super) pcr: Option<Tenure>,
+    pub(crate) pcr: Option<Tenure>,
     /// The same of HT.
-    pub(super) ht: Option<Tenure>,
+    pub(crate) ht: Option<Tenure>,
 }
 
 /// What a strand is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Doing {
+pub(crate) enum Doing {
     /// It executes guest code.
     Guest,
     /// It is in a call, which has found that the guest may make it.
@@ -45,7 +45,7 @@ pub(super) enum Doing {
 
 /// What a call writes, and whether its guest has had the right to that ever since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Call {
+pub(crate) enum Call {
     OfUnit(Tenure),
     /// %pcr, and HT in it.
     Pcr(Tenure, Option<Tenure>),
@@ -53,23 +53,23 @@ pub(super) enum Call {
 
 /// The time from which a guest has a right, until it loses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Tenure {
+pub(crate) enum Tenure {
     Current,
     Ended,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// The guest that has written to it last; `None` if it is 0.
-    pub(super) written: Option<(usize, Tenure)>,
+    pub(crate) written: Option<(usize, Tenure)>,
     /// It is listed: something is in it of a guest that has lost it.
-    pub(super) unclean: bool,
+    pub(crate) unclean: bool,
     /// It is out of service.
-    pub(super) out: bool,
+    pub(crate) out: bool,
 }
 
 /// Returns the guests that hold such rights.
-pub(super) fn held_by<const G: usize>(
+pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,
 ) -> impl Iterator<Item = usize> {
@@ -106,13 +106,13 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     /// Returns a guest whose reset has not been taken up, or not to the end.
-    pub(super) fn next_reset(&self) -> Option<GuestId> {
+    pub(crate) fn next_reset(&self) -> Option<GuestId> {
         let flagged = || self.reset.iter().position(|reset| *reset).map(guest);
         self.resetting.or_else(flagged)
     }
 
     /// A guest starts again: it loses all its rights.
-    pub(super) fn start(&mut self, number: usize) {
+    pub(crate) fn start(&mut self, number: usize) {
         self.guests[number].starting = true;
         self.guests[number].held = Grant::NONE;
         self.end_tenures(number, Grant::ALL, Grant::NONE);
@@ -155,7 +155,7 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     /// Sorts the strands of each guest.
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         for strands in &mut self.strands {
             strands.sort_unstable_by_key(Strand::key);
         }
@@ -182,7 +182,7 @@ impl Strand {
 }
 
 /// The strand that has the lock, and makes steps.
-pub(super) struct Owner<'a, const G: usize, const S: usize> {
+pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     world: &'a mut World<G, S>,
     how: Steps,
     /// The steps made so far.
@@ -190,7 +190,7 @@ pub(super) struct Owner<'a, const G: usize, const S: usize> {
 }
 
 impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
-    pub(super) fn new(world: &'a mut World<G, S>, how: Steps) -> Self {
+    pub(crate) fn new(world: &'a mut World<G, S>, how: Steps) -> Self {
         Self {
             world,
             how,
@@ -198,7 +198,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    pub(super) fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.steps
     }
 
@@ -232,7 +232,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
     }
 
     /// Scrubs the unit after a guest. Returns `true` if it is scrubbed or out of service.
-    pub(super) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
+    pub(crate) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
         if !self.world.unit.unclean || self.world.unit.out {
             return true;
         }

@@ -1,0 +1,327 @@
+//! Non-interference, as products: two copies of a machine in which one guest does different things. All that another guest
+//! observes is the same in both.
+//!
+//! **What differs.** [`Product`]: the calls of guest 0, when they begin and end and what they write. [`Handover`]: the asks of a hub
+//! of the guest that had `global` before.
+//!
+//! **What is the same in both copies**, because it is not the guest's to decide: the steps of the operator and their crossings,
+//! faults, deaths, the moment at which a strand takes a cross-call (it ends its call before that), and resets. A guest that
+//! has lost `global` has no say in when the next one gets it, but by starting again: then its strands are asked once more.
+//!
+//! **What is observed.** The status and the value of every call that guest 1 could end now, in each state. By design a call for a hub
+//! ends with EWOULDBLOCK if another strand has the hub or its turn. Only the guest that holds `global` gets that far, so this
+//! strand is of the same guest.
+
+use guest_abi::StrandId;
+use perfctr_service::StrandRight;
+use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use stateright::{Model, Property};
+
+use crate::rights::world::{Call, Doing, Tenure, World};
+use crate::rights::{Act, Action, Rights};
+
+/// Guest 0 does different things in the two copies, and guest 1 observes.
+#[derive(Clone, Copy, Debug)]
+pub struct Product<const S: usize>(pub Rights<2, S>);
+
+/// Two copies of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Copies<T> {
+    first: T,
+    second: T,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum In<A> {
+    /// In both copies.
+    Both(A),
+    /// In the first copy only.
+    First(A),
+    /// In the second copy only.
+    Second(A),
+}
+
+/// What a call for a register comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observed {
+    /// ENOACCESS.
+    Refused,
+    /// EOK, and 0.
+    Zero,
+    /// EOK, and what the guest has written itself.
+    Own(Tenure),
+    /// EOK, and what the other guest has written.
+    OfTheOther,
+}
+
+const OTHER: usize = 0;
+const OBSERVER: usize = 1;
+
+impl<const S: usize> World<2, S> {
+    /// Returns what a strand of the observer finds in the unit and in its %pcr; `None` while it makes no call.
+    fn observed(&self, number: usize) -> Option<[Observed; 2]> {
+        let strand = &self.strands[OBSERVER][number];
+        let held = self.guests[OBSERVER].held;
+        let unit = match self.unit.written {
+            None => Observed::Zero,
+            Some((OBSERVER, tenure)) => Observed::Own(tenure),
+            Some(_) => Observed::OfTheOther,
+        };
+        let pcr = strand.pcr.map_or(Observed::Zero, Observed::Own);
+        let if_allowed = |allowed, found| if allowed { found } else { Observed::Refused };
+        match strand.doing {
+            Doing::Guest => Some([
+                if_allowed(held.global && !self.unit.out, unit),
+                if_allowed(held.strand != StrandRight::None, pcr),
+            ]),
+            Doing::Call(Call::OfUnit(_)) => Some([unit, Observed::Refused]),
+            Doing::Call(Call::Pcr(..)) => Some([Observed::Refused, pcr]),
+            Doing::CrossCall(_) | Doing::Dead => None,
+        }
+    }
+
+    /// Returns `true` if a strand of the other guest may take a cross-call, after the end of its call if it is in one.
+    fn may_take_cross_call(&self, number: usize) -> bool {
+        let strand = &self.strands[OTHER][number];
+        strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
+    }
+
+    fn happens_in_both(&mut self, model: &Rights<2, S>, action: Action) {
+        if let Action::Act(Act::TakesCrossCall(OTHER, number)) = action
+            && let Doing::Call(_) = self.strands[OTHER][number].doing
+        {
+            self.act(Act::EndsCall(OTHER, number));
+        }
+        self.happens(model, action);
+    }
+}
+
+/// Returns `true` if an action is a call of the other guest.
+fn is_call_of_the_other(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Act(Act::Calls(OTHER, ..) | Act::EndsCall(OTHER, _))
+    )
+}
+
+impl<const S: usize> Model for Product<S> {
+    type State = Copies<World<2, S>>;
+    type Action = In<Action>;
+
+    fn init_states(&self) -> Vec<Self::State> {
+        let world = World::new(&self.0.configurations[0]);
+        vec![Copies {
+            first: world,
+            second: world,
+        }]
+    }
+
+    fn actions(&self, copies: &Self::State, actions: &mut Vec<In<Action>>) {
+        let mut first = vec![];
+        self.0.actions(&copies.first, &mut first);
+        let (of_the_other, both): (Vec<Action>, Vec<Action>) =
+            first.into_iter().partition(is_call_of_the_other);
+        actions.extend(of_the_other.into_iter().map(In::First));
+        let second = copies.second.acts().into_iter().map(Action::Act);
+        actions.extend(second.filter(is_call_of_the_other).map(In::Second));
+        let of_cross_calls =
+            |action: &Action| matches!(action, Action::Act(Act::TakesCrossCall(OTHER, _)));
+        actions.extend(
+            both.into_iter()
+                .filter(|action| !of_cross_calls(action))
+                .map(In::Both),
+        );
+        let taken = (0..S).filter(|number| copies.first.may_take_cross_call(*number));
+        let taken = taken.map(|number| Action::Act(Act::TakesCrossCall(OTHER, number)));
+        actions.extend(taken.map(In::Both));
+    }
+
+    fn next_state(&self, copies: &Self::State, action: In<Action>) -> Option<Self::State> {
+        let mut copies = *copies;
+        match action {
+            In::Both(action) => {
+                copies.first.happens_in_both(&self.0, action);
+                copies.second.happens_in_both(&self.0, action);
+            }
+            In::First(action) => copies.first.happens(&self.0, action),
+            In::Second(action) => copies.second.happens(&self.0, action),
+        }
+        Some(copies)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(
+                "no status and no value depends on what the other guest has called or written",
+                |_, copies: &Self::State| {
+                    (0..S).all(|number| {
+                        copies.first.observed(number) == copies.second.observed(number)
+                    })
+                },
+            ),
+            Property::always(
+                "no right depends on what the other guest has called or written",
+                |_, Copies { first, second }: &Self::State| first.guests == second.guests,
+            ),
+        ]
+    }
+}
+
+/// A hub passes from one guest to another, each with so many strands. What the strands of the first asked for differs.
+#[derive(Clone, Copy, Debug)]
+pub struct Handover {
+    /// How many strands each guest has.
+    pub strands: usize,
+}
+
+/// A hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Hub {
+    turns: Turns,
+    /// The strand whose access is in flight.
+    in_flight: Option<StrandId>,
+}
+
+/// The hub, and whether it has passed to the second guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HandedOver {
+    hubs: Copies<Hub>,
+    passed: bool,
+}
+
+/// What a strand does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtHub {
+    /// It asks.
+    Asks(StrandId),
+    /// The access in flight ends.
+    Ends,
+    /// The access in flight finds the chip busy.
+    ChipBusy,
+    /// The hub is scrubbed, and is the second guest's from now on.
+    Passes,
+}
+
+impl Hub {
+    fn event(&self, asks: StrandId) -> Event {
+        match self.in_flight {
+            Some(_) => Event::AsksTaken(asks),
+            None => Event::AsksFree(asks),
+        }
+    }
+
+    fn happens(&mut self, action: AtHub) {
+        let event = match (action, self.in_flight) {
+            (AtHub::Asks(strand), _) => self.event(strand),
+            (AtHub::ChipBusy, Some(holder)) => Event::ChipBusy(holder),
+            (AtHub::Passes, _) => Event::Renewed,
+            (AtHub::Ends | AtHub::ChipBusy, _) => {
+                self.in_flight = None;
+                return;
+            }
+        };
+        let (turns, answer) = self.turns.step(event);
+        self.turns = turns;
+        match action {
+            AtHub::Asks(strand) if answer == Answer::Served => self.in_flight = Some(strand),
+            AtHub::Asks(_) => {}
+            _ => self.in_flight = None,
+        }
+    }
+
+    /// Returns what these strands can do.
+    fn actions(&self, strands: impl Iterator<Item = StrandId>) -> Vec<AtHub> {
+        let asking = strands.filter(|strand| self.in_flight != Some(*strand));
+        let mut actions: Vec<AtHub> = asking.map(AtHub::Asks).collect();
+        if self.in_flight.is_some() {
+            actions.extend([AtHub::Ends, AtHub::ChipBusy]);
+        }
+        actions
+    }
+}
+
+impl Handover {
+    /// Returns the strands of a guest. Those of the two guests take turns in the order of numbers.
+    fn strands_of(&self, guest: usize) -> impl Iterator<Item = StrandId> {
+        (0..self.strands).filter_map(move |strand| StrandId::new(60 + 2 * strand + guest))
+    }
+}
+
+impl Model for Handover {
+    type State = HandedOver;
+    type Action = In<AtHub>;
+
+    fn init_states(&self) -> Vec<HandedOver> {
+        let hub = Hub {
+            turns: Turns::NEW,
+            in_flight: None,
+        };
+        let hubs = Copies {
+            first: hub,
+            second: hub,
+        };
+        vec![HandedOver {
+            hubs,
+            passed: false,
+        }]
+    }
+
+    fn actions(&self, state: &HandedOver, actions: &mut Vec<In<AtHub>>) {
+        let Copies { first, second } = state.hubs;
+        if state.passed {
+            actions.extend(
+                first
+                    .actions(self.strands_of(OBSERVER))
+                    .into_iter()
+                    .map(In::Both),
+            );
+            return;
+        }
+        actions.extend(
+            first
+                .actions(self.strands_of(OTHER))
+                .into_iter()
+                .map(In::First),
+        );
+        actions.extend(
+            second
+                .actions(self.strands_of(OTHER))
+                .into_iter()
+                .map(In::Second),
+        );
+        // Every strand of the first guest has acknowledged.
+        if first.in_flight.is_none() && second.in_flight.is_none() {
+            actions.push(In::Both(AtHub::Passes));
+        }
+    }
+
+    fn next_state(&self, state: &HandedOver, action: In<AtHub>) -> Option<HandedOver> {
+        let mut state = *state;
+        match action {
+            In::Both(action) => {
+                state.hubs.first.happens(action);
+                state.hubs.second.happens(action);
+                state.passed |= action == AtHub::Passes;
+            }
+            In::First(action) => state.hubs.first.happens(action),
+            In::Second(action) => state.hubs.second.happens(action),
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always(
+            "no refusal at a hub depends on what the guest that had it before has called",
+            |model: &Self, state: &HandedOver| {
+                let Copies { first, second } = state.hubs;
+                let answer = |hub: &Hub, asks| hub.turns.step(hub.event(asks)).1;
+                !state.passed
+                    || first.in_flight == second.in_flight
+                        && model
+                            .strands_of(OBSERVER)
+                            .all(|asks| answer(&first, asks) == answer(&second, asks))
+            },
+        )]
+    }
+}
