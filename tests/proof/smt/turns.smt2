@@ -24,7 +24,7 @@
 (define-fun died ((g Turns) (s Int)) Turns (turn-lost (forgotten g s) s))
 
 ; Event::Renewed
-(define-fun renewed ((g Turns)) Turns (turns nobody none 0 (last g)))
+(define-fun renewed ((g Turns)) Turns new)
 
 ; Event::AsksFree. Two parameters stand for functions of StrandSet: `r` is twice the number of strands in `asking`, and `next` the
 ; first strand of `candidates` after `from`.
