@@ -160,5 +160,5 @@ pub const CASES: &[Case] = &[
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
     small("product-global", "2 guests, 1 strand each", product_of_global::<1>),
     large("product-global", "2 guests, 2 strands each", product_of_global::<2>),
-    small("product-strand", "2 guests, 1 strand each", product_of_strands::<1>),
+    large("product-strand", "2 guests, 1 strand each", product_of_strands::<1>),
 ];
