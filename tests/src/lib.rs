@@ -18,6 +18,15 @@ pub fn tell(what: fmt::Arguments<'_>) {
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
+/// Returns so many rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of them, and not less than 5.
+pub const fn rounds(number: u64) -> u64 {
+    match number / 100 {
+        _ if !cfg!(miri) => number,
+        0..5 => 5,
+        fewer => fewer,
+    }
+}
+
 /// Returns a value that outlives the test, because a strand that dies in a call keeps its thread for ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))

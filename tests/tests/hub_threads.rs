@@ -115,12 +115,12 @@ fn hammer(threads: u16, rounds: u64) {
 
 #[test]
 fn four_threads() {
-    hammer(4, 8_000);
+    hammer(4, tests::rounds(8_000));
 }
 
 #[test]
 fn sixteen_threads() {
-    hammer(16, 1_000);
+    hammer(16, tests::rounds(1_000));
 }
 
 /// Hubs are arbitrated one by one: four threads on four hubs are never refused.
@@ -131,7 +131,7 @@ fn each_hub_for_itself() {
     assert_eq!(machine.negotiate(0, 1, 1), 0);
     tests::on_threads(0..4, |strand| {
         let id = 19 + 18 * u64::from(strand);
-        for round in 0..5_000 {
+        for round in 0..tests::rounds(5_000) {
             assert_eq!(machine.set(strand, id, round), 0);
             assert_eq!(machine.get(strand, id), (0, round));
         }
@@ -144,8 +144,9 @@ fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let rounds = tests::rounds(1_500);
     tests::on_threads(0..6, |strand| {
-        for round in 0..1_500 {
+        for round in 0..rounds {
             if round % 5 == 0 {
                 board.make_busy_once(0);
             }
@@ -155,7 +156,7 @@ fn a_chip_that_is_busy_now_and_then() {
     });
     let log = board.take_log();
     let done = |access: &&tests::board::Logged| access.1.answer == Answer::Done;
-    assert_eq!(log.iter().filter(done).count(), 6 * 1_500 * 2);
+    assert_eq!(log.iter().filter(done).count() as u64, 6 * rounds * 2);
     assert!(log.iter().any(|(_, access)| access.answer == Answer::Busy));
 }
 
@@ -168,11 +169,11 @@ fn a_hub_that_breaks_under_load() {
     let accesses = AtomicU64::new(0);
     tests::on_threads(0..6, |strand| {
         let mut refused_after_fault = 0;
-        while refused_after_fault < 200 {
+        while refused_after_fault < tests::rounds(200) {
             match machine.set(strand, 22, 1) {
                 0 => {
                     assert_eq!(refused_after_fault, 0, "back without being returned");
-                    if accesses.fetch_add(1, Ordering::SeqCst) == 2_000 {
+                    if accesses.fetch_add(1, Ordering::SeqCst) == tests::rounds(2_000) {
                         board.break_cell(Cell::Register(22), tests::oracle::Fault::Always);
                     }
                 }

@@ -6,7 +6,7 @@ use tests::board::{Board, Logged};
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
-const ROUNDS: u64 = 600;
+const ROUNDS: u64 = tests::rounds(600);
 
 /// What the eight registers hold beside PERF_CONFIG: different in each, on both sides of it.
 fn others(node: usize, bank: usize) -> u64 {
@@ -106,7 +106,8 @@ fn a_set_is_one_step() {
         (board.take_log().into_iter()).partition(|(strand, _)| strand.index() < 64);
     let (first, second) = (check_steps(&first, 0), check_steps(&second, 1));
     assert_eq!((first.0 + second.0, first.1 + second.1), (sets, gets));
-    assert!(sets >= 500 && gets >= 500, "{sets} sets, {gets} gets");
+    let some = ROUNDS as usize * 5 / 6;
+    assert!(sets >= some && gets >= some, "{sets} sets, {gets} gets");
     for node in 0..2 {
         let config = board.holds(Cell::L2 { node, bank: 0 }) & 0b11 << 36;
         for bank in 0..8 {

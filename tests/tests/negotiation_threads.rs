@@ -7,7 +7,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-const ROUNDS: u64 = 1_500;
+const ROUNDS: u64 = tests::rounds(1_500);
 
 fn get_version(machine: &MachineUnderTest, strand: u16) -> [u64; 3] {
     let (registers, _) = machine.trap(strand, Trap::Core, [0x205, 0xa, 0xb, 0xc, 0xd, 3]);

@@ -22,7 +22,7 @@ fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) 
                 }
             });
         }
-        for _ in 0..300 {
+        for _ in 0..tests::rounds(300) {
             operator();
         }
         done.store(true, Ordering::SeqCst);

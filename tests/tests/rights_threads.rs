@@ -12,7 +12,7 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 /// The registers that each guest uses, and the lowest bit of its mark in each. The register keeps these bits.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
-const ROUNDS: usize = 150;
+const ROUNDS: usize = tests::rounds(150) as usize;
 
 /// The operator's strand, of neither guest, because a strand does one thing at a time.
 const OPERATOR: u16 = 63;

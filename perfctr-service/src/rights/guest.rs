@@ -305,7 +305,7 @@ mod tests {
     use crate::units::Units;
 
     const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
-    const ROUNDS: usize = 3_000;
+    const ROUNDS: usize = if cfg!(miri) { 30 } else { 3_000 };
 
     /// A guest with a strand on node 0.
     fn guest(grant: Grant, compatible: bool, machine: Machine) -> Guest {
