@@ -12,5 +12,6 @@ pub mod qemu;
 pub mod recorder;
 pub mod report;
 pub mod say;
+pub mod steps;
 pub mod table;
 pub mod tools;

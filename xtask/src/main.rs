@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::cmd::{
-    bench, c2c, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, qemu,
-    record, regs, run, sim, test, top,
+    bench, c2c, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, prove,
+    qemu, record, regs, run, sim, test, top,
 };
 use xtask::exit;
 
@@ -49,7 +49,7 @@ macro_rules! commands {
 commands! {
     Sim: sim, Diff: diff, Events: events, Regs: regs, Call: call, Record: record,
     Test: test, C2c: c2c, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
-    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile, Run: run,
+    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile, Prove: prove, Run: run,
     Top: top,
 }
 

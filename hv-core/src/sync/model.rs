@@ -4,6 +4,10 @@
 //! that, every order of the strands' accesses is tried, with every value that the memory model lets a load see. Loom orders
 //! the stores of two strands only where one of them knows of the other's: a word that several strands change is exchanged
 //! instead.
+//!
+//! The environment variable `PREEMPTIONS` is a number that takes the place of the stated ones. A model has far fewer steps than
+//! 255, so that 255 is no limit. (Without any bound loom tries fewer orders: it leaves out those that it takes for equal, and
+//! remembers only the last access to a word for that.)
 
 extern crate std;
 
@@ -12,11 +16,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs a model in all its orders with at most so many preemptions, and prints how many there were.
+/// Runs a model in all its orders with at most so many preemptions, or as `PREEMPTIONS` says, and prints how many there were.
 ///
 /// # Panics
 /// If there are fewer than `least` orders, which is a mistake in the model, or the model panics.
 pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 'static) {
+    let preemptions = std::env::var("PREEMPTIONS").map_or(preemptions, |number| {
+        number.parse().expect("a number of preemptions")
+    });
     let orders = Arc::new(AtomicU64::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -15,6 +15,7 @@ pub mod md;
 pub mod mutants;
 pub mod packages;
 pub mod profile;
+pub mod prove;
 pub mod qemu;
 pub mod record;
 pub mod regs;

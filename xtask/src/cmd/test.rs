@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt;
 use std::fs;
-use std::io::{self, Write};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{bail, ensure};
 use guest_abi::PerfReg;
@@ -14,12 +11,12 @@ use serde::Deserialize;
 
 use crate::budgets::{OF_SPARC, OF_X86};
 use crate::cargo::{add_components, cargo, passes, root, works};
-use crate::cmd::Mismatch;
 use crate::cmd::bench::instructions::{Counter, KINDS};
 use crate::cmd::packages;
 use crate::figures::{self, Counted};
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
+use crate::steps::{self, Step, say};
 use crate::tools::{
     self, BABELTRACE, CHROMIUM, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
     VALGRIND, Z3,
@@ -36,10 +33,8 @@ use crate::tools::{
 #[command(after_help = "Example:\n  cargo xtask test")]
 pub struct Args {}
 
-/// What is printed of a step, and the step. It adds what it counts.
-type Step = (&'static str, fn(&mut Counted) -> anyhow::Result<()>);
-
-const STEPS: [Step; 14] = [
+/// The steps. They add what they count.
+const STEPS: [Step<'static, Counted>; 14] = [
     ("tools and dependencies that the steps need", |_| prepare()),
     ("cargo fmt --all --check", |_| {
         cargo_passes("fmt --all --check", None)
@@ -67,11 +62,11 @@ const STEPS: [Step; 14] = [
     }),
     (
         "models of what strands do at the same time, checked by loom",
-        |_| models("loom", &[]),
+        |_| models("loom", &[], &[]),
     ),
     (
         "dozens of strands, in random orders chosen by shuttle",
-        |_| models("shuttle", &[]),
+        |_| models("shuttle", &[], &[]),
     ),
     ("instructions per call, within budget", budgets),
     (
@@ -114,30 +109,14 @@ const STEPS: [Step; 14] = [
 /// # Errors
 /// [`Mismatch`] if one fails; those after it are not run.
 pub fn run(_: Args) -> anyhow::Result<()> {
-    let mut counted = Counted::default();
-    for (passed, (name, step)) in STEPS.into_iter().enumerate() {
-        say(format_args!("[{}/{}] {name}", passed + 1, STEPS.len()));
-        let start = Instant::now();
-        let result = step(&mut counted);
-        let seconds = start.elapsed().as_secs_f64();
-        if let Err(error) = result {
-            say(format_args!("failed after {seconds:.1} s\n"));
-            say(format_args!("{passed} passed, 1 failed"));
-            bail!(Mismatch(format!("{name}: {error:#}")));
-        }
-        say(format_args!("passed in {seconds:.1} s\n"));
-    }
-    say(format_args!("{} passed, 0 failed", STEPS.len()));
-    Ok(())
-}
-
-/// Prints a line. An error is ignored: the steps run even if nobody reads what they print.
-fn say(line: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stdout(), "{line}");
+    steps::run(&STEPS, &mut Counted::default())
 }
 
 /// Runs cargo with these arguments, which have no spaces, and with flags added to those in an environment variable.
-fn cargo_passes(arguments: &str, flags: Option<(&str, &str)>) -> anyhow::Result<()> {
+///
+/// # Errors
+/// cargo cannot be run, or fails.
+pub fn cargo_passes(arguments: &str, flags: Option<(&str, &str)>) -> anyhow::Result<()> {
     let mut command = cargo();
     if let Some((name, flags)) = flags {
         with_flags(&mut command, name, flags);
@@ -151,20 +130,23 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
 }
 
 /// Runs the models that loom or shuttle checks: those of parts stand beside the code of a crate, those of the whole service in
-/// `tests`. They have a target directory of their own, because the flag rebuilds everything.
+/// `tests`. They have a target directory of their own, because the flag rebuilds everything. Of all models, those run whose name
+/// contains one of `names`, if there are any.
 ///
 /// # Errors
 /// A model fails.
-pub fn models(checker: &str, variables: &[(&str, &str)]) -> anyhow::Result<()> {
-    for models in [
-        format!("--package=hv-core --package=perfctr-service --lib {checker}_"),
-        format!("--package=tests --test={checker}"),
-    ] {
-        let test = format!("test --quiet --release --target-dir=target/{checker} {models}");
+pub fn models(checker: &str, names: &[&str], variables: &[(&str, &str)]) -> anyhow::Result<()> {
+    let parts = format!("{checker}_");
+    let parts = if names.is_empty() { &[&*parts] } else { names };
+    let part = ["--package=hv-core", "--package=perfctr-service", "--lib"];
+    let whole = ["--package=tests", &format!("--test={checker}")];
+    for (packages, names) in [(&part[..], parts), (&whole, names)] {
         let mut command = cargo();
         command.envs(variables.iter().copied());
         with_flags(&mut command, "RUSTFLAGS", &format!("--cfg {checker}"));
-        passes(command.args(test.split(' ')))?;
+        command.args(["test", "--quiet", "--release"]);
+        command.arg(format!("--target-dir=target/{checker}"));
+        passes(command.args(packages).arg("--").args(names))?;
     }
     Ok(())
 }

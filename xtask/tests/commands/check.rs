@@ -113,10 +113,10 @@ fn every_step_is_taken() {
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
-        "cargo test --quiet --release --target-dir=target/loom --package=hv-core --package=perfctr-service --lib loom_ [--cfg loom]",
-        "cargo test --quiet --release --target-dir=target/loom --package=tests --test=loom [--cfg loom]",
-        "cargo test --quiet --release --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib shuttle_ [--cfg shuttle]",
-        "cargo test --quiet --release --target-dir=target/shuttle --package=tests --test=shuttle [--cfg shuttle]",
+        "cargo test --quiet --release --target-dir=target/loom --package=hv-core --package=perfctr-service --lib -- loom_ [--cfg loom]",
+        "cargo test --quiet --release --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
+        "cargo test --quiet --release --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle]",
+        "cargo test --quiet --release --target-dir=target/shuttle --package=tests --test=shuttle -- [--cfg shuttle]",
     ];
     let (first, log) = log.split_at(fixed.len());
     assert_eq!(first, fixed);

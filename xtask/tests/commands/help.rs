@@ -7,7 +7,7 @@ fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
     for name in [
         "sim", "regs", "call", "record", "test", "bench", "md", "events", "fuzz", "coverage",
-        "diff",
+        "diff", "prove",
     ] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
         for flag in ["-h", "--help"] {

@@ -11,6 +11,7 @@ mod interrupts;
 mod md;
 mod packages;
 mod program;
+mod prove;
 mod record;
 mod regs;
 mod sim;

@@ -1,0 +1,78 @@
+//! `prove`, with scripts in place of cargo and rustup that only log their calls.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::program::{Ended, Place, command, end, xtask};
+
+/// Runs `prove` with these arguments. Returns how it ended, and the calls that were logged. rustup runs no Miri.
+fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
+    let place = Place::new(name);
+    let log = place.path().join("log");
+    let tool = |name: &str, script: &str| {
+        let path = place.file(name, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let logs = "echo \"$* [$RUSTFLAGS $SCHEDULES$PREEMPTIONS]\" >>";
+    let cargo = tool("cargo", &format!("{logs} {}", log.display()));
+    tool("rustup", "exit 1");
+    let mut command = command(&["prove"]);
+    command
+        .args(arguments)
+        .env("CARGO", cargo)
+        .env("PATH", place.path())
+        .env_remove("RUSTFLAGS");
+    let ended = end(command, b"");
+    let log = fs::read_to_string(log).unwrap_or_default();
+    (ended, log.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn steps_are_listed() {
+    let listed = xtask(&["prove", "--list"]).well();
+    let names: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, ["states", "loom", "shuttle", "miri"]);
+    assert_eq!(
+        xtask(&["prove", "--only", "miri", "--list"]).well(),
+        "miri     tests with threads in Miri, with many seeds\n"
+    );
+    xtask(&["prove", "--only", "coq"]).badly("'coq'");
+}
+
+#[test]
+fn one_step_is_run() {
+    let (ended, log) = prove("prove-shuttle", &["--only", "shuttle"]);
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    assert_eq!(
+        ended.stdout.lines().next(),
+        Some("[1/1] a million random schedules of shuttle, and a million of PCT")
+    );
+    assert_eq!(ended.stdout.lines().last(), Some("1 passed, 0 failed"));
+    let test = "test --quiet --release --target-dir=target/shuttle";
+    let expected = [
+        format!(
+            "{test} --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle 100]"
+        ),
+        format!("{test} --package=tests --test=shuttle -- [--cfg shuttle 100]"),
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn a_missing_miri_ends_it_after_the_others() {
+    let (ended, log) = prove("prove-miri", &[]);
+    assert_eq!(
+        (ended.status, &*ended.stderr),
+        (
+            1,
+            "error: tests with threads in Miri, with many seeds: Miri is missing; type: \
+             rustup toolchain install nightly --component miri --component rust-src\n"
+        )
+    );
+    assert_eq!(ended.stdout.lines().last(), Some("3 passed, 1 failed"));
+    assert_eq!(log[0], "run --quiet --release --package=proof -- --all [ ]");
+}
