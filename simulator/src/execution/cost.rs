@@ -87,7 +87,8 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        let passed = now - self.devices.now();
+        // Another strand may have told of a later time.
+        let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 && self.devices.machine().model().has_hubs() {
             for hub in Hub::ALL {

@@ -61,6 +61,30 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     build(toolchain, "hypervisor", devices.name(), features)
 }
 
+/// The forms of the image for the machine that executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Production {
+    /// As it is shipped.
+    Shipped,
+    /// For QEMU: words of memory are in place of %pcr and %pic.
+    PcrInMemory,
+    /// The memory of guests has no end.
+    Unbounded,
+}
+
+/// Builds the hypervisor for the guests of a machine description.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<PathBuf> {
+    let (name, features) = match form {
+        Production::Shipped => ("shipped", &[][..]),
+        Production::PcrInMemory => ("pcr-in-memory", &["--features", "pcr-in-memory"][..]),
+        Production::Unbounded => ("unbounded", &["--features", "unbounded"][..]),
+    };
+    build(toolchain, "production", name, features)
+}
+
 /// Builds the image in the documentation of `perfctr_service::sparc64`.
 ///
 /// # Errors

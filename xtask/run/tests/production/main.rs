@@ -1,0 +1,355 @@
+//! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
+//! without the others. Needs what builds images.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use object::BigEndian;
+use object::elf::PT_LOAD;
+use object::read::elf::ProgramHeader;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use platform::{Machine, Model};
+use simulator::execution::mailbox::GuestState;
+use simulator::execution::{Execution, Limits, Setup, Stop, map};
+use simulator::md;
+use xtask::cargo::root;
+use xtask::qemu::build::{self, Production};
+use xtask::qemu::elf;
+use xtask::qemu::machine::RESET;
+use xtask::qemu::toolchain::Toolchain;
+use xtask::tools::SPARC_GCC;
+
+/// The memory of each guest.
+const MEMORY: u64 = 8 << 20;
+/// Where the guest of the test has its task, the number of its CPUs, an address, and its results.
+const TASK: u64 = 0x40;
+const RESULTS: u64 = 0x80;
+/// Its trap table.
+const TABLE: u64 = 0x8000_8000;
+
+/// The %pcr of the test: counter 0 counts instructions (2, 0xfd) of privileged software.
+const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
+
+/// The status of a call without the right.
+const ENOACCESS: u64 = 10;
+
+/// Where the traps that a guest notes begin in its results, in bytes; 32 for each.
+const NOTED: u64 = 64;
+
+/// What a guest of the test does: see `guest.s`.
+#[derive(Clone, Copy)]
+enum Task {
+    AllCpus,
+    Traps,
+    Look,
+    Fatal,
+    Climb,
+    Endless,
+}
+
+/// A guest: its task, its strands, its rights, and the real address that it is to read.
+struct Guest<'a> {
+    task: Task,
+    strands: &'a [usize],
+    rights: &'a str,
+    peek: u64,
+}
+
+impl<'a> Guest<'a> {
+    const fn new(task: Task, strands: &'a [usize]) -> Self {
+        Self {
+            task,
+            strands,
+            rights: "strand",
+            peek: 0x8000_0000 + MEMORY,
+        }
+    }
+}
+
+/// Returns the image.
+fn image(production: Production) -> Vec<u8> {
+    static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
+    let toolchain = TOOLCHAIN.get_or_init(|| Toolchain::find().unwrap());
+    fs::read(build::production(toolchain, production).unwrap()).unwrap()
+}
+
+/// Returns the guest's ELF file.
+fn guest() -> &'static [u8] {
+    static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
+    GUEST.get_or_init(|| {
+        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guest.elf");
+        let mut gcc = Command::new(SPARC_GCC.require().unwrap());
+        gcc.args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
+            .args([
+                "-Wl,-N,-z,noexecstack,--build-id=none,-Ttext=0x80000000",
+                "-o",
+            ])
+            .arg(&built)
+            .arg(root().join("xtask/run/tests/production/guest.s"));
+        assert!(gcc.status().unwrap().success());
+        fs::read(built).unwrap()
+    })
+}
+
+/// A machine with its guests, and the memory of each.
+struct Booted(Execution);
+
+impl Booted {
+    fn new(production: Production, guests: &[Guest<'_>]) -> Self {
+        let machine = Machine::new(Model::Batoka, 4).unwrap();
+        let mut execution = Execution::new(&Setup {
+            partition: MEMORY * guests.len() as u64,
+            ..Setup::new(machine)
+        })
+        .unwrap();
+        execution
+            .load(map::RESET, RESET.map(u32::to_be_bytes).as_flattened())
+            .unwrap();
+        load(&mut execution, &image(production), 0);
+        let description = md::parse(&description(guests)).unwrap().build().unwrap();
+        execution
+            .load(map::DESCRIPTION.start, &description)
+            .unwrap();
+        for (number, described) in guests.iter().enumerate() {
+            let base = number as u64 * MEMORY;
+            load(&mut execution, guest(), base);
+            let words = [
+                described.task as u64,
+                described.strands.len() as u64,
+                described.peek,
+            ];
+            let words = words.map(u64::to_be_bytes);
+            execution
+                .load(map::PARTITION + base + TASK, words.as_flattened())
+                .unwrap();
+        }
+        Self(execution)
+    }
+
+    /// Runs to the end of the machine.
+    fn end(&mut self) {
+        let stop = self.0.run(Limits::instructions(100_000_000));
+        assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
+    }
+
+    fn consoles(&mut self) -> Vec<String> {
+        let text = |number| String::from_utf8(self.0.console(number)).unwrap();
+        (0..4).map(text).collect()
+    }
+
+    /// Returns words of a guest's results.
+    fn results<const N: usize>(&mut self, guest: u64, from: u64) -> [u64; N] {
+        let mut bytes = vec![0; 8 * N];
+        let address = map::PARTITION + guest * MEMORY + RESULTS + 8 * from;
+        self.0.read(address, &mut bytes).unwrap();
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|word| u64::from_be_bytes(words[word]))
+    }
+}
+
+fn load(execution: &mut Execution, file: &[u8], moved: u64) {
+    let elf = elf::parse(file).unwrap();
+    for part in elf.elf_program_headers() {
+        if part.p_type(BigEndian) == PT_LOAD {
+            let bytes = part.data(BigEndian, elf.data()).unwrap();
+            execution
+                .load(part.p_paddr(BigEndian) + moved, bytes)
+                .unwrap();
+        }
+    }
+}
+
+/// Returns the description of a T5440 with these guests, one behind the other in memory.
+fn description(guests: &[Guest<'_>]) -> String {
+    let names = |prefix: &str, numbers: &mut dyn Iterator<Item = usize>| {
+        let names = numbers.map(|number| format!("\"{prefix}-{number}\""));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = String::from(
+        "[root]\nfwd = [\"platform\", \"vf-nodes\", \"guests\"]\n[platform]\nname = \"SUNW,T5440\"\n",
+    );
+    text += &format!("[vf-nodes]\nfwd = [{}]\n", names("vf-node", &mut (0..4)));
+    for node in 0..4 {
+        text +=
+            &format!("[vf-node-{node}]\nid = {node}\nfwd = [\"mcu-{node}0\", \"mcu-{node}1\"]\n");
+        text += &format!("[mcu-{node}0]\nid = 0\n[mcu-{node}1]\nid = 1\n");
+    }
+    text += &format!(
+        "[guests]\nfwd = [{}]\n",
+        names("guest", &mut (0..guests.len()))
+    );
+    for (number, guest) in guests.iter().enumerate() {
+        let base = map::PARTITION + number as u64 * MEMORY;
+        let cpus = names("cpu", &mut guest.strands.iter().copied());
+        text += &format!(
+            "[guest-{number}]\nresource_id = {number}\nperf-counters = \"{}\"\nmemory-base = {base}\nmemory-size = {MEMORY}\nfwd = [{cpus}]\n",
+            guest.rights
+        );
+        for strand in guest.strands {
+            text += &format!("[cpu-{strand}]\npid = {strand}\n");
+        }
+    }
+    text
+}
+
+/// Each CPU of a guest has its number, its argument and its trap table, reaches its own %pcr, and counts its own instructions.
+#[test]
+#[ignore = "builds images"]
+fn all_cpus_of_two_guests_run() {
+    for count in [1, 2, 64, 256] {
+        let strands: Vec<usize> = (0..count).collect();
+        let (first, second) = strands.split_at(count.div_ceil(2));
+        let guests = [
+            Guest::new(Task::AllCpus, first),
+            Guest::new(Task::AllCpus, second),
+        ];
+        let guests = &guests[..count.min(2)];
+        let mut booted = Booted::new(Production::Shipped, guests);
+        booted.end();
+        for (number, guest) in guests.iter().enumerate() {
+            assert_eq!(booted.0.guest(number), GuestState::Exited(0));
+            for cpu in 0..guest.strands.len() as u64 {
+                let result = booted.results(number as u64, 8 + 8 * cpu);
+                // 100 `nop`s, and the `wr` before or the `rd` behind them.
+                let expected = [cpu, 0x100 + cpu, TABLE, 0, result[4], 0, PCR];
+                assert_eq!(result, expected, "CPU {cpu} of {count} strands");
+                assert_eq!(result[4], 101, "CPU {cpu} of {count} strands");
+            }
+        }
+    }
+}
+
+/// A guest takes its own traps in its own table, at the level where they belong, and reaches nothing beyond its memory.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_takes_its_own_traps() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[
+            Guest::new(Task::Endless, &[1]),
+            Guest::new(Task::Traps, &[9]),
+        ],
+    );
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.guest(1), GuestState::Exited(NOTED + 9 * 32));
+    for (number, (trap, levels)) in [
+        (0x10, [1, 1]),
+        (0x34, [1, 1]),
+        (0x37, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x08, [1, 1]),
+        (0x10, [2, 2]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [found, tl, gl, _] = booted.results(1, 8 + 4 * number as u64);
+        assert_eq!((found, [tl, gl]), (trap, levels), "trap {number}");
+    }
+    assert_eq!(booted.0.guest(0), GuestState::Runs);
+}
+
+/// Beyond its memory a guest finds a trap, where the next guest's memory is; an image without the bound lets it read that.
+#[test]
+#[ignore = "builds images"]
+fn isolation_is_the_bound() {
+    const TRAP: u64 = 0x30;
+    for (production, expected, read) in [
+        (Production::Shipped, TRAP, false),
+        (Production::Unbounded, 0, true),
+    ] {
+        let guests = [
+            Guest::new(Task::Look, &[0]),
+            Guest::new(Task::Endless, &[8]),
+        ];
+        let mut booted = Booted::new(production, &guests);
+        booted.0.run(Limits::instructions(3_000_000));
+        assert_eq!(booted.0.guest(0), GuestState::Exited(expected));
+        let [found] = booted.results(0, 1);
+        let mut first = [0; 8];
+        booted.0.read(map::PARTITION + MEMORY, &mut first).unwrap();
+        assert_eq!(found == u64::from_be_bytes(first), read);
+    }
+}
+
+/// A trap that a guest cannot take ends it alone, and its console says why.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_ends_alone() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[
+            Guest::new(Task::Fatal, &[0]),
+            Guest::new(Task::Endless, &[1]),
+        ],
+    );
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.guest(0), GuestState::Trapped);
+    let said = &booted.consoles()[0];
+    assert!(said.starts_with("guest: trap 0x10 at 0x8000"), "{said}");
+    let [before] = booted.results(1, 0);
+    booted.0.run(Limits::instructions(10_000));
+    let [after] = booted.results(1, 0);
+    assert!(after > before, "the other goes on");
+}
+
+/// Nothing of the hypervisor's level of privilege is behind the trap levels that a guest can go back from.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_cannot_climb() {
+    let mut booted = Booted::new(Production::Shipped, &[Guest::new(Task::Climb, &[0])]);
+    booted.end();
+    assert_eq!(booted.0.guest(0), GuestState::Exited(NOTED + 2 * 32));
+    for number in 0..2 {
+        let [trap] = booted.results(0, 8 + 4 * number);
+        assert_eq!(trap, 0x10);
+    }
+}
+
+/// The operator takes the right of one guest while both make calls, and resets the other.
+#[test]
+#[ignore = "builds images"]
+fn the_operator_is_heard() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[
+            Guest {
+                rights: "global",
+                ..Guest::new(Task::Endless, &[3])
+            },
+            Guest::new(Task::Endless, &[11]),
+        ],
+    );
+    let second = GuestId::new(1).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    let [_, status] = booted.results(0, 0);
+    assert_eq!(status, 0, "the guest reads a channel");
+    let [_, status] = booted.results(1, 0);
+    assert_eq!(status, ENOACCESS);
+    let mut grants = Grants::none(2);
+    grants.grant(second, Right::Global).unwrap();
+    let step = Step::Reconfigure(grants);
+    booted.0.operate(StrandId::new(11).unwrap(), &step).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    let [_, status] = booted.results(0, 0);
+    assert_eq!(status, ENOACCESS);
+    let [_, status] = booted.results(1, 0);
+    assert_eq!(status, 0, "the guest reads a channel");
+    // A reset of guest 1: it begins again.
+    let [before] = booted.results(1, 0);
+    let step = Step::Reset(second);
+    booted.0.operate(StrandId::new(3).unwrap(), &step).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    let [after, status] = booted.results(1, 0);
+    assert!(after > before && status == 0);
+}
