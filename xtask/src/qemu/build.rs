@@ -101,6 +101,22 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
+/// Builds the hypervisor for the guests of a machine description.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn production(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "production", "shipped", &[])
+}
+
+/// Builds the guest in Rust that is there to be copied.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn template(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "template", "rust", &[])
+}
+
 /// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
 pub(super) fn bare_metal() -> [OsString; 7] {
     let target = root().join("tests/images").join(format!("{TARGET}.json"));

@@ -1,4 +1,4 @@
-//! Builds the guest in C, and the static library that it is linked with.
+//! Builds the guests in C, and the static library that they are linked with.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -62,27 +62,49 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         .join("image/libguest_abi.a"))
 }
 
-/// Builds the guest.
+/// Builds the guest that checks the service.
 ///
 /// # Errors
 /// The compiler is missing and cannot be installed, or something does not compile.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    link(toolchain, "c-guest", &SOURCES, "guest-c.elf")
+}
+
+/// Builds the guest that is there to be copied.
+///
+/// # Errors
+/// As [`guest`].
+pub fn template(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    link(
+        toolchain,
+        "template",
+        &["main.c", "start.s"],
+        "template-c.elf",
+    )
+}
+
+fn link(
+    toolchain: &Toolchain,
+    folder: &str,
+    sources: &[&str],
+    name: &str,
+) -> anyhow::Result<PathBuf> {
     let gcc = SPARC_GCC.require()?;
     let library = library(toolchain)?;
     let images = root().join("tests/images");
-    let image = build::directory().join("guest-c.elf");
+    let image = build::directory().join(name);
     let mut command = Command::new(gcc);
     command
-        .current_dir(images.join("c-guest"))
+        .current_dir(images.join(folder))
         .args(FLAGS)
         .arg("-I")
         .arg(root().join("guest-abi/include"))
         .arg("-T")
         .arg(images.join("guest/image.ld"))
-        .args(SOURCES)
+        .args(sources)
         .arg(library)
         .arg("-o")
         .arg(&image);
-    passes(&mut command).context("the guest in C does not build")?;
+    passes(&mut command).with_context(|| format!("{folder} in C does not build"))?;
     Ok(image)
 }

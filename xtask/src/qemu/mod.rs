@@ -79,4 +79,5 @@ pub mod machine;
 pub mod purpose;
 pub mod report;
 pub mod sweep;
+mod templates;
 pub mod toolchain;
