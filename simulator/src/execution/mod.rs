@@ -23,6 +23,7 @@
 //! instruction with all it does happens at once. The same software, input and steps of the operator at the same times give the same
 //! run, and it does not matter how often a run is interrupted.
 
+pub mod calls;
 mod console;
 mod cost;
 mod interrupts;
@@ -48,6 +49,7 @@ use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
+use calls::CallObserver;
 use cost::Plain;
 use log::Log;
 use mailbox::{GuestState, StepBefore};
@@ -368,7 +370,7 @@ impl Execution {
         &self.devices
     }
 
-    /// Returns how many hypercalls (software traps 0x80 and 0xff) of each partition ended with each status.
+    /// Returns how many hypercalls (software traps 0x80 and 0xff) of each strand returned with each status.
     #[must_use]
     pub fn hypercalls(&self) -> &Hypercalls {
         &self.running.shared.hypercalls
@@ -383,6 +385,11 @@ impl Execution {
     /// Tells an observer of every access from now on, or nobody.
     pub fn observe(&mut self, observer: Option<Observer>) {
         self.running.shared.observer = observer;
+    }
+
+    /// Tells an observer of every hypercall that returns from now on, or nobody.
+    pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
+        self.running.shared.call_observer = observer;
     }
 
     /// Returns the addresses of instructions, as strands have them, at which runs stop.

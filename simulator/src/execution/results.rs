@@ -1,5 +1,7 @@
 //! What happened, for a report.
 
+use std::collections::BTreeMap;
+
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Counter, Hub, Mcu, Node, StrandId};
 use platform::Machine;
@@ -106,22 +108,25 @@ pub struct GuestResults {
 }
 
 impl Execution {
-    /// Returns what happened until now: of the events that units can count, those of `selection`.
+    /// Returns what happened until now: of the events that units can count, those of `selection`; and the hypercalls of guests that have
+    /// these strands.
     #[must_use]
-    pub fn results(&mut self, selection: &Selection, guests: usize) -> Results {
+    pub fn results(&mut self, selection: &Selection, guests: &[Vec<StrandId>]) -> Results {
         let machine = self.machine();
-        let tally = |guest: Option<usize>| {
-            let calls = self.hypercalls().iter();
-            let mut tally = std::collections::BTreeMap::new();
-            for ((partition, status), count) in calls {
-                if guest.is_none_or(|guest| guest == usize::from(*partition)) {
+        let tally = |of_guest: &dyn Fn(&StrandId) -> bool| {
+            let mut tally = BTreeMap::new();
+            for ((strand, status), count) in self.hypercalls() {
+                if of_guest(strand) {
                     *tally.entry(*status).or_default() += count;
                 }
             }
             Hypercalls::new(&tally)
         };
-        let hypercalls = tally(None);
-        let by_guest: Vec<_> = (0..guests).map(|guest| tally(Some(guest))).collect();
+        let hypercalls = tally(&|_| true);
+        let by_guest = guests
+            .iter()
+            .map(|strands| tally(&|strand| strands.contains(strand)));
+        let by_guest: Vec<_> = by_guest.collect();
         let guests = by_guest
             .into_iter()
             .enumerate()

@@ -6,6 +6,7 @@ use guest_abi::sampling::SparcMode;
 use guest_abi::{Node, StrandId};
 use platform::models::Devices;
 
+use super::calls::Calling;
 use super::cost::Cost;
 use super::log::What;
 use super::map::RESET;
@@ -24,8 +25,8 @@ pub(super) struct Executing {
     pub(super) local: Local,
     /// When it can go on.
     ready: u64,
-    /// Whether it is in a hypercall.
-    calling: bool,
+    /// The hypercall that it is in.
+    calling: Option<Calling>,
 }
 
 /// All strands, and what they reach.
@@ -44,10 +45,6 @@ pub(super) struct Running {
 /// What a trap takes that is not a software trap, in cycles. *Assumed*.
 const TRAP: u64 = 1;
 
-/// The software traps by which guests call the hypervisor.
-const FAST_TRAP: u16 = 0x180;
-const CORE_TRAP: u16 = 0x1ff;
-
 impl Running {
     /// Returns the strands after power on: all but strand 0 are parked.
     pub(super) fn new(shared: Shared) -> Self {
@@ -55,7 +52,7 @@ impl Running {
             strand: Strand::reset(RESET),
             local: Local::new(),
             ready: 0,
-            calling: false,
+            calling: None,
         };
         let mut new = Self {
             strands: (0..shared.machine.strands()).map(executing).collect(),
@@ -332,18 +329,18 @@ impl Executing {
                 shared.log.note(id, pc, What::Illegal(word));
             }
             local.counts.traps += 1;
-            let call = matches!(exception.trap.number(), FAST_TRAP | CORE_TRAP);
-            self.calling = call && level < Level::Hyperprivileged || self.calling;
+            if exception.trap.is_software() && level < Level::Hyperprivileged {
+                self.calling = Calling::new(id, strand, exception.trap.number(), npc, now);
+            }
             if let Err(state) = strand.take(exception) {
                 local.state = State::Error;
                 return Err(state);
             }
-        } else if self.calling && level > strand.level() {
-            self.calling = false;
-            let status = strand.registers.get(Register::O0);
-            *(shared.hypercalls)
-                .entry((local.partition, status))
-                .or_default() += 1;
+        } else if level > strand.level()
+            && let Some(calling) = self.calling.take()
+            && let Some(call) = calling.returned(strand, ends)
+        {
+            shared.called(&call);
         }
         if settles && !shared.niagara {
             self.settle(id, now, ends, shared, devices, cost);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use guest_abi::{Node, StrandId};
 use platform::Machine;
 
+use super::calls::{Call, CallObserver};
 use super::console::Console;
 use super::log::Log;
 use super::physical::Physical;
@@ -12,8 +13,8 @@ use super::tlb::{self, Tlb};
 use crate::interpreter::Level;
 use crate::recording::Kind;
 
-/// Hypercalls by the partition of the guest and their status.
-pub type Hypercalls = BTreeMap<(u8, u64), u64>;
+/// Hypercalls by strand and status.
+pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 
 /// An access to memory or to a device, as an observer is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,7 @@ pub(super) struct Shared {
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     pub(super) observer: Option<Observer>,
+    pub(super) call_observer: Option<CallObserver>,
 }
 
 impl Shared {
@@ -92,6 +94,16 @@ impl Shared {
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
             observer: None,
+            call_observer: None,
+        }
+    }
+
+    /// Counts a call that has returned.
+    pub(super) fn called(&mut self, call: &Call) {
+        let count = self.hypercalls.entry((call.strand, call.status));
+        *count.or_default() += 1;
+        if let Some(observer) = &mut self.call_observer {
+            observer(call);
         }
     }
 

@@ -125,7 +125,8 @@ fn run(args: Args) -> anyhow::Result<()> {
     let mut consoles = Consoles::new(names);
     let stop = execute(&mut execution, &mut consoles, args.limit, output)?;
     consoles.end(output)?;
-    let results = execution.results(&selection, complete.guests.len());
+    let strands = complete.guests.iter().map(|guest| guest.strands.clone());
+    let results = execution.results(&selection, &strands.collect::<Vec<_>>());
     writeln!(output)?;
     report::print(output, &results, &complete.guests)?;
     if args.log {
