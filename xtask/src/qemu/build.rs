@@ -101,14 +101,6 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
-/// Builds the hypervisor for the guests of a machine description.
-///
-/// # Errors
-/// As [`hypervisor`].
-pub fn production(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    build(toolchain, "production", "shipped", &[])
-}
-
 /// Builds the guest in Rust that is there to be copied.
 ///
 /// # Errors
