@@ -74,13 +74,13 @@ const STEPS: [Step<'static, Counted>; 14] = [
         |_| cargo_passes("xtask bench --budgets", None),
     ),
     (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; top in a real terminal, a page in a real browser; proofs for any number of strands",
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; the production image on the machine that executes; top in a real terminal, a page in a real browser; proofs for any number of strands",
         |_| {
             let packages =
-                "--package=xtask --package=tests --package=top --package=page --package=proof";
+                "--package=xtask --package=tests --package=run --package=top --package=page --package=proof";
             cargo_passes(
                 &format!(
-                    "test {packages} --test=commands --test=interpreter --test=browser --test=any_number -- --ignored"
+                    "test {packages} --test=commands --test=interpreter --test=production --test=browser --test=any_number -- --ignored"
                 ),
                 None,
             )
