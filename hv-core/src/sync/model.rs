@@ -5,9 +5,9 @@
 //! the stores of two strands only where one of them knows of the other's: a word that several strands change is exchanged
 //! instead.
 //!
-//! The environment variable `PREEMPTIONS` is a number that takes the place of the stated ones. A model has far fewer steps than
-//! 255, so that 255 is no limit. (Without any bound loom tries fewer orders: it leaves out those that it takes for equal, and
-//! remembers only the last access to a word for that.)
+//! The environment variable `PREEMPTIONS` takes the place of the stated numbers: 255 is no limit for strands that make fewer steps.
+//! (Given no number at all, loom tries fewer orders than with a large one. It leaves out orders that it takes for equal, and
+//! remembers only the last access to a word for that; with a number, it looks further back.)
 
 extern crate std;
 

@@ -56,8 +56,18 @@ const STEPS: [(&str, Step<'static, ()>); 4] = [
     ),
 ];
 
-/// Loom's models that end in minutes without a limit on preemptions.
-const UNLIMITED: [&str; 1] = ["loom_owned_lock"];
+/// Loom's models that end in minutes without a limit on preemptions, as cargo chooses them.
+const UNLIMITED: [&str; 9] = [
+    "loom_owned_lock",
+    "loom_gate::a_strand_that_has_gone_costs_r_refusals",
+    "loom_gate::an_end_is_counted_before_the_next_strand_is_served",
+    "faults::a_channel_faults_at_the_first_negotiation",
+    "faults::a_hub_faults_at_a_negotiation",
+    "faults::a_unit_faults_while_it_returns",
+    "faults::a_unit_returns_at_a_negotiation",
+    "negotiation::calls_while_another_strand_negotiates",
+    "negotiation::two_strands_negotiate",
+];
 
 /// Runs the steps.
 ///
