@@ -8,7 +8,6 @@
 
 mod access;
 mod ancillary;
-pub mod board;
 mod compute;
 mod control;
 mod decode;

@@ -11,6 +11,8 @@ use programs::*;
 use simulator::execution::log::What;
 use simulator::execution::map::RESET;
 use simulator::execution::{Execution, Limits, Setup, State, Stop};
+use simulator::interpreter::Level;
+use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
 
 /// Where the hypervisor's program begins, its trap table is, and the programs leave what they find.
@@ -112,7 +114,7 @@ fn a_guest_reaches_what_is_translated() {
     let accesses = Rc::new(RefCell::new(Vec::new()));
     let heard = Rc::clone(&accesses);
     execution.observe(Some(Box::new(move |access| {
-        if access.level == simulator::interpreter::Level::Privileged {
+        if access.level == Level::Privileged {
             heard.borrow_mut().push(access.physical);
         }
     })));
@@ -168,12 +170,15 @@ fn an_overflow_traps_at_its_instruction() {
         put(&mut execution, GUEST + 0x4f * 32, OVERFLOW);
         assert_eq!(execution.run(CYCLES), Stop::Ended);
         let registers = &execution.strand(strand(0)).registers;
-        let out =
-            |number| registers.get(simulator::interpreter::instruction::Register::new(number));
+        let out = |number| registers.get(Register::new(number));
         // The write of %pcr, and of the loop ten branches and nine instructions in their delay slots.
         assert_eq!(out(10), 9);
         assert_eq!(out(11), 0x8000_0000 + 4 * 10, "%tpc");
-        assert_eq!(out(12) & 0xffff_ffff, 1, "%pic: an instruction of the handler");
+        assert_eq!(
+            out(12) & 0xffff_ffff,
+            1,
+            "%pic: an instruction of the handler"
+        );
         assert_eq!(out(13), 1 << 15, "%softint");
         assert_eq!(execution.hypercalls().len(), 0, "it has not returned");
     }
@@ -208,6 +213,22 @@ fn runs_are_the_same() {
             }
         }
         assert_eq!(state(&mut pieces), expected);
+    }
+}
+
+/// Memory that has been executed is changed, and executed again.
+#[test]
+fn programs_that_change_themselves() {
+    // st %o0, [%o1]; ba .-4; nop, and inc %l0 in place of the nop.
+    let mut execution = machine(None, &[0xd022_4000, 0x10bf_ffff, 0x0100_0000], &[]);
+    let registers = &mut execution.strand_mut(strand(0)).registers;
+    registers.set(Register::O0, 0xa004_2001);
+    registers.set(Register::new(9), PROGRAM + 8);
+    // With the jump at reset: store, branch, and the branch once more.
+    for (steps, l0) in [(3 + 3, 1), (3, 2)] {
+        assert_eq!(execution.run(Limits::instructions(steps)), Stop::Limit);
+        let registers = &execution.strand(strand(0)).registers;
+        assert_eq!(registers.get(Register::new(16)), l0);
     }
 }
 
