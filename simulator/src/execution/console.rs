@@ -22,7 +22,14 @@ impl Console {
     pub(super) fn read(&mut self, register: u64) -> u64 {
         match register {
             DATA => self.received.pop_front().unwrap_or(0).into(),
-            LINE_STATUS => TRANSMITTED | u64::from(!self.received.is_empty()) * RECEIVED,
+            LINE_STATUS => {
+                TRANSMITTED
+                    | if self.received.is_empty() {
+                        0
+                    } else {
+                        RECEIVED
+                    }
+            }
             _ => 0,
         }
     }

@@ -264,7 +264,7 @@ fn privileged_software_has_two_levels() {
 fn control_registers_keep_what_they_have() {
     // wrpr %o0, %pstate; wrpr %g0, 1, %tl; wrpr %o1, %tstate
     let (mut strand, mut board) = privileged(&[0x8d92_0000, 0x8f90_2001, 0x8592_4000]);
-    strand.registers.set(O0, u64::MAX & !(1 << 1));
+    strand.registers.set(O0, !(1 << 1));
     strand.registers.set(O1, u64::MAX);
     run(&mut strand, &mut board, 3);
     let mut read = |number| strand.control_register(Named::Privileged(number), &mut board);

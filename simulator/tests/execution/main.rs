@@ -199,7 +199,7 @@ fn runs_are_the_same() {
         )
     };
     for memory in [None, Some(Config::T2_PLUS)] {
-        let mut whole = machine(memory.clone(), LOCK, &[]);
+        let mut whole = machine(memory, LOCK, &[]);
         assert_eq!(whole.run(Limits::NONE), Stop::Ended);
         let expected = state(&mut whole);
         assert_eq!(expected.2[8], 200 * (1 + 2 + 3 + 4 + 5 + 6 + 7));

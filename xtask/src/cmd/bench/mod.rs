@@ -217,9 +217,7 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     }
     for (name, memory) in execution::KINDS {
         let name = format!("instructions that a strand executes, {name}");
-        let executed = measure(&name, FURTHER_ROUNDS, &|| {
-            execution::executed(memory.clone())
-        })?;
+        let executed = measure(&name, FURTHER_ROUNDS, &|| execution::executed(memory))?;
         let to_reach = if memory.is_none() { "30" } else { "10" };
         row(name, &executed, &[to_reach]);
     }
