@@ -12,7 +12,8 @@
 //! - Hyperprivileged software uses physical addresses. The addresses of others are real: the hypervisor loads their translations, of
 //!   which each core has 64 for instructions and 128 for data. Where none matches, it gets instruction_real_translation_miss or
 //!   data_real_translation_miss. The strands' own translation of virtual addresses is not there.
-//! - An interrupt that one strand sends another arrives dozens of cycles later; see the log of `spaces` for registers.
+//! - An interrupt that one strand sends another (ASI 0x72 to 0x74, as the UltraSPARC T2 has them) arrives dozens of cycles later.
+//! - Registers in alternate spaces that have no effect here read what was written, and the first access to each is in the [`log`].
 //! - A store to a device completes late, in order with the others of its strand. `membar #Sync` waits for them, and a load for
 //!   those to the same device. A store that fails brings store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt waits for it.
