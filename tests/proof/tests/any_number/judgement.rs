@@ -1,0 +1,78 @@
+//! The judgement of units that stay busy: the definition and the function.
+
+use perfctr_service::decisions::judgement::{Counts, Found, Watch};
+use tests::random::Random;
+
+use super::all_are_true;
+
+/// The limit and the longest gap between two looks that is no pause, in ticks.
+const LIMIT: u64 = 1 << 30;
+const PAUSE: u64 = 1 << 25;
+
+fn counts(counts: Counts) -> String {
+    let Counts {
+        ended,
+        chip_busy,
+        entered,
+    } = counts;
+    format!("(counts #x{ended:08x} #x{chip_busy:08x} #x{entered:08x})")
+}
+
+fn watch(watch: Watch) -> String {
+    let Watch { last, waited, .. } = watch;
+    let (waits, waited, seen) = (waited.is_some(), waited.unwrap_or(0), counts(watch.counts));
+    format!("(watch {seen} #x{last:016x} {waits} #x{waited:08x})")
+}
+
+/// Returns a number close to one of these, or any.
+fn near(random: &mut Random, numbers: &[u64]) -> u64 {
+    match random.below(8) {
+        0 => random.next_u64(),
+        _ => (random.one_of(numbers))
+            .wrapping_add(random.below(5) as u64)
+            .wrapping_sub(2),
+    }
+}
+
+/// z3 computes the look of the definition in random states, and compares it with what the function returns.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn the_judgement_is_the_function_that_ships() {
+    let mut random = Random(2);
+    let mut steps = Vec::new();
+    let mut stuck_steps = 0;
+    for _ in 0..4_000 {
+        let count = |random: &mut Random| random.one_of(&[0, 1, u32::MAX]);
+        let mut some = || Counts {
+            ended: count(&mut random),
+            chip_busy: count(&mut random),
+            entered: count(&mut random),
+        };
+        let (before, now) = (some(), some());
+        let last = random.next_u64();
+        // No more than the limit: what a step returns.
+        let waited = near(&mut random, &[0, PAUSE, LIMIT - PAUSE, LIMIT]).min(LIMIT) as u32;
+        let before = Watch {
+            counts: before,
+            last,
+            waited: random.one_of(&[None, Some(waited), Some(waited)]),
+        };
+        let time = last.wrapping_add(near(&mut random, &[0, PAUSE, LIMIT]));
+        let found = random.one_of(&[Found::Busy, Found::Turn, Found::Locked]);
+        let (after, stuck) = before.step(found, now, time);
+        stuck_steps += usize::from(stuck);
+        let name = match found {
+            Found::Busy => "found-busy",
+            Found::Turn => "found-turn",
+            Found::Locked => "found-locked",
+        };
+        let (w, c, after) = (watch(before), counts(now), watch(after));
+        let look = format!("{w} {name} {c} #x{time:016x}");
+        steps.push((
+            format!("{before:?}, {found:?}, {now:?}, {time}"),
+            format!("(and (= (look {look}) {after}) (= (stuck {look}) {stuck}))"),
+        ));
+    }
+    assert!(stuck_steps > 100);
+    all_are_true(&["judgement.smt2"], &steps);
+}

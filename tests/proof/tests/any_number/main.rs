@@ -1,0 +1,80 @@
+//! Claims for any number of strands, and for any clock: those of `smt/*.smt2`, decided by z3, and their definitions compared with
+//! the functions that ship.
+//!
+//! A claim is two questions: its premises can be met (`sat`), and cannot be met while what it says is false (`unsat`).
+
+mod judgement;
+mod turns;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use xtask::tools::Z3;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("smt")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Returns what z3 prints.
+fn z3(text: &str) -> String {
+    let mut z3 = Command::new(Z3.find().unwrap());
+    z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = z3.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // A thread writes, because z3 answers while it reads.
+    let text = text.to_owned();
+    let writes = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writes.join().unwrap().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The first line of a file of claims is the command that decides it, with the files that it needs. Each question states its answer.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn all_claims_hold() {
+    let mut asked = 0;
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| read(name).starts_with("; cat "))
+        .collect();
+    names.sort();
+    for name in &names {
+        let text = read(name);
+        let command = text.lines().next().unwrap().split(' ');
+        let needed: Vec<&str> = command.filter(|word| word.ends_with(".smt2")).collect();
+        assert_eq!(needed.last(), Some(&&**name));
+        let all: String = needed.into_iter().map(read).collect();
+        let expected: String = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("(check-sat) ; "))
+            .map(|answer| answer.to_owned() + "\n")
+            .collect();
+        assert_eq!(z3(&all), expected, "{name}");
+        let questions = expected.lines().count();
+        println!("{name}: {questions}");
+        asked += questions;
+    }
+    assert!(asked > 0);
+}
+
+/// Evaluates formulas by definitions. Each is true of its step.
+fn all_are_true<T: std::fmt::Debug>(definitions: &[&str], steps: &[(T, String)]) {
+    let mut text: String = definitions.iter().map(|name| read(name)).collect();
+    for (_, formula) in steps {
+        text += &format!("(simplify {formula})\n");
+    }
+    let answers = z3(&text);
+    let answers: Vec<&str> = answers.lines().collect();
+    for (answer, (step, _)) in answers.iter().zip(steps) {
+        assert_eq!(*answer, "true", "{step:?}");
+    }
+    assert_eq!(answers.len(), steps.len());
+}
