@@ -25,7 +25,7 @@ pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// What a unit counts. Only differences matter, and the counts wrap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Accesses that ended.
     pub ended: u32,
@@ -47,7 +47,7 @@ pub enum Found {
 }
 
 /// What a strand knows of a unit that it has found busy; nothing at first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
     /// The counts at the last look.
     pub counts: Counts,

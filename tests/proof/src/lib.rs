@@ -5,6 +5,7 @@
 //! operator may do, and what must hold. Read a model as the specification.
 //!
 //! - [`gate`]: the arbitration of a hub.
+//! - [`busy`]: hubs that stay busy.
 //! - [`rights`]: rights that pass from guest to guest.
 //! - [`product`]: what guests learn of each other.
 //!
@@ -12,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod busy;
 pub mod check;
 pub mod gate;
 pub mod models;

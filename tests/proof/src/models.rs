@@ -1,5 +1,6 @@
 //! The models by name, and the sizes in which they are checked.
 
+use crate::busy::BusyHub;
 use crate::check::{Report, check};
 use crate::gate::{Gate, Watches};
 use crate::product::{Handover, Product};
@@ -135,6 +136,10 @@ fn handover<const STRANDS: usize>(threads: usize) -> Report {
     check(Handover { strands: STRANDS }, threads)
 }
 
+fn busy<const STRANDS: usize>(threads: usize) -> Report {
+    check(BusyHub { strands: STRANDS }, threads)
+}
+
 /// All of them.
 #[rustfmt::skip]
 pub const CASES: &[Case] = &[
@@ -148,6 +153,8 @@ pub const CASES: &[Case] = &[
     small("gate-absence", "4 strands", absence::<4>),
     small("gate-absence", "5 strands", absence::<5>),
     large("gate-absence", "6 strands", absence::<6>),
+    small("busy", "2 strands", busy::<2>),
+    large("busy", "3 strands", busy::<3>),
     small("rights-global", "2 guests, 1 strand each", global_of_two::<1, false>),
     large("rights-global", "2 guests, 1 strand each, crossings", global_of_two::<1, true>),
     large("rights-global", "2 guests, 2 strands each", global_of_two::<2, false>),

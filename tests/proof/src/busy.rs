@@ -1,0 +1,229 @@
+//! A hub that stays busy, and the strand that takes it for broken: what is condemned was dead.
+//!
+//! **State.** What the gate knows ([`Turns`]), and its words: who has the hub, by which path, whether the fast path is closed, and whether
+//! what the fast path left is counted (`hubs/gate.rs`). The [`Watch`] of strand 0: each strand's is apart. Counts matter only by
+//! whether they have changed, so a count is kept as 0, and what a strand has seen of it as 0 or another number.
+//!
+//! **Actions.** Strands ask by either path, end their accesses, find the chip busy, stop in the gate, are declared dead. The clock of
+//! strand 0 shows anything at each look: it stands still, goes on by the longest time that is no pause, jumps, steps back. A strand
+//! that stops, or a chip that stays busy, is one with which nothing happens any more.
+//!
+//! **Properties.** See [`BusyHub::properties`].
+
+use guest_abi::StrandId;
+use perfctr_service::BUSY_PAUSE_TICKS;
+use perfctr_service::decisions::judgement::{Counts, Found, Watch};
+use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use stateright::{Model, Property};
+
+/// A hub that some strands use.
+#[derive(Clone, Copy, Debug)]
+pub struct BusyHub {
+    /// How many strands there are.
+    pub strands: usize,
+}
+
+/// The hub in one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    turns: Turns,
+    /// The strand whose access is in flight, and whether it has the hub by the fast path.
+    holder: Option<(StrandId, bool)>,
+    /// The fast path is closed.
+    closed: bool,
+    /// What the fast path has left is counted.
+    counted: bool,
+    /// The strand that has stopped in the gate.
+    inside: Option<StrandId>,
+    /// What strand 0 knows.
+    watch: Watch,
+    /// An access has ended since strand 0 began to wait.
+    ended: bool,
+    /// Strand 0 has taken the hub for broken, although an access has ended.
+    wrong: bool,
+}
+
+/// What happens. Where strand 0 looks at a busy hub, its clock shows this long since its last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A strand asks.
+    Asks(StrandId, u64),
+    /// A strand enters the gate and stops there.
+    StopsInside(StrandId),
+    /// The access in flight ends.
+    Ends,
+    /// The access in flight finds the chip busy.
+    ChipBusy(u64),
+    /// A strand is declared dead.
+    IsDeclaredDead(StrandId),
+}
+
+/// What a clock shows since the last look: nothing, no pause, a pause, and a step back.
+const CLOCK: [u64; 4] = [0, BUSY_PAUSE_TICKS, BUSY_PAUSE_TICKS + 1, u64::MAX];
+
+/// A count that is another than the one of now.
+const OTHER: u32 = u32::MAX;
+
+impl State {
+    /// An access ends, and that is counted.
+    fn count_end(&mut self) {
+        self.watch.counts.ended = OTHER;
+    }
+
+    /// A strand on the slow path closes the fast path, and counts what it left.
+    fn shut(&mut self) {
+        self.closed = true;
+        if !self.counted {
+            self.count_end();
+            self.counted = true;
+        }
+    }
+
+    fn step(&mut self, event: Event) -> Answer {
+        let (turns, answer) = self.turns.step(event);
+        self.turns = turns;
+        answer
+    }
+
+    /// Strand 0 did not get the hub, and looks.
+    fn look(&mut self, found: Found, clock: u64) {
+        let now = self.watch.last.wrapping_add(clock);
+        let (watch, stuck) = self.watch.step(found, Counts::default(), now);
+        self.wrong |= stuck && self.ended;
+        // Only differences of times matter.
+        self.watch = Watch { last: 0, ..watch };
+        if watch.waited.is_none_or(|waited| waited == 0) {
+            self.ended = false;
+        }
+    }
+
+    fn asks(&mut self, strand: StrandId, clock: u64, watched: bool) {
+        if self.inside.is_none() {
+            if self.holder.is_none() && !self.counted && !self.closed {
+                self.holder = Some((strand, true));
+                return;
+            }
+            self.watch.counts.entered = OTHER;
+        }
+        self.shut();
+        let found = match (self.inside, self.holder) {
+            (Some(_), _) => Found::Locked,
+            (None, Some(_)) => Found::Busy,
+            (None, None) => Found::Turn,
+        };
+        let event = match found {
+            Found::Turn => Event::AsksFree(strand),
+            _ => Event::AsksTaken(strand),
+        };
+        if self.step(event) == Answer::Served {
+            self.holder = Some((strand, false));
+            self.closed = !self.turns.remembered.is_empty();
+        } else if watched {
+            self.look(found, clock);
+        }
+    }
+}
+
+impl Model for BusyHub {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            turns: Turns::NEW,
+            holder: None,
+            closed: false,
+            counted: false,
+            inside: None,
+            watch: Watch::default(),
+            ended: false,
+            wrong: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let holder = state.holder.map(|(holder, _)| holder);
+        for strand in (0..self.strands).filter_map(StrandId::new) {
+            let clock = if strand.index() == 0 {
+                CLOCK.as_slice()
+            } else {
+                &CLOCK[..1]
+            };
+            if Some(strand) != holder && Some(strand) != state.inside {
+                actions.extend(clock.iter().map(|clock| Action::Asks(strand, *clock)));
+                if state.inside.is_none() && strand.index() != 0 {
+                    actions.push(Action::StopsInside(strand));
+                }
+            }
+            if Some(strand) == holder {
+                actions.push(Action::Ends);
+                actions.extend(clock.iter().map(|clock| Action::ChipBusy(*clock)));
+            }
+            actions.push(Action::IsDeclaredDead(strand));
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let mut state = *state;
+        match action {
+            Action::Asks(strand, clock) => state.asks(strand, clock, strand.index() == 0),
+            Action::StopsInside(strand) => {
+                state.watch.counts.entered = OTHER;
+                state.shut();
+                state.inside = Some(strand);
+            }
+            Action::Ends => {
+                let (_, fast) = state.holder.take()?;
+                state.ended = true;
+                if !fast {
+                    state.count_end();
+                }
+                state.counted = !fast && state.closed;
+            }
+            Action::ChipBusy(clock) => {
+                let (holder, _) = state.holder.take()?;
+                state.step(Event::ChipBusy(holder));
+                (state.closed, state.counted) = (true, true);
+                state.watch.counts.chip_busy = OTHER;
+                if holder.index() == 0 {
+                    state.look(Found::Busy, clock);
+                }
+            }
+            Action::IsDeclaredDead(dead) => {
+                let held = state.holder.is_some_and(|(holder, _)| holder == dead);
+                if held || state.inside == Some(dead) {
+                    state.count_end();
+                    state.ended = true;
+                }
+                if held {
+                    (state.holder, state.counted) = (None, false);
+                }
+                state.step(Event::Died(dead));
+                state.inside = state.inside.filter(|inside| *inside != dead);
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(
+                "a hub is taken for broken only if no access has ended while the strand waited",
+                |_, state: &State| !state.wrong,
+            ),
+            Property::always(
+                "a look adds no more than the longest time that is no pause, whatever the clock shows",
+                |_, state: &State| {
+                    CLOCK.into_iter().all(|clock| {
+                        let before = state.watch.waited.unwrap_or(0);
+                        let counts = Counts::default();
+                        let (after, _) = state.watch.step(Found::Busy, counts, clock);
+                        after.waited.is_none_or(|waited| {
+                            u64::from(waited) <= u64::from(before) + BUSY_PAUSE_TICKS
+                        })
+                    })
+                },
+            ),
+        ]
+    }
+}
