@@ -112,7 +112,7 @@ impl Board {
         }
     }
 
-    /// Makes each access to a hub last `spin` turns of an empty loop.
+    /// Makes each access to a hub, and each write to a PCR, last `spin` turns of an empty loop.
     #[must_use]
     pub fn with_slow_hubs(mut self, spin: u32) -> Self {
         self.spin = spin;
@@ -370,6 +370,9 @@ impl StrandRegisters for Board {
     }
 
     fn set_pcr(&self, strand: StrandId, value: u64) {
+        for _ in 0..self.spin {
+            hv_core::sync::spin_loop();
+        }
         let mut state = self.state();
         state.pcr_access(strand, Action::Write(value));
         let pcr = state.pcr.entry(strand.number().into()).or_default();

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use hv_core::sync::schedules::{any_below, explore, meet, pause};
 use hv_core::sync::{spin_loop, steps};
-use perfctr_service::ChangeError;
+use perfctr_service::{ChangeError, StrandRight};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 /// Registers that `global` covers, and the lowest bit of a guest's mark in each: L2, memory channels, a hub.
@@ -69,6 +69,17 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     }
 }
 
+/// If no change is pending, PCRs are 0 of strands whose guest has lost the right to them. Only the operator, which is at
+/// this, gives it back.
+fn check_scrubbed(machine: &MachineUnderTest, guest_of: impl Fn(usize) -> usize) {
+    if machine.awaited().is_none() {
+        for (number, pcr) in machine.board().pcrs() {
+            let grant = machine.service().held(guest_id(guest_of(number.into())));
+            assert!(pcr == 0 || grant.strand != StrandRight::None, "{number}");
+        }
+    }
+}
+
 /// No guest writes to a register that another has written to since it was last scrubbed: never two have it, and what the first
 /// did comes before it is scrubbed.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
@@ -117,6 +128,8 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             if number == strands.into() {
                 for _ in 0..changes {
                     operate(&machine, || report(OPERATOR));
+                    report(OPERATOR);
+                    check_scrubbed(&machine, guest_of);
                 }
                 return;
             }
