@@ -80,3 +80,13 @@
   (= (ticks (waited (look w f c now))) (bvadd (ticks (waited w)) (since w now))))))
 (check-sat) ; unsat
 (pop)
+
+; That is at the limit, not later.
+(push)
+(assert (true-of w a))
+(assert continues)
+(assert (bvuge (bvadd (ticks (waited w)) (since w now)) limit))
+(check-sat) ; sat
+(assert (not (stuck w f c now)))
+(check-sat) ; unsat
+(pop)
