@@ -182,12 +182,13 @@ impl Gate {
                 // 2w for w = 2 to all of them.
                 let most = remembered * (remembered + 1) - 2;
                 let mut refused = 0;
-                while !turns.remembered.is_empty() && refused <= most {
+                // Between two refusals it is served at most once.
+                for _ in 0..=2 * most + 2 {
                     let (after, answer) = turns.step(Event::AsksFree(alone));
                     turns = after;
                     refused += u32::from(answer == Answer::Refused);
                 }
-                refused <= most
+                refused <= most && turns.remembered.is_empty()
             })
     }
 
