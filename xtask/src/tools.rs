@@ -61,6 +61,8 @@ pub const DEBIAN_RUST: [Tool; 3] = [
 pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
 /// A terminal for tests.
 pub const TMUX: Tool = Tool::new("tmux", "tmux");
+/// A debugger for programs of many processors.
+pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 /// Decides formulas, for proofs.
 pub const Z3: Tool = Tool::new("z3", "z3");
 /// The C++ compiler of this machine.

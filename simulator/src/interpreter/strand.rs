@@ -95,6 +95,16 @@ impl Strand {
         }
     }
 
+    /// Returns what a trap saves in %tstate: %gl, %ccr, %asi, %pstate and %cwp.
+    #[must_use]
+    pub fn state(&self) -> u64 {
+        ((self.registers.global() as u64) << 40)
+            | (u64::from(self.ccr) << 32)
+            | (u64::from(self.asi) << 24)
+            | (u64::from(self.control.pstate) << 8)
+            | self.registers.window() as u64
+    }
+
     /// Takes a trap.
     ///
     /// # Errors
@@ -105,11 +115,7 @@ impl Strand {
         let frame = Frame {
             pc: self.pc,
             npc: self.npc,
-            state: ((global as u64) << 40)
-                | (u64::from(self.ccr) << 32)
-                | (u64::from(self.asi) << 24)
-                | (u64::from(self.control.pstate) << 8)
-                | window as u64,
+            state: self.state(),
             number: trap.number(),
             hpstate: 0,
         };

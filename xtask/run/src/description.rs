@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -13,8 +14,8 @@ use simulator::md::{self, Described, Description, Node, Property, Value};
 
 use crate::images::Image;
 
-/// Where the memory of each guest begins, as the guest has it.
-pub(crate) const REAL_BASE: u64 = PARTITION;
+/// Where the memory of each guest begins, as the guest has it; and that of the first, as the hypervisor has it.
+pub(crate) const PARTITION_BASE: u64 = PARTITION;
 
 /// A guest, as reports name it.
 pub(crate) struct Guest {
@@ -30,15 +31,17 @@ pub(crate) struct Complete {
     pub(crate) bytes: Vec<u8>,
     /// The machine.
     pub(crate) machine: Machine,
-    /// The guests, in the order of their images.
+    /// The guests.
     pub(crate) guests: Vec<Guest>,
+    /// Their images.
+    pub(crate) images: Vec<Image>,
 }
 
-/// Returns the description of a file, with the memory and the entries of its guests.
+/// Returns the description of a file, with the memory and the entries of its guests. Without images each guest is the bundled one.
 ///
 /// # Errors
 /// The file is no description of a machine with as many guests as there are images.
-pub(crate) fn of_file(path: &Path, images: &[Image], memory: u64) -> anyhow::Result<Complete> {
+pub(crate) fn of_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
     let name = || path.display().to_string();
     let description = match path
         .extension()
@@ -60,20 +63,22 @@ pub(crate) fn of_file(path: &Path, images: &[Image], memory: u64) -> anyhow::Res
 pub(crate) fn of_one(
     machine: Machine,
     strands: &[StrandId],
-    images: &[Image],
+    image: Image,
     memory: u64,
 ) -> anyhow::Result<Complete> {
-    complete(
-        machine_with(machine, strands, &images[0].short()),
-        images,
-        memory,
-    )
+    let description = machine_with(machine, strands, &image.short());
+    complete(description, vec![image], memory)
+}
+
+/// Returns the addresses of a guest's memory, as the guest has them.
+pub(crate) const fn real(memory: u64) -> Range<u64> {
+    PARTITION_BASE..PARTITION_BASE + memory
 }
 
 /// Adds what the description does not say of its guests: where their memory is, and where they begin.
 fn complete(
     mut description: Description,
-    images: &[Image],
+    mut images: Vec<Image>,
     memory: u64,
 ) -> anyhow::Result<Complete> {
     let list = description.nodes.iter().find(|node| node.name == "guests");
@@ -84,6 +89,9 @@ fn complete(
             _ => None,
         })
         .collect();
+    if images.is_empty() {
+        images = vec![Image::bundled_guest(&real(memory))?; guests.len()];
+    }
     ensure!(
         guests.len() == images.len(),
         "has {} guests, expected one for each of {} programs",
@@ -91,12 +99,12 @@ fn complete(
         images.len()
     );
     let mut base = PARTITION;
-    for (guest, image) in guests.iter().zip(images) {
+    for (guest, image) in guests.iter().zip(&images) {
         let node = &mut description.nodes[*guest];
         for (name, value) in [
             ("memory-base", base),
             ("memory-size", memory),
-            ("real-base", REAL_BASE),
+            ("real-base", PARTITION_BASE),
             ("entry", image.entry),
         ] {
             ensure!(
@@ -128,6 +136,7 @@ fn complete(
         bytes,
         machine,
         guests,
+        images,
     })
 }
 

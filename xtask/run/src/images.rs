@@ -1,20 +1,27 @@
 //! ELF files, loaded into the memory of a machine.
 
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use flate2::read::GzDecoder;
 use object::BigEndian;
 use object::elf::PT_LOAD;
 use object::read::elf::ProgramHeader;
-use simulator::execution::Execution;
+use simulator::execution::{Execution, map};
 use simulator::input;
 use xtask::qemu::elf;
 
 /// The longest file.
 const LONGEST: u64 = 1 << 30;
 
+/// The bundled files, compressed: see their README.
+const HYPERVISOR: &[u8] = include_bytes!("../bundled/hypervisor.elf.gz");
+const GUEST: &[u8] = include_bytes!("../bundled/guest.elf.gz");
+
 /// An ELF file for SPARC V9.
+#[derive(Clone)]
 pub(crate) struct Image {
     /// What messages call it.
     pub(crate) name: String,
@@ -34,6 +41,28 @@ impl Image {
     pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
         let bytes = input::read(path, LONGEST)?;
         Self::new(path.display().to_string(), Some(path), bytes, memory)
+    }
+
+    /// Returns the bundled hypervisor.
+    ///
+    /// # Errors
+    /// It is broken.
+    pub(crate) fn bundled_hypervisor() -> anyhow::Result<Self> {
+        Self::bundled("the bundled hypervisor", HYPERVISOR, &map::HYPERVISOR)
+    }
+
+    /// Returns the bundled guest, which is loaded into `memory`.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub(crate) fn bundled_guest(memory: &Range<u64>) -> anyhow::Result<Self> {
+        Self::bundled("the bundled guest", GUEST, memory)
+    }
+
+    fn bundled(name: &str, compressed: &[u8], memory: &Range<u64>) -> anyhow::Result<Self> {
+        let mut bytes = Vec::new();
+        GzDecoder::new(compressed).read_to_end(&mut bytes)?;
+        Self::new(name.to_owned(), None, bytes, memory)
     }
 
     fn new(

@@ -3,21 +3,28 @@
 
 mod consoles;
 mod description;
+mod gdb;
 mod images;
 mod places;
 mod report;
 
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
+use indicatif::{HumanCount, ProgressBar};
+use simulator::events::Trace;
 use simulator::execution::mailbox::GuestState;
-use simulator::execution::{Execution, Limits, Setup, Stop, map};
+use simulator::execution::{Execution, Limits, Setup, Stop, calls, map};
+use simulator::input;
 use simulator::simulation::Selection;
 use simulator::strands;
 use xtask::cmd::Mismatch;
+use xtask::cmd::events_out::{FileArgs, Outputs};
 use xtask::cmd::machine::ConfiguredArgs;
 use xtask::exit;
 use xtask::interrupt::{self, Interrupted};
@@ -26,6 +33,7 @@ use xtask::qemu::machine::{ENTRY, MACHINE, RESET, word};
 
 use consoles::Consoles;
 use description::{Complete, Guest};
+use gdb::Debugged;
 use images::Image;
 
 /// Run guests under the hypervisor with the performance counter service, on a simulated machine that executes
@@ -38,17 +46,20 @@ use images::Image;
     name = "cargo xtask run",
     bin_name = "cargo xtask run",
     after_help = "Examples:\n  \
+                  cargo xtask run                                 # a bundled guest, on eight strands\n  \
                   cargo xtask run guest.elf                       # one guest with every right, on strand 0 of a T5440\n  \
                   cargo xtask run guest.elf --strands 0-7,64-71   # on sixteen strands of two nodes\n  \
                   cargo xtask run a.elf b.elf --md machine.toml   # the guests of a machine description\n  \
-                  cargo xtask run guest.elf -e dram:mem_reads --json out.json\n  \
-                  cargo xtask run guest.elf --limit 1000000       # at most so many instructions\n\n\
+                  cargo xtask run guest.elf -e dram:mem_reads --json out.json --events-out events\n  \
+                  cargo xtask run guest.elf --limit 1000000       # at most so many instructions\n  \
+                  cargo xtask run guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
                   A guest is an ELF file for SPARC V9, linked at 0x80000000. It begins at its entry, in privileged mode with the MMU \
                   off, PIL 15 and no trap table."
 )]
 struct Args {
-    /// The guests: ELF files for SPARC V9, linked at 0x80000000, in the order of the description
-    #[arg(value_name = "GUEST", required = true)]
+    /// The guests: ELF files for SPARC V9, linked at 0x80000000, in the order of the description [default: the bundled guest, for
+    /// each guest of the description]
+    #[arg(value_name = "GUEST")]
     guests: Vec<PathBuf>,
 
     /// Guests and machine from a machine description, binary or its source (.toml); see cargo xtask md --help
@@ -58,7 +69,7 @@ struct Args {
     #[command(flatten)]
     machine: ConfiguredArgs,
 
-    /// The strands of the guest [default: 0]
+    /// The strands of the guest [default: 0; 0-7 for the bundled guest]
     #[arg(long, value_name = "LIST")]
     strands: Option<String>,
 
@@ -66,9 +77,13 @@ struct Args {
     #[arg(long, value_name = "MB", default_value_t = 128, value_parser = clap::value_parser!(u64).range(4..=16384))]
     memory: u64,
 
-    /// The hypervisor: an ELF file for SPARC V9, linked at 0x100000
+    /// The hypervisor: an ELF file for SPARC V9, linked at 0x100000 [default: the bundled one]
     #[arg(long, value_name = "FILE")]
-    hypervisor: PathBuf,
+    hypervisor: Option<PathBuf>,
+
+    /// What comes to the console of the first guest: a file, or - for standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
 
     /// The events that are reported, CLASS:EVENT, as cargo xtask sim --list lists them
     #[arg(short, long, value_name = "LIST")]
@@ -77,6 +92,11 @@ struct Args {
     /// Stop after so many instructions of all strands together
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+
+    /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any): its threads are
+    /// strands
+    #[arg(long, value_name = "PORT", conflicts_with = "limit")]
+    gdb: Option<u16>,
 
     /// Execute without caches, channels and hubs: an instruction takes one cycle, and only instructions are counted
     #[arg(long)]
@@ -91,11 +111,17 @@ struct Args {
     json: Option<PathBuf>,
 
     #[command(flatten)]
+    events: FileArgs,
+
+    #[command(flatten)]
     force: Force,
 }
 
 /// How many instructions are executed before somebody looks at the consoles.
 const BATCH: u64 = 1 << 20;
+
+/// The longest input of a console.
+const LONGEST_INPUT: u64 = 1 << 30;
 
 fn main() -> ExitCode {
     exit::main(run)
@@ -103,61 +129,109 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let events = Outputs::create(&args.events, args.force)?;
     let memory = args.memory << 20;
-    let real = description::REAL_BASE..description::REAL_BASE + memory;
-    let images = args.guests.iter().map(|path| Image::read(path, &real));
-    let images: Vec<Image> = images.collect::<anyhow::Result<_>>()?;
-    let hypervisor = Image::read(&args.hypervisor, &map::HYPERVISOR)?;
-    let complete = args.describe(&images, memory)?;
+    let hypervisor = match &args.hypervisor {
+        Some(path) => Image::read(path, &map::HYPERVISOR)?,
+        None => Image::bundled_hypervisor()?,
+    };
+    let complete = args.describe(memory)?;
     let selection = args.selection(&complete)?;
     let configuration = args.machine.configuration()?;
     let setup = Setup {
         memory: (!args.fast).then_some(configuration.memory),
-        partition: memory * images.len() as u64,
+        partition: memory * complete.guests.len() as u64,
+        consoles: complete.guests.len(),
         ..Setup::new(complete.machine)
     };
     let mut execution = Execution::new(&setup)?;
-    load(&mut execution, &hypervisor, &images, &complete, memory)?;
+    load(&mut execution, &hypervisor, &complete, memory)?;
+    if let Some(input) = &args.input {
+        execution.input(0, &read_input(input)?);
+    }
+    let calls = Rc::new(RefCell::new(Vec::new()));
+    if args.events.wanted() {
+        let calls = Rc::clone(&calls);
+        execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
+    }
 
     let output = &mut BufWriter::new(io::stdout());
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
-    let stop = execute(&mut execution, &mut consoles, args.limit, output)?;
+    let stopped = match args.gdb {
+        None => None,
+        Some(port) => Debugged {
+            execution: &mut execution,
+            consoles: &mut consoles,
+            complete: &complete,
+            memory,
+            output,
+            steps: None,
+            ended: None,
+        }
+        .debug(port)?,
+    };
+    let stop = match stopped {
+        Some(stop) => stop,
+        None => execute(&mut execution, &mut consoles, args.limit, output)?,
+    };
     consoles.end(output)?;
     let strands = complete.guests.iter().map(|guest| guest.strands.clone());
     let results = execution.results(&selection, &strands.collect::<Vec<_>>());
     writeln!(output)?;
     report::print(output, &results, &complete.guests)?;
     if args.log {
-        for entry in execution.log().entries() {
-            writeln!(
-                output,
-                "strand {} at {:#x}: {}",
-                entry.strand, entry.pc, entry.what
-            )?;
-        }
+        report::log(output, execution.log())?;
     }
-    places::print(output, &consoles, &hypervisor, &images, &complete.guests)?;
+    places::print(output, &consoles, &hypervisor, &complete)?;
     output.flush()?;
     if let Some(json) = json {
         json.complete_json(&results)?;
     }
+    let guests = complete.guests.iter();
+    let guests: Vec<_> = guests
+        .map(|guest| (guest.name.clone(), guest.strands.clone()))
+        .collect();
+    events.complete(&Trace {
+        epoch: args.events.epoch(),
+        ..calls::trace(&calls.borrow(), &guests)
+    })?;
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
+/// Reads what comes to a console.
+fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return Ok(input::read(path, LONGEST_INPUT)?);
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .take(LONGEST_INPUT)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 impl Args {
-    fn describe(&self, images: &[Image], memory: u64) -> anyhow::Result<Complete> {
+    fn describe(&self, memory: u64) -> anyhow::Result<Complete> {
+        let real = description::real(memory);
+        let images = self.guests.iter().map(|path| Image::read(path, &real));
+        let mut images: Vec<Image> = images.collect::<anyhow::Result<_>>()?;
         if let Some(md) = &self.md {
             return description::of_file(md, images, memory);
         }
+        let (image, default) = match images.pop() {
+            Some(image) => (image, "0"),
+            None => (Image::bundled_guest(&real)?, "0-7"),
+        };
         ensure!(
-            images.len() == 1,
+            images.is_empty(),
             "found {} guests, expected --md FILE, a machine description that says where they run",
-            images.len()
+            images.len() + 1
         );
         let machine = self.machine.configuration()?.machine;
-        let strands = strands::parse(self.strands.as_deref().unwrap_or("0"))?;
+        let strands = strands::parse(self.strands.as_deref().unwrap_or(default))?;
         for strand in &strands {
             ensure!(
                 strand.index() < machine.strands(),
@@ -165,7 +239,7 @@ impl Args {
                 machine.strands() - 1
             );
         }
-        description::of_one(machine, &strands, images, memory)
+        description::of_one(machine, &strands, image, memory)
     }
 
     fn selection(&self, complete: &Complete) -> anyhow::Result<Selection> {
@@ -180,13 +254,12 @@ impl Args {
 fn load(
     execution: &mut Execution,
     hypervisor: &Image,
-    images: &[Image],
     complete: &Complete,
     memory: u64,
 ) -> anyhow::Result<()> {
     execution.load(map::RESET, RESET.map(u32::to_be_bytes).as_flattened())?;
     hypervisor.load(execution, 0)?;
-    for (image, number) in images.iter().zip(0..) {
+    for (image, number) in complete.images.iter().zip(0..) {
         image.load(execution, number * memory)?;
     }
     execution
@@ -194,7 +267,7 @@ fn load(
         .context("the machine description is too long")?;
     // For images that read no description.
     execution.load(MACHINE, &word(complete.machine).to_be_bytes())?;
-    execution.load(ENTRY, &images[0].entry.to_be_bytes())?;
+    execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
     Ok(())
 }
 
@@ -206,12 +279,20 @@ fn execute(
     output: &mut impl Write,
 ) -> anyhow::Result<Stop> {
     let mut left = limit.unwrap_or(u64::MAX);
+    let progress = if io::stderr().is_terminal() {
+        ProgressBar::new_spinner()
+    } else {
+        ProgressBar::hidden()
+    };
     loop {
         let batch = BATCH.min(left);
         let stop = execution.run(Limits::instructions(batch));
         left -= batch;
-        consoles.show(execution, output)?;
+        progress.suspend(|| consoles.show(execution, output))?;
+        progress.set_message(format!("{} cycles", HumanCount(execution.now())));
+        progress.tick();
         if stop != Stop::Limit || left == 0 || consoles.ended(0).is_some() {
+            progress.finish_and_clear();
             return Ok(stop);
         }
         if interrupt::happened() {

@@ -3,13 +3,16 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use xtask::qemu::fatal;
+use object::read::elf::ProgramHeader;
+use object::{BigEndian, Object};
+use simulator::interpreter::Instruction;
+use xtask::qemu::{elf, fatal};
 
 use crate::consoles::Consoles;
-use crate::description::Guest;
+use crate::description::Complete;
 use crate::images::Image;
 
-/// Prints functions and lines after the registers of fatal traps that the hypervisor has printed.
+/// Prints functions and lines after the registers of fatal traps that the hypervisor has printed, and the instruction at %tpc.
 ///
 /// # Errors
 /// `output` cannot be written.
@@ -17,27 +20,58 @@ pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
     hypervisor: &Image,
-    images: &[Image],
-    guests: &[Guest],
+    complete: &Complete,
 ) -> io::Result<()> {
-    for (number, guest) in guests.iter().enumerate() {
+    for (number, (guest, image)) in complete.guests.iter().zip(&complete.images).enumerate() {
         let text = String::from_utf8_lossy(consoles.text(number));
         let Some((is_hypervisor, addresses)) = fatal::addresses(&text) else {
             continue;
         };
-        let image = if is_hypervisor {
-            hypervisor
-        } else {
-            &images[number]
-        };
+        let image = if is_hypervisor { hypervisor } else { image };
         for (register, address) in addresses {
             let address = u64::from_str_radix(&address, 16).unwrap_or(0);
-            if let Some(place) = image.path.as_deref().and_then(|path| place(path, address)) {
-                writeln!(output, "{}: {register} {address:#x} {place}", guest.name)?;
+            let place = image.place(address);
+            let instruction = match register {
+                "%tpc" => image.word(address).map(|word| {
+                    let instruction = format!("{:?}", Instruction::decode(word));
+                    let name = instruction.split(' ').next().unwrap_or_default();
+                    format!("{word:#010x} ({name})")
+                }),
+                _ => None,
+            };
+            if place.is_some() || instruction.is_some() {
+                let found = [place, instruction].into_iter().flatten();
+                let found = found.collect::<Vec<_>>().join(": ");
+                writeln!(output, "{}: {register} {address:#x} {found}", guest.name)?;
             }
         }
     }
     Ok(())
+}
+
+impl Image {
+    /// Returns the word that the file has at an address.
+    fn word(&self, address: u64) -> Option<u32> {
+        let elf = elf::parse(&self.bytes).ok()?;
+        let mut parts = elf.elf_program_headers().iter();
+        parts.find_map(|part| {
+            let offset = address.checked_sub(part.p_vaddr(BigEndian))?;
+            let bytes = part.data(BigEndian, elf.data()).ok()?;
+            let word = bytes.get(offset as usize..)?.first_chunk()?;
+            Some(u32::from_be_bytes(*word))
+        })
+    }
+
+    /// Returns the function and the line that an address belongs to, or only the function if there are no lines.
+    fn place(&self, address: u64) -> Option<String> {
+        if let Some(place) = self.path.as_deref().and_then(|path| place(path, address)) {
+            return Some(place);
+        }
+        let elf = elf::parse(&self.bytes).ok()?;
+        let symbols = elf.symbol_map();
+        let name = symbols.before(address)?.name().to_owned();
+        Some(addr2line::demangle_auto(name.into(), None).into_owned())
+    }
 }
 
 /// Returns the function and the line that an address belongs to.
@@ -65,5 +99,5 @@ fn place(path: &Path, address: u64) -> Option<String> {
                 .join(" at "),
         );
     }
-    loader.find_symbol(address).map(str::to_owned)
+    None
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use simulator::execution::log::{Entry, Log};
 use simulator::execution::results::Results;
 use simulator::strands;
 use xtask::report::summary::short;
@@ -35,6 +36,20 @@ pub(crate) fn print(
         )?;
     }
     Ok(())
+}
+
+/// Prints what is not simulated in full.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
+    for Entry { strand, pc, what } in log.entries() {
+        writeln!(output, "strand {strand} at {pc:#x}: {what}")?;
+    }
+    match log.dropped() {
+        0 => Ok(()),
+        dropped => writeln!(output, "and {dropped} more"),
+    }
 }
 
 /// Returns a row for each event.

@@ -1,4 +1,4 @@
-//! The files of events that `sim` writes.
+//! The files of events that `sim` and `run` write.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use simulator::simulation::Tracing;
 /// The latest beginning of a simulation, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
 const LATEST_EPOCH: u64 = 9_000_000_000;
 
-/// Whether and how events are recorded.
+/// Which files of events are written.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
-pub struct EventArgs {
+pub struct FileArgs {
     /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and cargo xtask events (CTF 1.8)
     #[arg(long, value_name = "DIR")]
     events_out: Option<PathBuf>,
@@ -36,6 +36,15 @@ pub struct EventArgs {
     /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
     #[arg(long, value_name = "FILE")]
     events_chrome: Option<PathBuf>,
+}
+
+/// Whether and how events are recorded.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Events")]
+pub struct EventArgs {
+    /// Which files are written.
+    #[command(flatten)]
+    pub files: FileArgs,
 
     /// How events begin in the hypervisor's rings: cargo xtask events --layouts lists the layouts
     #[arg(long, value_name = "LAYOUT", default_value = "clock27", value_parser = layout)]
@@ -46,15 +55,28 @@ pub struct EventArgs {
     events_keep: Keep,
 }
 
+impl FileArgs {
+    /// Returns whether any is.
+    #[must_use]
+    pub fn wanted(&self) -> bool {
+        self.events_out.is_some() || self.events_chrome.is_some()
+    }
+
+    /// Returns when the simulation begins, if that is said.
+    #[must_use]
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
+    }
+}
+
 impl EventArgs {
     /// How events are recorded; `None` if nothing is to be written.
     #[must_use]
     pub fn tracing(&self) -> Option<Tracing> {
-        let wanted = self.events_out.is_some() || self.events_chrome.is_some();
-        wanted.then_some(Tracing {
+        self.files.wanted().then_some(Tracing {
             layout: self.events_layout,
             keep: self.events_keep,
-            epoch: self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 }),
+            epoch: self.files.epoch(),
         })
     }
 }
@@ -94,7 +116,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file or the directory cannot be written, or something is there that must not be replaced.
-    pub fn create(args: &EventArgs, force: Force) -> anyhow::Result<Self> {
+    pub fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {
                 ensure!(

@@ -209,7 +209,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
-    let outputs = Outputs::create(&args.events_out, args.force)?;
+    let outputs = Outputs::create(&args.events_out.files, args.force)?;
     let (simulation, scenario) = prepare::prepare(&args)?;
     for event in simulation.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));

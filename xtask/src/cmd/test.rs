@@ -18,7 +18,7 @@ use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::steps::{self, Step, say};
 use crate::tools::{
-    self, BABELTRACE, CHROMIUM, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
+    self, BABELTRACE, CHROMIUM, GDB, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
     VALGRIND, Z3,
 };
 
@@ -27,7 +27,7 @@ use crate::tools::{
 /// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom, shuttle), the instructions that
 /// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
 /// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
-/// babeltrace2, a compiler and an emulator for SPARC, a browser, tmux, z3), and installs what is missing where that can be done; the other steps
+/// babeltrace2, a compiler, an emulator and a debugger for SPARC, a browser, tmux, z3), and installs what is missing where that can be done; the other steps
 /// install nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask test")]
@@ -74,7 +74,7 @@ const STEPS: [Step<'static, Counted>; 14] = [
         |_| cargo_passes("xtask bench --budgets", None),
     ),
     (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; the production image on the machine that executes; top in a real terminal, a page in a real browser; proofs for any number of strands",
+        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; the production image on the machine that executes, and a debugger there; top in a real terminal, a page in a real browser; proofs for any number of strands",
         |_| {
             let packages =
                 "--package=xtask --package=tests --package=run --package=top --package=page --package=proof";
@@ -155,7 +155,7 @@ pub fn models(checker: &str, names: &[&str], variables: &[(&str, &str)]) -> anyh
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
         VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_X86, QEMU_SPARC, QEMU_SUN4V, CHROMIUM,
-        TMUX, Z3,
+        TMUX, Z3, GDB,
     ];
     needed.extend(Toolchain::tools());
     match (components(), tools::require(&needed)) {

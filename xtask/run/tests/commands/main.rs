@@ -1,0 +1,104 @@
+//! The program as a person or a script runs it, by `cargo xtask run`.
+
+#[path = "../../../tests/commands/program.rs"]
+mod program;
+
+mod bundled;
+mod debugger;
+
+use std::fs;
+
+use serde_json::Value;
+use xtask::qemu::elf;
+
+use crate::program::{Place, xtask as run};
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_run");
+
+/// A machine description with three guests, of three, two and one strands.
+const THREE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../simulator/machines/batoka-2.toml"
+);
+
+#[test]
+fn the_bundled_guest() {
+    let place = Place::new("bundled-guest");
+    let ended = place.run("--strands 0,64 --json out.json --events-out events");
+    let said = ended.well();
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("2 strands, 60000 loads each"));
+    for cpu in 0..2 {
+        let line = lines.next().unwrap();
+        assert!(
+            line.starts_with(&format!("cpu {cpu}: 60000 loads, ")),
+            "{line}"
+        );
+    }
+
+    let json = fs::read_to_string(place.path().join("out.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let strands = json["strands"].as_array().unwrap().iter();
+    let strands: Vec<_> = strands.map(|strand| strand["strand"].as_u64()).collect();
+    assert_eq!(strands, [Some(0), Some(64)]);
+    assert_eq!(json["guests"][0]["state"]["exited"], 0);
+    assert_eq!(json["guests"][0]["hypercalls"], json["hypercalls"]);
+    let metadata = fs::read(place.path().join("events/metadata")).unwrap();
+    assert!(String::from_utf8_lossy(&metadata).contains("get_perfreg"));
+}
+
+#[test]
+fn guests_of_a_description() {
+    let said = run(&["--md", THREE]).well();
+    for (guest, strands) in [("primary", 3), ("ldg1", 2), ("ldg2", 1)] {
+        let mut lines = said.lines();
+        let line = format!("{guest}: {strands} strands, 60000 loads each");
+        assert!(lines.any(|other| other == line), "{said}");
+    }
+    // The first has no right to the memory channels, and the second has it.
+    assert!(said.contains("primary: 16384 lines read, 0 reads in 0 memory channels\n"));
+    assert!(said.contains(" reads in 2 memory channels\n"));
+}
+
+#[test]
+fn a_fatal_trap_says_where() {
+    let place = Place::new("fatal-trap");
+    // nop; ldx [%g0 + 1], %g1: the address is not aligned, and the guest has no trap table.
+    let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
+    let ended = run(&[&place.file("trap.elf", program)]);
+    assert_eq!(ended.status, 1);
+    assert_eq!(ended.stderr, "error: trap was ended by a trap\n");
+    let said = ended.stdout;
+    assert!(
+        said.starts_with("guest: trap 0x34 at 0x80000004, TL 1\n"),
+        "{said}"
+    );
+    let last = said.lines().last();
+    assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (Load)"));
+}
+
+#[test]
+fn a_limit_ends_a_run() {
+    let ended = run(&["--limit", "100000", "--fast"]);
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    assert_eq!(
+        ended.stderr,
+        "error: the hypervisor has not started guest\n"
+    );
+}
+
+#[test]
+fn bad_input() {
+    let place = Place::new("bad-input");
+    let text = place.file("text", "no program");
+    run(&[&text]).badly("text: expected an ELF file for SPARC V9");
+    run(&["--hypervisor", &text]).badly("text: expected an ELF file for SPARC V9");
+    run(&["missing.elf"]).badly("missing.elf");
+    run(&["--nodes", "1", "--strands", "64"]).badly("strand 64: this machine has strands 0 to 63");
+    run(&["--md", &text]).badly("text");
+    run(&["--md", THREE, "--strands", "0"]).badly("--strands");
+    run(&["--gdb", "0", "--limit", "5"]).badly("--limit");
+    run(&["--input", "missing"]).badly("missing");
+    run(&["-e", "dram:meme_reads"]).badly("mem_reads");
+}
