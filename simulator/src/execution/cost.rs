@@ -37,6 +37,8 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
+        // Another strand may have told of a later time.
+        let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
 

@@ -14,7 +14,7 @@ use super::build::{self, Devices};
 use super::machine::{self, Boot, End, MACHINE, TASK, TRAPPED};
 use super::report::Report;
 use super::toolchain::Toolchain;
-use super::{c_guest, image, interpreted, purpose, sweep as swept, templates};
+use super::{c_guest, image, interpreted, purpose, sweep as swept};
 use super::{elf, entry};
 
 /// The numbers of the tasks of the guests.
@@ -77,11 +77,6 @@ pub fn run(
     checks.sampling()?;
     checks.bad_ends()?;
     checks.guests_of_others()?;
-    let wrong = templates::check(toolchain)?;
-    checks.say(&Report::line(
-        "guests to copy, in Rust and in C, count and sample what they do, on four strands that execute",
-        wrong.as_deref(),
-    ))?;
     Ok((checks.report, checks.ends))
 }
 

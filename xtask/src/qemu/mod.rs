@@ -79,5 +79,4 @@ pub mod machine;
 pub mod purpose;
 pub mod report;
 pub mod sweep;
-mod templates;
 pub mod toolchain;
