@@ -76,8 +76,7 @@ const STEPS: [Step<'static, Counted>; 14] = [
     (
         "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; the production image on the machine that executes, and a debugger there; top in a real terminal, a page in a real browser; proofs for any number of strands",
         |_| {
-            let packages =
-                "--package=xtask --package=tests --package=run --package=top --package=page --package=proof";
+            let packages = "--package=xtask --package=tests --package=run --package=top --package=page --package=proof";
             cargo_passes(
                 &format!(
                     "test {packages} --test=commands --test=interpreter --test=production --test=browser --test=any_number -- --ignored"

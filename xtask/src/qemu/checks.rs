@@ -255,7 +255,7 @@ impl Checks<'_> {
                 Devices::Faults,
                 task::IN_HANDLER,
                 &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
-                ": sun4v_trapped at ",
+                ": sun4v_keep at ",
             ),
             (
                 "a trap while a late fault is handled ends the guest",
