@@ -1,6 +1,8 @@
 //! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
 //! without the others. Needs what builds images.
 
+mod lists;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,6 +19,7 @@ use platform::{Machine, Model};
 use simulator::execution::mailbox::GuestState;
 use simulator::execution::{Execution, Limits, Setup, Stop, map};
 use simulator::md;
+use simulator::memory::Config;
 use xtask::cargo::root;
 use xtask::qemu::build::{self, Production};
 use xtask::qemu::machine::RESET;
@@ -82,19 +85,22 @@ fn image(production: Production) -> Vec<u8> {
 /// Returns the guest's ELF file.
 fn guest() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
-    GUEST.get_or_init(|| {
-        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guest.elf");
-        let mut gcc = Command::new(SPARC_GCC.require().unwrap());
-        gcc.args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
-            .args([
-                "-Wl,-N,-z,noexecstack,--build-id=none,-Ttext=0x80000000",
-                "-o",
-            ])
-            .arg(&built)
-            .arg(root().join("xtask/run/tests/production/guest.s"));
-        assert!(gcc.status().unwrap().success());
-        fs::read(built).unwrap()
-    })
+    GUEST.get_or_init(|| fs::read(assembled("guest")).unwrap())
+}
+
+/// Assembles a guest of this directory, and returns the path of its ELF file.
+fn assembled(name: &str) -> PathBuf {
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.elf"));
+    let mut gcc = Command::new(SPARC_GCC.require().unwrap());
+    gcc.args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
+        .args([
+            "-Wl,-N,-z,noexecstack,--build-id=none,-Ttext=0x80000000",
+            "-o",
+        ])
+        .arg(&built)
+        .arg(root().join(format!("xtask/run/tests/production/{name}.s")));
+    assert!(gcc.status().unwrap().success());
+    built
 }
 
 /// A machine with its guests, and the memory of each.
@@ -102,8 +108,19 @@ struct Booted(Execution);
 
 impl Booted {
     fn new(production: Production, guests: &[Guest<'_>]) -> Self {
+        Self::with(production, guests, guest(), None)
+    }
+
+    /// As [`new`](Self::new), with this program in each guest, and a memory system.
+    fn with(
+        production: Production,
+        guests: &[Guest<'_>],
+        program: &[u8],
+        memory: Option<Config>,
+    ) -> Self {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
         let mut execution = Execution::new(&Setup {
+            memory,
             partition: MEMORY * guests.len() as u64,
             ..Setup::new(machine)
         })
@@ -118,7 +135,7 @@ impl Booted {
             .unwrap();
         for (number, described) in guests.iter().enumerate() {
             let base = number as u64 * MEMORY;
-            load(&mut execution, guest(), base);
+            load(&mut execution, program, base);
             let words = [
                 described.task as u64,
                 described.strands.len() as u64,
@@ -134,7 +151,7 @@ impl Booted {
 
     /// Runs to the end of the machine.
     fn end(&mut self) {
-        let stop = self.0.run(Limits::instructions(100_000_000));
+        let stop = self.0.run(Limits::instructions(600_000_000));
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
     }
 

@@ -1,0 +1,394 @@
+//! Guests whose CPUs do what their lists say: see `calls.s`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io;
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use guest_abi::event::DramEvent;
+use guest_abi::{Mcu, Node, StrandId};
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use simulator::execution::calls::Call;
+use simulator::execution::mailbox::GuestState;
+use simulator::execution::{Limits, Stop, map};
+use simulator::interpreter::Level;
+use simulator::memory::Config;
+use simulator::recording::Kind;
+use xtask::budgets::OF_SPARC;
+use xtask::qemu::build::{self, Production};
+use xtask::qemu::machine::{self, Boot, End};
+use xtask::qemu::toolchain::Toolchain;
+
+use super::{Booted, ENOACCESS, Guest, MEMORY, PCR, Task, assembled};
+
+/// An entry of a list.
+type Entry = [u64; 8];
+
+/// Where the list of CPU 0 is in a guest's memory, and the bytes from there to the next.
+const LISTS: u64 = 0x10_0000;
+const LIST: u64 = 0x8000;
+
+const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
+
+const GET: u64 = 0x106;
+const SET: u64 = 0x107;
+const EWOULDBLOCK: u64 = 9;
+
+/// The first register of hub 0, a PCR of 16 bits.
+const HUB_PCR: u64 = 18;
+
+const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
+    [1, o0, o1, 0, 0, 0, function, 0]
+}
+
+const fn core(function: u64, o0: u64, o1: u64) -> Entry {
+    [2, o0, o1, 0, 0, 0, function, 0]
+}
+
+/// A call that is made again while it is refused with EWOULDBLOCK, as illumos does.
+const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
+    [3, o0, o1, 0, 0, 0, function, 0]
+}
+
+/// As [`retried`], in a list that begins again.
+const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
+    [7, o0, o1, 0, 0, 0, function, 0]
+}
+
+fn program() -> &'static [u8] {
+    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+    PROGRAM.get_or_init(|| fs::read(assembled("calls")).unwrap())
+}
+
+fn booted(production: Production, guests: &[Guest<'_>], memory: Option<Config>) -> Booted {
+    Booted::with(production, guests, program(), memory)
+}
+
+impl Booted {
+    /// Writes the list of a CPU of a guest.
+    fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
+        let bytes: Vec<u8> = (list.as_flattened().iter())
+            .flat_map(|word| word.to_be_bytes())
+            .collect();
+        assert!(bytes.len() as u64 <= LIST - 64);
+        let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST;
+        self.0.load(address, &bytes).unwrap();
+    }
+
+    /// Returns an entry of a list, as the CPU has left it.
+    fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {
+        let mut bytes = [0; 64];
+        let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST + 64 * number as u64;
+        self.0.read(address, &mut bytes).unwrap();
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|word| u64::from_be_bytes(words[word]))
+    }
+
+    /// Notes all hypercalls that return from now on.
+    fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
+        let calls = Rc::new(RefCell::new(Vec::new()));
+        let noted = Rc::clone(&calls);
+        self.0
+            .observe_calls(Some(Box::new(move |call| noted.borrow_mut().push(*call))));
+        calls
+    }
+}
+
+/// A call of each kind takes as many instructions of the shipped image here, with the real %pcr and the devices, as of the image with a
+/// %pcr in memory on QEMU.
+#[test]
+#[ignore = "builds images"]
+fn calls_take_the_instructions_that_qemu_counts() {
+    const HUB: u64 = 62;
+    const GROUP: u64 = 0x205;
+    let calls = [
+        ("get_dram", fast(GET, 3, 0)),
+        ("set_dram", fast(SET, 3, 0x55)),
+        ("get_pcr", fast(GET, 0, 0)),
+        ("set_pcr", fast(SET, 0, 0x55)),
+        ("get_zambezi", fast(GET, HUB, 0)),
+        ("set_zambezi", fast(SET, HUB, 0x55)),
+        ("refused", fast(GET, 90, 0)),
+        ("refused_set", fast(SET, 90, 0)),
+        ("unknown_fast", fast(5, 0, 0)),
+        ("negotiate", core(0, GROUP, 1)),
+        ("set_version", core(0, GROUP, 1)),
+        ("get_version", core(3, GROUP, 0)),
+        ("no version", core(0, GROUP, 0)),
+        ("set_version_negotiated", core(0, GROUP, 1)),
+    ];
+    let list = calls.map(|(_, entry)| entry);
+
+    let guest = Guest {
+        rights: "global,htstrand",
+        ..Guest::new(Task::AllCpus, &[0])
+    };
+    let mut booted = booted(Production::Shipped, &[guest], None);
+    booted.list(0, 0, &list);
+    // How many instructions the hypervisor has executed since the guest's last, and the counts of calls. An instruction that waits for a
+    // device is fetched twice.
+    let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
+    let counts = Rc::clone(&counted);
+    let mut before = 0;
+    booted.0.observe(Some(Box::new(move |access| {
+        if access.kind == Kind::FetchOther && access.physical != before {
+            before = access.physical;
+            let count = &mut counts.borrow_mut().0;
+            *count = match access.level {
+                Level::Hyperprivileged => *count + 1,
+                _ => 0,
+            };
+        }
+    })));
+    let counts = Rc::clone(&counted);
+    booted.0.observe_calls(Some(Box::new(move |_| {
+        let (count, all) = &mut *counts.borrow_mut();
+        all.push(*count);
+    })));
+    booted.end();
+    assert_eq!(booted.0.guest(0), GuestState::Exited(0));
+    // The first two negotiate.
+    let here = counted.borrow().1[2..].to_vec();
+
+    let addresses = (map::PARTITION + LISTS..).step_by(8);
+    let words = addresses.zip(list.as_flattened().iter().copied());
+    let words: Vec<_> = words.filter(|(_, word)| *word != 0).collect();
+    let toolchain = Toolchain::find().unwrap();
+    let boot = Boot {
+        hypervisor: &build::production(&toolchain, Production::PcrInMemory).unwrap(),
+        guest: &assembled("calls"),
+        words: &words,
+        timeout: Duration::from_secs(60),
+    };
+    let (console, end) = machine::run(&boot, &mut io::sink()).unwrap();
+    let console = String::from_utf8(console).unwrap();
+    assert_eq!(end, End::Code(0), "{console}");
+    let ticks = console.lines().map(|line| u64::from_str_radix(line, 16));
+    // %tick counts 102.4 an instruction; the `ta` and one `rd` are counted, too.
+    let there: Vec<_> = ticks
+        .map_while(Result::ok)
+        .map(|ticks| (ticks * 10 + 512) / 1024 - 2)
+        .collect();
+
+    let named = |counts: &[u64]| -> BTreeMap<String, u64> {
+        let names = calls.iter().map(|(name, _)| (*name).to_owned());
+        names.zip(counts.iter().copied()).collect()
+    };
+    assert_eq!(named(&here).len(), calls.len());
+    assert_eq!(named(&here), named(&there));
+    OF_SPARC.keep(&named(&here)).unwrap();
+}
+
+/// What a guest counts is what happened: instructions of loops of known length, and reads of memory of which every eighth line is in
+/// each of the node's two channels.
+#[test]
+#[ignore = "builds images"]
+fn what_a_guest_counts_is_what_happened() {
+    const LINES: u64 = 8192;
+    let guest = Guest {
+        rights: "global,strand",
+        ..Guest::new(Task::AllCpus, &[0])
+    };
+    let mut booted = booted(Production::Shipped, &[guest], Some(Config::default()));
+    let rounds = [1, 1000, 54_321];
+    let mut list = vec![fast(SET, 0, PCR)];
+    list.extend(rounds.map(|rounds| [4, rounds, 0, 0, 0, 0, 0, 0]));
+    // The first two calls bring the hypervisor's code into the caches.
+    for (pic, address) in [(3, 0x8040_0000), (5, 0x8050_0000)] {
+        list.extend([fast(SET, pic, 0), fast(GET, pic, 0), fast(GET, pic, 0)]);
+        list.push([5, address, LINES, 0, 0, 0, 0, 0]);
+        list.push(fast(GET, pic, 0));
+    }
+    booted.list(0, 0, &list);
+    let calls = booted.calls();
+    // What each get returns, and the reads of its channel until then.
+    let mut seen = [Vec::new(), Vec::new()];
+    let mut returned = 0;
+    while booted.0.guest(0) != GuestState::Exited(0) {
+        let some = if returned < 2 { 100 } else { 1 };
+        if booted.0.run(Limits::instructions(some)) == Stop::Off {
+            break;
+        }
+        let calls = calls.borrow();
+        let new = &calls[returned..];
+        returned = calls.len();
+        if let [.., call] = new
+            && call.function == GET
+        {
+            assert_eq!(call.status, 0);
+            let (mcu, seen) = match call.arguments[0] {
+                3 => (Mcu::ALL[0], &mut seen[0]),
+                _ => (Mcu::ALL[1], &mut seen[1]),
+            };
+            let truth = booted.0.truth().unwrap();
+            seen.push((call.value, truth.dram(Node::Node0, mcu, DramEvent::Reads)));
+        }
+    }
+    for (number, rounds) in rounds.into_iter().enumerate() {
+        let [.., counted] = booted.entry(0, 0, 1 + number);
+        // Of counter 0, and the `rd` behind the loop.
+        assert_eq!(counted & 0xffff_ffff, 3 * rounds + 1, "{rounds} rounds");
+    }
+    for seen in seen {
+        let [_, (before, true_before), (after, true_after)] = seen[..] else {
+            panic!("{seen:?}")
+        };
+        let reads = true_after - true_before;
+        // Both counters of the channel count reads.
+        assert_eq!(after - before, reads << 32 | reads);
+        // A few are of the hypervisor and of the list.
+        assert!((LINES / 8..LINES / 8 + 16).contains(&reads), "{reads}");
+    }
+}
+
+/// Strands of a guest that all ask for one hub, again and again: each is served, and while it asks, the others are served at most b
+/// times. 16 strands of a node; with `PRODUCTION_LONG` in the environment also 64 of four nodes, which takes half a minute.
+#[test]
+#[ignore = "builds images"]
+fn every_strand_has_its_turn_at_a_hub() {
+    let in_one_node: Vec<usize> = (0..16).collect();
+    let in_all_nodes: Vec<usize> = (0..256).step_by(4).collect();
+    let mut cases = vec![(in_one_node, 8)];
+    if env::var_os("PRODUCTION_LONG").is_some() {
+        cases.push((in_all_nodes, 4));
+    }
+    for (strands, accesses) in cases {
+        let guest = Guest {
+            rights: "global",
+            ..Guest::new(Task::AllCpus, &strands)
+        };
+        let mut booted = booted(Production::Shipped, &[guest], None);
+        let n = strands.len();
+        let list: Vec<_> = (0..accesses)
+            .map(|turn| retried([SET, GET][turn % 2], HUB_PCR, 0x0101))
+            .collect();
+        for cpu in 0..n as u64 {
+            booted.list(0, cpu, &list);
+        }
+        let calls = booted.calls();
+        booted.end();
+        assert_eq!(booted.0.guest(0), GuestState::Exited(0));
+        for cpu in 0..n as u64 {
+            for turn in 0..list.len() {
+                let [_, status, value, ..] = booted.entry(0, cpu, turn);
+                assert_eq!((status, value), (0, 0x0101), "CPU {cpu} of {n}, {turn}");
+            }
+        }
+        let calls = calls.borrow();
+        let of_hub: Vec<&Call> = (calls.iter())
+            .filter(|call| [SET, GET].contains(&call.function))
+            .collect();
+        let served: Vec<&&Call> = of_hub.iter().filter(|call| call.status == 0).collect();
+        assert_eq!(served.len(), n * list.len());
+        let refused = of_hub.len() - served.len();
+        assert!(refused > n, "{refused} refusals of {n} strands");
+        // A wait is from a strand's first refusal to when it asks for the last time. The others are served at most b = N - 1 times
+        // meanwhile, if the strand asks at least once in every r of their asks. r is 2w; more than half of the strands are remembered.
+        let mut waits = 0;
+        for strand in &strands {
+            let own = |call: &Call| call.strand.index() == *strand;
+            let (mut since, mut others, mut longest) = (None, 0, 0);
+            for call in &of_hub {
+                match (own(call), call.status) {
+                    (true, EWOULDBLOCK) => {
+                        since.get_or_insert(call.ended);
+                        longest = longest.max(others);
+                        others = 0;
+                    }
+                    (true, _) => {
+                        let asked = since.take().unwrap_or(call.began);
+                        let before = |other: &&&&Call| {
+                            !own(other) && other.began >= asked && other.ended <= call.began
+                        };
+                        if longest.max(others) <= n {
+                            waits += 1;
+                            let served = served.iter().filter(before).count();
+                            assert!(served < n, "strand {strand} of {n}: {served}");
+                        }
+                        (others, longest) = (0, 0);
+                    }
+                    (false, _) => others += 1,
+                }
+            }
+        }
+        assert!(waits > 0);
+    }
+}
+
+/// Two guests make calls on all their strands while the right goes from one to the other and back: what each reads is its own, or 0.
+#[test]
+#[ignore = "builds images"]
+fn who_gets_a_right_reads_nothing_of_the_owner_before() {
+    const DRAM_PCR: u64 = 2;
+    const DRAM_PIC: u64 = 3;
+    let strands: [Vec<usize>; 2] = [(0..8).collect(), (8..12).chain(64..68).collect()];
+    let guests = [
+        Guest {
+            rights: "global",
+            ..Guest::new(Task::AllCpus, &strands[0])
+        },
+        Guest::new(Task::AllCpus, &strands[1]),
+    ];
+    let mut booted = booted(Production::Shipped, &guests, Some(Config::default()));
+    // What each guest writes: no value can be taken for the other's. The counter stays far below the next.
+    let own = [
+        [(DRAM_PCR, 0x11), (DRAM_PIC, 0x1000_0000), (HUB_PCR, 0x0101)],
+        [(DRAM_PCR, 0x22), (DRAM_PIC, 0x2000_0000), (HUB_PCR, 0x0202)],
+    ];
+    for (guest, own) in (0..).zip(own) {
+        for cpu in 0..8 {
+            let mut list: Vec<_> = own[..2]
+                .iter()
+                .map(|(register, _)| repeated(GET, *register, 0))
+                .collect();
+            // One of the CPUs writes, and all read.
+            if cpu == 0 {
+                list.push(repeated(GET, HUB_PCR, 0));
+                list.extend(own.map(|(register, value)| repeated(SET, register, value)));
+            }
+            list.push(AGAIN);
+            booted.list(guest, cpu, &list);
+        }
+    }
+    let calls = booted.calls();
+    booted.0.run(Limits::instructions(3_000_000));
+    for turn in 0..4 {
+        let mut grants = Grants::none(2);
+        let next = GuestId::new(1 - turn % 2).unwrap();
+        grants.grant(next, Right::Global).unwrap();
+        let on = StrandId::new([3, 66][turn % 2]).unwrap();
+        booted.0.operate(on, &Step::Reconfigure(grants)).unwrap();
+        booted.0.run(Limits::instructions(1_500_000));
+        assert_eq!(booted.0.operated(), Some(Ok(None)), "transfer {turn}");
+    }
+    let mut found = [[0_u64; 3]; 2];
+    for call in calls.borrow().iter().filter(|call| call.function == GET) {
+        let guest = usize::from(!strands[0].contains(&call.strand.index()));
+        let register = call.arguments[0];
+        match call.status {
+            0 => {
+                let value = match register {
+                    DRAM_PIC => call.value & 0x7000_0000,
+                    _ => call.value,
+                };
+                let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
+                assert!(value == 0 || value == *mine, "guest {guest}: {call:x?}");
+                found[guest][usize::from(value != 0)] += 1;
+            }
+            ENOACCESS => found[guest][2] += 1,
+            EWOULDBLOCK => {}
+            status => panic!("{status}: {call:x?}"),
+        }
+    }
+    // Each has read 0 and what it wrote, and has been refused.
+    assert!(
+        found.as_flattened().iter().all(|count| *count > 0),
+        "{found:?}"
+    );
+}
