@@ -88,18 +88,6 @@ fn global_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Repor
     check(model, threads)
 }
 
-fn global_of_three<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
-    let model = Rights::<3, S> {
-        configurations: &[
-            [GLOBAL, NONE, NONE],
-            [NONE, GLOBAL, NONE],
-            [NONE, NONE, GLOBAL],
-        ],
-        crossings: CROSSINGS,
-    };
-    check(model, threads)
-}
-
 fn strands_of_one<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
     let model = Rights::<1, S> {
         configurations: &[[HTSTRAND], [STRAND], [NONE]],
@@ -158,7 +146,6 @@ pub const CASES: &[Case] = &[
     small("rights-global", "2 guests, 1 strand each", global_of_two::<1, false>),
     large("rights-global", "2 guests, 1 strand each, crossings", global_of_two::<1, true>),
     large("rights-global", "2 guests, 2 strands each", global_of_two::<2, false>),
-    large("rights-global", "3 guests, 1 strand each", global_of_three::<1, false>),
     small("rights-strand", "1 guest, 1 strand, crossings", strands_of_one::<1, true>),
     small("rights-strand", "1 guest, 2 strands", strands_of_one::<2, false>),
     large("rights-strand", "1 guest, 2 strands, crossings", strands_of_one::<2, true>),
@@ -166,6 +153,5 @@ pub const CASES: &[Case] = &[
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
     small("product-global", "2 guests, 1 strand each", product_of_global::<1>),
-    large("product-global", "2 guests, 2 strands each", product_of_global::<2>),
     large("product-strand", "2 guests, 1 strand each", product_of_strands::<1>),
 ];
