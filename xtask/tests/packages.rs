@@ -6,7 +6,8 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Licences that can go with "MIT OR Apache-2.0". A dependency must offer one of them.
-const LICENCES: [&str; 5] = [
+const LICENCES: [&str; 6] = [
+    "0BSD",
     "MIT",
     "Apache-2.0",
     "BSD-3-Clause",

@@ -20,7 +20,7 @@ pub(crate) fn print(
     guests: &[Guest],
 ) -> io::Result<()> {
     if !results.events.is_empty() {
-        write!(output, "{}\n", events(results))?;
+        writeln!(output, "{}", events(results))?;
     }
     write!(
         output,

@@ -76,6 +76,7 @@ const TOOLS: [&str; 10] = [
     "chromium",
     "tmux",
     "z3",
+    "gdb-multiarch",
 ];
 
 /// A valgrind whose callgrind reports COLLECTED instructions.
