@@ -8,7 +8,7 @@
 //! asks again. A strand whose access faults ends it; while the hub is out of service nobody asks. So none of this needs
 //! an action of its own.
 //!
-//! **Symmetry.** The function knows strands only by their cyclic order. So the strand that is [watched](Watched) is
+//! **Symmetry.** The function knows strands only by their cyclic order. So the strand that is watched is
 //! number 0, and the last turn before the first step was any strand's. The strands of the model lie on both sides of the words'
 //! ends.
 //!

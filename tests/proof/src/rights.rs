@@ -1,7 +1,7 @@
 //! Rights that pass from guest to guest while strands are in calls, die and come back, guests start again, and units fault.
 //!
 //! **State.** A [`World`]: what is known of rights, of which each part makes its steps by the functions that ship
-//! ([`Holding::step`], [`Global::step`], [`Asked::step`]), in the orders that ship ([`Ledger`]); what each strand is doing; and what
+//! (`Holding::step`, `Global::step`, `Asked::step`), in the orders that ship (`Ledger`); what each strand is doing; and what
 //! guests have written, in terms of whose it is.
 //!
 //! **Actions.** Guests, strands and the operator do anything at any time: see [`Action`]. The strand that makes the steps of a change

@@ -106,7 +106,7 @@ const STEPS: [Step<'static, Counted>; 14] = [
 /// Runs all steps.
 ///
 /// # Errors
-/// [`Mismatch`] if one fails; those after it are not run.
+/// [`Mismatch`](super::Mismatch) if one fails; those after it are not run.
 pub fn run(_: Args) -> anyhow::Result<()> {
     steps::run(&STEPS, &mut Counted::default())
 }

@@ -65,7 +65,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
 }
 
 /// Tools that are looked for and not called.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 11] = [
     "babeltrace2",
     "sparc64-linux-gnu-gcc",
     "sparc64-linux-gnu-ld",
