@@ -1,5 +1,5 @@
 //! The turns at a hub, as a function: what is known of the strands that ask, and what happens, in; what is known afterwards,
-//! and the answer, out. The [gate](super::gate) makes these steps with atomics.
+//! and the answer, out. The gate makes these steps with atomics.
 //!
 //! - A strand that is refused is *remembered*. While no strand is, whoever asks for a free hub is served.
 //! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,

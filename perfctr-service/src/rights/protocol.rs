@@ -1,7 +1,7 @@
 //! The protocol by which rights pass from guest to guest: what follows from each event, without atomics and without devices.
 //!
 //! Three kinds of state make it up: what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
-//! [holds](Holding). An event is one step of one of them. [`Rights`](super::Rights) keeps each state in atomic words, and makes
+//! [holds](Holding). An event is one step of one of them. `Rights` keeps each state in atomic words, and makes
 //! the steps in the order that [`transfer`](crate::transfer) describes. What only the strand that has the lock may do is
 //! marked "locked".
 
