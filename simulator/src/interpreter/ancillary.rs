@@ -1,4 +1,4 @@
-//! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.7).
+//! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
 use super::control::{Frame, Level, hpstate, pstate};
 use super::environment::{Counting, Environment};

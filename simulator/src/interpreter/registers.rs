@@ -1,4 +1,4 @@
-//! The integer registers: windows and globals (UltraSPARC Architecture 2007, sections 5.2 and 5.3).
+//! The integer registers: windows and globals (UltraSPARC Architecture 2007, section 5.2).
 
 use super::instruction::Register;
 

@@ -1,5 +1,5 @@
 //! What reaches a strand beside its instructions: interrupts, and matches of its timers (UltraSPARC Architecture 2007, chapter 5
-//! and section 12.5).
+//! and chapter 12, Trap Control).
 
 use super::control::{Level, pstate};
 use super::strand::Strand;

@@ -169,7 +169,7 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// What a trap notes, and what `done` and `retry` make of it (sections 7.19, 7.78 and 12.5).
+/// What a trap notes, and what `done` and `retry` make of it (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.
@@ -244,7 +244,7 @@ fn windows_overlap() {
 }
 
 /// Privileged software reaches trap level 2 and globals 2 and no higher; a trap there goes to the hypervisor as that of a
-/// watchdog (sections 5.6.5, 5.6.9 and 12.5.1).
+/// watchdog (section 5.7, TL and GL; chapter 12, Trap Processing).
 #[test]
 fn privileged_software_has_two_levels() {
     // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d
@@ -273,7 +273,7 @@ fn control_registers_keep_what_they_have() {
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }
 
-/// PSTATE.CLE makes data little-endian, and PSTATE.TLE those of trap handlers (sections 5.6.6 and 12.5.1).
+/// PSTATE.CLE makes data little-endian, and PSTATE.TLE those of trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
 #[test]
 fn data_are_little_endian_if_asked_for() {
     // wrpr %g0, 0x304, %pstate (CLE, TLE and PRIV); st %o0, [%o1]; ldub [%o1], %l0; ta 0x6d
@@ -309,7 +309,7 @@ fn a_trap_at_the_highest_level_ends_the_strand() {
     );
 }
 
-/// %softint asks for the level of an interrupt, which %pil and PSTATE.IE let through (section 5.5.9).
+/// %softint asks for the level of an interrupt, which %pil and PSTATE.IE let through (section 5.5, SOFTINT; chapter 12, Trap Control).
 #[test]
 fn an_interrupt_comes_when_it_may() {
     // wr %g0, 0x80, %softint_set; wrpr %g0, 7, %pil; wrpr %g0, 6, %pstate (PRIV and IE); wrpr %g0, 6, %pil; nop

@@ -46,6 +46,15 @@ impl Program {
         Self { code, data, cases }
     }
 
+    /// Returns a program of instructions that store something from [`DATA`] on.
+    pub(crate) fn showing(instructions: &[u32]) -> Self {
+        Self {
+            code: [instructions, &end(0)].concat(),
+            data: vec![0; SCRATCH as usize],
+            cases: 0,
+        }
+    }
+
     /// Returns where the results begin.
     pub(crate) fn results(&self) -> u32 {
         results(self.cases as u32)
@@ -214,8 +223,7 @@ impl Case<'_> {
         }
     }
 
-    /// ADDCcc or SUBCcc. QEMU 7.2 answers wrong codes if the codes come from a logical instruction, so they are read and written
-    /// before.
+    /// ADDCcc or SUBCcc, with the codes read and written before: see `qemu_loses_a_carry_after_a_logical_instruction`.
     fn with_carry(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x18, 0x1c]);
         vec![

@@ -52,7 +52,7 @@ impl Choice<'_> {
             within(&HTBAS, 0x4000, self.pc),
             within(&TBAS, 0x8000, self.pc),
         );
-        // QEMU leaves %pstate as it is at some traps: a handler sets it first.
+        // Deviation::TrapPstate.
         if in_htba && self.pc.is_multiple_of(32) {
             let pstate = self.random().next_u64() & PSTATES;
             return vec![computes(0x32, 6, 0, Second::Number(pstate as i32))];

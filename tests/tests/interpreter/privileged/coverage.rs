@@ -73,7 +73,7 @@ fn opcode(word: u32) -> Opcode {
     }
 }
 
-/// The instructions that walks have to execute: tables, and the numbers of registers in sections 7.77 and 7.117.
+/// The instructions that walks have to execute: tables, and the numbers of registers in chapter 7, RDPR and WRPR.
 fn opcodes() -> BTreeSet<Opcode> {
     const PLAIN: [(u32, &[u32]); 2] = [
         (

@@ -3,6 +3,7 @@
 
 mod choice;
 mod coverage;
+mod deviations;
 mod memory;
 mod niagara;
 mod setup;
@@ -37,18 +38,18 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
     };
-    // QEMU goes on counting.
+    // Deviation::GlobalLevelOfTrap.
     if after.get(GL) == before.get(GL) {
         return None;
     }
     let mut theirs = after.clone();
     let (from, to) = (before.level(), after.level());
     if to == Level::Hyperprivileged {
-        // The guest takes those under QEMU, but for one at trap level 2, which is not as that of a watchdog there.
+        // Deviation::HypervisorTraps, and Deviation::GuestWatchdog.
         if from < to && number < 0x180 {
             return None;
         }
-        // A handler writes %pstate first.
+        // Deviation::TrapPstate: a handler writes %pstate first. Deviation::RedState.
         let red = if after.get(TL) == 6 { 1 << 5 } else { 0 };
         let pstate = if number < 0x180 {
             PEF | PRIV

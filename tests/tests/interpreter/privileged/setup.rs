@@ -80,7 +80,7 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
 }
 
 /// Writes a control register by %g1 and %g2.
-fn write(words: &mut Vec<u32>, control: Control, value: u64) {
+pub(crate) fn write(words: &mut Vec<u32>, control: Control, value: u64) {
     words.extend(set(1, (value >> 32) as u32));
     words.extend(set(2, value as u32));
     // sllx %g1, 32, %g1

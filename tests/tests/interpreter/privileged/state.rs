@@ -39,6 +39,24 @@ const NAMED: [Control; 14] = [
     Control::Ancillary(6),
 ];
 
+/// The labels of [`NAMED`], and the radix of their numbers.
+const LABELS: [(&str, u32); NAMED.len()] = [
+    ("pstate:", 16),
+    ("tl:", 10),
+    ("pil:", 16),
+    ("gl:", 10),
+    ("tbr:", 16),
+    ("hpstate:", 16),
+    ("htba:", 16),
+    ("cansave:", 10),
+    ("canrestore:", 10),
+    ("otherwin:", 10),
+    ("wstate:", 10),
+    ("cleanwin:", 10),
+    ("cwp:", 10),
+    ("fprs:", 16),
+];
+
 pub(crate) const PSTATE: Control = Control::Privileged(6);
 pub(crate) const TL: Control = Control::Privileged(7);
 const PIL: Control = Control::Privileged(8);
@@ -62,6 +80,36 @@ impl State {
             y: strand.y,
             named,
         }
+    }
+
+    /// Reads what QEMU writes; `None` if that is something else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let after = |label: &str| {
+            let mut words = text.split_whitespace();
+            words.find(|word| *word == label).map(|_| words)
+        };
+        let number = |label: &str, radix| u64::from_str_radix(after(label)?.next()?, radix).ok();
+        let mut registers = [0; 32];
+        for (number, four) in registers.chunks_mut(4).enumerate() {
+            let (set, first) = (['g', 'o', 'l', 'i'][number / 2], number % 2 * 4);
+            let words = after(&format!("%{set}{first}-{}:", first + 3))?;
+            for (register, word) in four.iter_mut().zip(words) {
+                *register = u64::from_str_radix(word, 16).ok()?;
+            }
+        }
+        let mut named = [0; NAMED.len()];
+        for (value, (label, radix)) in named.iter_mut().zip(LABELS) {
+            *value = number(label, radix)?;
+        }
+        Some(Self {
+            pc: number("pc:", 16)?,
+            npc: number("npc:", 16)?,
+            registers,
+            ccr: number("ccr:", 16)? as u8,
+            asi: number("asi:", 16)? as u8,
+            y: number("y:", 16)? as u32,
+            named,
+        })
     }
 
     /// Returns who executes.

@@ -1,13 +1,14 @@
 //! A random walk of a strand through all its levels of privilege and of traps.
 //!
 //! An instruction is chosen when the strand comes to an address that has none yet, with regard to what its registers hold then: so
-//! the strand survives thousands of random instructions, and does what QEMU gets wrong only where it is meant to.
+//! the strand survives thousands of random instructions, and does none of what QEMU does otherwise.
 
 use simulator::interpreter::instruction::{Control, Place, Register, Space, Windows};
 use simulator::interpreter::{Instruction, Level, Strand};
 use tests::random::Random;
 
 use super::choice::Choice;
+use super::deviations::Deviation;
 use super::memory::{BASE, CODE, HTBAS, Memory, TBAS, VALUES};
 use super::setup;
 use super::state::{PSTATE, State, TL};
@@ -46,6 +47,23 @@ pub(crate) enum Step {
     Executed(u32),
     /// A trap, by its number: of an instruction, or an interrupt before it.
     Trapped(u16),
+}
+
+/// Why a walk does not execute an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Avoided {
+    /// QEMU does something else than the architecture says.
+    Deviation(Deviation),
+    /// The architecture does not say what it does.
+    Undefined,
+    /// It leads out of the walk's memory, or to what one of the two machines does not have.
+    Beyond,
+}
+
+impl From<Deviation> for Avoided {
+    fn from(deviation: Deviation) -> Self {
+        Self::Deviation(deviation)
+    }
 }
 
 impl Walk {
@@ -123,7 +141,7 @@ impl Walk {
         if self.memory.word(pc) == 0 {
             let word = self.choose(pc);
             self.memory.put(pc, &word.to_be_bytes());
-        } else if self.foreseen(self.memory.word(pc)) {
+        } else if self.avoided(self.memory.word(pc)).is_some() {
             return None;
         }
         let word = self.memory.word(pc);
@@ -137,7 +155,7 @@ impl Walk {
         let raised = self.control(TL) == before.map(|tl| tl + 1);
         Some(if raised && in_table && self.strand.pc.is_multiple_of(32) {
             let number = self.control(Control::Privileged(3)).expect("a trap level");
-            // In the handler of an interrupt QEMU takes none of a lower level, whatever %pil is.
+            // Deviation::NestedInterrupt.
             if (0x41..0x50).contains(&number) && (number + 1..0x50).contains(&handled) {
                 return None;
             }
@@ -154,7 +172,7 @@ impl Walk {
             word = self.plan.pop().unwrap_or(0);
         }
         let delayed = self.strand.npc != pc + 4;
-        while word == 0 || self.foreseen(word) {
+        while word == 0 || self.avoided(word).is_some() {
             self.plan = Choice {
                 walk: self,
                 pc,
@@ -168,39 +186,39 @@ impl Walk {
         word
     }
 
-    /// Returns whether QEMU would do something else with the instruction than the architecture says.
-    fn foreseen(&mut self, word: u32) -> bool {
+    /// Returns why the walk does not execute an instruction, if it does not.
+    fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
         let level = self.level();
         let get = |walk: &Self, register: Register| walk.strand.registers.get(register);
+        let if_so = |so: bool, why| so.then_some(why);
         match Instruction::decode(word) {
-            // QEMU counts beyond the last window, where it has no number.
-            Instruction::Save { .. } => windows.can_save > 0 && windows.can_restore == 7,
-            Instruction::Restore { .. } | Instruction::Return { .. } => {
-                windows.can_restore > 0 && windows.can_save == 7
+            // The numbers of windows have to add up to 6.
+            Instruction::Save { .. } => if_so(
+                windows.can_save > 0 && windows.can_restore == 7,
+                Avoided::Undefined,
+            ),
+            Instruction::Restore { .. } | Instruction::Return { .. } => if_so(
+                windows.can_restore > 0 && windows.can_save == 7,
+                Avoided::Undefined,
+            ),
+            Instruction::Flushw => if_so(windows.can_save == 7, Avoided::Undefined),
+            Instruction::Windows(change) if level > Level::User => {
+                let other = windows.other;
+                let other_or = |most| if other == 0 { most } else { other };
+                match change {
+                    Windows::Saved => if_so(
+                        windows.can_save == 7 || other_or(windows.can_restore) == 0,
+                        Avoided::Undefined,
+                    ),
+                    Windows::Restored => if_so(
+                        windows.can_restore == 7 || other_or(windows.can_save) == 0,
+                        Avoided::Undefined,
+                    ),
+                    _ => Some(Deviation::WindowInstructions.into()),
+                }
             }
-            Instruction::Flushw => windows.can_save == 7,
-            Instruction::Windows(change) if level > Level::User => match change {
-                Windows::Saved => {
-                    let stored = if windows.other == 0 {
-                        windows.can_restore
-                    } else {
-                        windows.other
-                    };
-                    windows.can_save == 7 || stored == 0
-                }
-                Windows::Restored => {
-                    let loaded = if windows.other == 0 {
-                        windows.can_save
-                    } else {
-                        windows.other
-                    };
-                    windows.can_restore == 7 || loaded == 0
-                }
-                // QEMU does not have them.
-                _ => true,
-            },
             Instruction::Done | Instruction::Retry if level > Level::User => {
                 let (Some(state), Some(hpstate), Some(pc), Some(npc)) = (
                     self.control(Control::Privileged(2)),
@@ -208,18 +226,30 @@ impl Walk {
                     self.control(Control::Privileged(0)),
                     self.control(Control::Privileged(1)),
                 ) else {
-                    return true;
+                    return Some(Deviation::DoneAtLevelZero.into());
                 };
                 let most = if hpstate & HPRIV == 0 { 2 } else { 3 };
                 let places = [pc, npc].map(|at| (BASE..CODE.end).contains(&at));
-                // At the highest level QEMU notes a bit of its own in %tstate.
-                tl == 6 || state >> 40 > most || places.contains(&false)
+                if tl == 6 {
+                    Some(Deviation::RedState.into())
+                } else if state >> 40 > most {
+                    Some(Deviation::GlobalLevel.into())
+                } else {
+                    if_so(places.contains(&false), Avoided::Beyond)
+                }
             }
             Instruction::Read { control, .. } => match control {
-                Control::Ancillary(22 | 23 | 25) => level == Level::User,
-                Control::Privileged(2) => (tl == 0 || tl == 6) && level > Level::User,
-                Control::Privileged(0..=3) => tl == 0 && level > Level::User,
-                _ => false,
+                Control::Ancillary(22 | 23 | 25) => {
+                    if_so(level == Level::User, Deviation::AncillaryReads.into())
+                }
+                Control::Privileged(2) if tl == 6 => {
+                    if_so(level > Level::User, Deviation::RedState.into())
+                }
+                Control::Privileged(0..=3) => if_so(
+                    tl == 0 && level > Level::User,
+                    Deviation::NoTrapStack.into(),
+                ),
+                _ => None,
             },
             Instruction::Write {
                 control,
@@ -230,36 +260,41 @@ impl Walk {
                     get(self, operand.register).wrapping_add_signed(operand.immediate.into());
                 let value = get(self, rs1) ^ second;
                 if level == Level::User && matches!(control, Control::Ancillary(20..=23 | 25)) {
-                    return true;
+                    return Some(Deviation::AncillaryWrites.into());
                 }
                 let allowed = match control {
                     Control::Privileged(_) | Control::Ancillary(20..=23 | 25) => Level::Privileged,
                     Control::Hyperprivileged(_) => Level::Hyperprivileged,
                     Control::Ancillary(_) => Level::User,
                 };
-                level >= allowed && !self.written_alike(control, value)
+                if level < allowed {
+                    return None;
+                }
+                self.unwritten(control, value)
             }
-            Instruction::Trap { rs1, operand, .. } => {
-                rs1 != Register::G0 && operand.register != Register::G0
-            }
+            Instruction::Trap { rs1, operand, .. } => if_so(
+                rs1 != Register::G0 && operand.register != Register::G0,
+                Deviation::TrapNumber.into(),
+            ),
             Instruction::Load { place, .. }
             | Instruction::Store { place, .. }
             | Instruction::LoadTwin { place, .. }
             | Instruction::StoreTwin { place, .. }
             | Instruction::Ldstub { place, .. }
             | Instruction::Swap { place, .. }
-            | Instruction::Cas { place, .. } => !self.accessed_alike(place),
-            // The unit is enabled, which a strand of the simulator does not have.
-            Instruction::FloatingPoint => {
+            | Instruction::Cas { place, .. } => if_so(!self.reaches(place), Avoided::Beyond),
+            // A strand of the simulator has no floating-point unit that could be enabled.
+            Instruction::FloatingPoint => if_so(
                 self.control(PSTATE).unwrap_or(0) & PEF != 0
-                    && self.control(Control::Ancillary(6)).unwrap_or(0) & 4 != 0
-            }
-            _ => false,
+                    && self.control(Control::Ancillary(6)).unwrap_or(0) & 4 != 0,
+                Avoided::Beyond,
+            ),
+            _ => None,
         }
     }
 
-    /// Returns whether the place is in memory for random instructions, in a space that QEMU has as the architecture says.
-    fn accessed_alike(&mut self, place: Place) -> bool {
+    /// Returns whether the place is in memory for random instructions, in a space that the niagara machine has with the MMU off.
+    fn reaches(&mut self, place: Place) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);
         let second =
@@ -280,41 +315,50 @@ impl Walk {
         }
     }
 
-    /// Returns whether a control register keeps the value as it is, here and under QEMU, and the walk goes on with it.
-    fn written_alike(&mut self, control: Control, value: u64) -> bool {
-        let level = self.level();
-        let has = |bits: u64| value & !bits == 0;
-        let hyperprivileged = level == Level::Hyperprivileged;
-        match control {
-            Control::Ancillary(20..=22) => has(0x1_ffff),
-            Control::Ancillary(3) => true,
-            Control::Ancillary(6) => has(7),
-            // Disabled: QEMU counts in the host's time.
-            Control::Ancillary(23 | 25) | Control::Hyperprivileged(31) => value >> 63 != 0,
-            Control::Privileged(0 | 1) => {
-                self.control(TL) != Some(0) && has(!3) && (BASE..CODE.end).contains(&value)
+    /// Returns why the walk does not write a value to a control register, if it does not.
+    fn unwritten(&mut self, control: Control, value: u64) -> Option<Avoided> {
+        let hyperprivileged = self.level() == Level::Hyperprivileged;
+        let no_trap = self.control(TL) == Some(0);
+        let beyond = |bits: u64, deviation: Deviation| (value & !bits != 0).then_some(deviation);
+        let over = |most: u64, deviation: Deviation| (value > most).then_some(deviation);
+        let if_so = |so: bool| so.then_some(Avoided::Beyond);
+        let deviation = match control {
+            Control::Ancillary(20..=22) => beyond(0x1_ffff, Deviation::SoftintBits),
+            Control::Ancillary(6) => beyond(7, Deviation::FprsBits),
+            Control::Privileged(0..=3) if no_trap => Some(Deviation::NoTrapStack),
+            Control::Privileged(0 | 1) => beyond(!3, Deviation::TrapPcBits),
+            Control::Privileged(2) => beyond(
+                7 << 40 | 0xff << 32 | 0xff << 24 | PSTATES << 8 | 7,
+                Deviation::TrapStateBits,
+            )
+            .or((value >> 40 > if hyperprivileged { 3 } else { 2 })
+                .then_some(Deviation::GlobalLevel)),
+            Control::Privileged(3) => beyond(0x1ff, Deviation::TrapTypeBits),
+            Control::Privileged(6) => beyond(PSTATES, Deviation::PstateBits),
+            Control::Privileged(7) => {
+                over(if hyperprivileged { 6 } else { 2 }, Deviation::TrapLevel)
             }
-            Control::Privileged(2) => {
-                self.control(TL) != Some(0)
-                    && has(7 << 40 | 0xff << 32 | 0xff << 24 | PSTATES << 8 | 7)
-                    && value >> 40 <= if hyperprivileged { 3 } else { 2 }
+            Control::Privileged(8) => beyond(15, Deviation::PilBits),
+            Control::Privileged(9..=13) => beyond(7, Deviation::WindowBits),
+            Control::Privileged(14) => beyond(0x3f, Deviation::WstateBits),
+            Control::Privileged(16) => {
+                over(if hyperprivileged { 3 } else { 2 }, Deviation::GlobalLevel)
             }
-            Control::Privileged(3) => self.control(TL) != Some(0) && has(0x1ff),
-            Control::Privileged(5) => TBAS.contains(&value),
-            Control::Privileged(6) => has(PSTATES),
-            Control::Privileged(7) => value <= if hyperprivileged { 6 } else { 2 },
-            Control::Privileged(8) => has(15),
-            Control::Privileged(9..=13) => has(7),
-            Control::Privileged(14) => has(0x3f),
-            Control::Privileged(16) => value <= if hyperprivileged { 3 } else { 2 },
             Control::Hyperprivileged(0) => {
-                // QEMU does not look for interrupts after this.
                 let waits = self.control(PSTATE).unwrap_or(0) & IE != 0;
-                has(HPRIV) && (value != 0 || !waits)
+                (value == 0 && waits).then_some(Deviation::PendingInterrupt)
             }
-            Control::Hyperprivileged(3) => value == 0,
-            Control::Hyperprivileged(5) => HTBAS.contains(&value),
-            _ => true,
-        }
+            _ => None,
+        };
+        deviation.map(Avoided::from).or_else(|| match control {
+            // QEMU counts in the host's time.
+            Control::Ancillary(23 | 25) | Control::Hyperprivileged(31) => if_so(value >> 63 == 0),
+            Control::Privileged(0 | 1) => if_so(!(BASE..CODE.end).contains(&value)),
+            Control::Privileged(5) => if_so(!TBAS.contains(&value)),
+            Control::Hyperprivileged(5) => if_so(!HTBAS.contains(&value)),
+            Control::Hyperprivileged(0) => if_so(value & !HPRIV != 0),
+            Control::Hyperprivileged(3) => if_so(value != 0),
+            _ => None,
+        })
     }
 }
