@@ -112,3 +112,31 @@ impl HeldL2<'_> {
         Ok(())
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
+
+    fn strand(number: usize) -> StrandId {
+        StrandId::new(number).unwrap()
+    }
+
+    /// The death of the strand that has the registers ends its access: who waits begins anew. That of another ends nothing.
+    #[test]
+    fn a_death_ends_the_access_of_the_strand_that_died() {
+        for (dead, ends) in [(1, true), (2, false)] {
+            let l2 = L2Arbiter::new();
+            core::mem::forget(l2.take(strand(1)));
+            let watch = Stopwatch::default();
+            let mut asks = (0..=LIMIT).step_by(PAUSE as usize);
+            let stuck = asks.any(|now| {
+                if now == LIMIT / 2 {
+                    l2.abandon(strand(dead));
+                }
+                l2.found_busy(&watch, || now)
+            });
+            assert_eq!((stuck, l2.holder().is_none()), (!ends, ends), "{dead}");
+        }
+    }
+}

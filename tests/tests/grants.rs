@@ -1,7 +1,8 @@
 //! Rights that a configuration grants, revokes and transfers, by the rules of LDoms.
 
-use perfctr_service::{ConfigError, Grant, Grants, Right, RightError};
-use tests::machine::guest_id;
+use perfctr_service::{ConfigError, Grant, Grants, GuestConfig, Right, RightError, policy};
+use platform::{Machine, Model};
+use tests::machine::{guest_id, strand};
 
 fn grant(text: &str) -> Grant {
     text.parse().unwrap()
@@ -103,4 +104,52 @@ fn a_transfer_is_whole_or_nothing() {
     assert_eq!(grants.check(), Ok(()));
     grants.grant(guest_id(2), Right::Global).unwrap();
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
+}
+
+/// Returns a guest with these strands and `global`, or nothing.
+fn guest(strands: &[u16], global: bool) -> GuestConfig {
+    GuestConfig {
+        strands: strands.iter().copied().map(strand).collect(),
+        grant: Grant {
+            global,
+            ..Grant::NONE
+        },
+        compatible: false,
+    }
+}
+
+/// A Maramba with two nodes has strands 0 to 127; it can have 256 guests, also some without strands.
+#[test]
+fn configurations_that_contradict_themselves_or_the_machine_are_rejected() {
+    let machine = Machine::new(Model::Maramba, 2).unwrap();
+    let none = |guests| vec![guest(&[], false); guests];
+    for (guests, answer) in [
+        (none(0), Ok(())),
+        (none(256), Ok(())),
+        (none(257), Err(ConfigError::TooManyGuests)),
+        (vec![guest(&[0, 127], true), guest(&[1, 64], false)], Ok(())),
+        (
+            vec![
+                guest(&[0], false),
+                guest(&[1, 127], true),
+                guest(&[2, 127], false),
+            ],
+            Err(ConfigError::SharedStrand(1, 2)),
+        ),
+        (
+            vec![guest(&[0], false), guest(&[1, 128], false)],
+            Err(ConfigError::NoSuchStrand(1, strand(128))),
+        ),
+        (
+            vec![guest(&[0], true), guest(&[1], false), guest(&[2], true)],
+            Err(ConfigError::TwoGlobals(0, 2)),
+        ),
+    ] {
+        assert_eq!(
+            policy::check(machine, &guests),
+            answer,
+            "{} guests",
+            guests.len()
+        );
+    }
 }

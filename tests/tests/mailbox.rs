@@ -4,11 +4,12 @@ use std::cell::RefCell;
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::mailbox::{self, Refusal, Step, WORDS};
-use perfctr_service::{ChangeError, ConfigError, Grants, StrandSet, Unit};
+use perfctr_service::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
+use perfctr_service::{ChangeError, ConfigError, Grants, StrandSet, Unit, UnitState};
 use platform::AccessError;
 use tests::board::Board;
 use tests::machine::{self, MachineUnderTest, guest_id};
-use tests::oracle::{Cell, Fault, Grant, Guest, Machine, StrandGrant};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, StrandGrant};
 
 const GLOBAL: Grant = Grant {
     strand: StrandGrant::HtStrand,
@@ -16,6 +17,10 @@ const GLOBAL: Grant = Grant {
 };
 const STRAND: Grant = Grant {
     strand: StrandGrant::Strand,
+    global: false,
+};
+const HTSTRAND: Grant = Grant {
+    strand: StrandGrant::HtStrand,
     global: false,
 };
 
@@ -92,13 +97,14 @@ fn every_step_and_what_it_answers() {
 
     // `global` and `htstrand` go from guest 0 to guest 1: a byte for each guest, the first in the most significant byte.
     let moved = grants(&[STRAND, GLOBAL, Grant::default()]);
-    let mut words = [0; WORDS];
+    let mut words = [7; WORDS];
     mailbox::ask(&mut words, &Step::Reconfigure(moved));
     assert_eq!(words[..3], [1, 1, 3]);
     assert_eq!(
         words[9..41],
         [&[0x0207_0000_0000_0000], &[0; 31][..]].concat()
     );
+    assert_eq!(words[41..], [7; WORDS - 41], "words of no step");
     assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
 
     // The change waits for the strands of those who lose something.
@@ -184,7 +190,13 @@ fn every_step_and_what_it_answers() {
         assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
     }
     // The refusals of a unit name it: hub 2 has number 10, L2 control of node 1 number 13.
-    for (result, unit, expected) in [
+    let other_guests = ChangeError::OtherGuests {
+        given: 4,
+        there_are: 9,
+    };
+    for (result, first, expected) in [
+        (2, 6, ChangeError::Config(ConfigError::TwoGlobals(6, 9))),
+        (3, 4, other_guests),
         (4, 0, ChangeError::Busy),
         (5, 13, ChangeError::OtherNode(Unit::L2(Node::Node1))),
         (
@@ -199,10 +211,68 @@ fn every_step_and_what_it_answers() {
         ),
     ] {
         let mut words = [0; WORDS];
-        (words[0], words[1], words[8], words[9]) = (2, 4, result, unit);
+        (words[0], words[1], words[8], words[9], words[10]) = (2, 4, result, first, 9);
         assert_eq!(
             mailbox::answer(&words),
             Some(Err(Refusal::Change(expected)))
         );
     }
+}
+
+/// The words of what is seen: 9, a change is pending; 10-13, the strands that it waits for; 14-29, the units; 30-61, what the guests hold.
+/// A unit has its faults in bits 63:32, how often it was stuck in 31:2, and in bits 1 and 0 whether it is clean and in service.
+#[test]
+fn the_words_of_what_is_seen() {
+    let mut words = [0; WORDS];
+    (words[0], words[1], words[2]) = (2, 5, 18);
+    (words[9], words[13]) = (1, 1 << 63);
+    words[14 + 15] = 3 << 32 | 5 << 2 | 0b10;
+    words[14 + 8] = 0xffff_ffff << 32 | 0b01;
+    (words[30], words[31], words[32]) = (0x01 << 56, 0x02 << 48, 0x07 << 56 | 0x06 << 48);
+    let seen = mailbox::answer(&words).unwrap().unwrap().unwrap();
+    assert_eq!(
+        seen.pending,
+        Some([machine::strand(255)].into_iter().collect())
+    );
+    for (unit, [in_service, clean], [faults, stuck]) in [
+        (Unit::L2(Node::Node3), [false, true], [3, 5]),
+        (Unit::Hub(Hub::ALL[0]), [true, false], [u32::MAX, 0]),
+        (Unit::Hub(Hub::ALL[1]), [false, false], [0, 0]),
+    ] {
+        let expected = UnitState {
+            in_service,
+            clean,
+            faults,
+            stuck,
+        };
+        assert_eq!(seen.units[unit.number()], expected, "{unit}");
+    }
+    let mut held = vec![Grant::default(); 18];
+    held[0] = Grant::GLOBAL;
+    (held[9], held[16], held[17]) = (STRAND, GLOBAL, HTSTRAND);
+    assert!(seen.held == grants(&held));
+}
+
+/// A unit that was taken out of service because it stayed busy, twice.
+#[test]
+fn a_unit_that_was_stuck_is_seen() {
+    let board = Board::new(Machine::Batoka, 1, &[]);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new([0], Grant::GLOBAL)]);
+    let mailbox = Mailbox {
+        words: RefCell::new([0; WORDS]),
+        machine: &machine,
+        reset: RefCell::default(),
+    };
+    let hub = Unit::Hub(Hub::ALL[1]);
+    board.set_hub(1, HubCondition::Busy);
+    for since in [0, 2 * BUSY_LIMIT_TICKS] {
+        assert_eq!(machine.return_to_service(0, hub), Ok(()));
+        for asks in 0..=32 {
+            board.set_ticks(0, since + asks * BUSY_PAUSE_TICKS);
+            machine.get(0, 36);
+        }
+    }
+    let seen = mailbox.step(Step::Look(1)).unwrap().unwrap();
+    assert_eq!(seen.units[hub.number()].stuck, 2);
+    assert_eq!(mailbox.words.borrow()[14 + hub.number()], 2 << 2 | 0b10);
 }

@@ -4,8 +4,10 @@ extern crate std;
 
 use std::vec::Vec;
 
+use guest_abi::Hub;
 use proptest::prelude::*;
 
+use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
@@ -78,6 +80,21 @@ fn cases() {
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
         assert_eq!(stuck_with(last), expected, "{last:?}");
+    }
+}
+
+/// What a strand knows of one unit says nothing of another.
+#[test]
+fn a_strand_has_a_stopwatch_for_each_unit() {
+    let watches = Stopwatches::default();
+    let hubs = Hub::ALL.iter().map(|hub| watches.hub(*hub));
+    let all: Vec<_> = hubs.chain([&watches.l2]).collect();
+    for (number, watch) in all.iter().enumerate() {
+        assert!(
+            !all[..number]
+                .iter()
+                .any(|other| std::ptr::eq(*other, *watch))
+        );
     }
 }
 

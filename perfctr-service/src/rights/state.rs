@@ -95,7 +95,7 @@ impl Rights {
     }
 
     /// Returns `true` if there is something to do that nobody has looked at.
-    fn is_marked(&self) -> bool {
+    pub(super) fn is_marked(&self) -> bool {
         self.again.fetch_or(false, Ordering::SeqCst)
     }
 
@@ -123,7 +123,7 @@ mod tests {
     use platform::{Machine, Model};
 
     use super::*;
-    use crate::rights::policy::{Grant, GuestConfig};
+    use crate::rights::policy::{Grant, GuestConfig, StrandSet};
 
     /// The rights of a machine whose only guest, 0, has `global` or nothing.
     fn rights(global: bool) -> Rights {
@@ -178,5 +178,20 @@ mod tests {
         assert_eq!(turns(7), (8, true));
         assert_eq!(turns(8), (8, false));
         assert_eq!(turns(100), (8, false));
+    }
+
+    /// Nothing is pending while nobody has the lock. Whoever looks twice sees if somebody had it in between.
+    #[test]
+    fn a_strand_that_has_the_lock_may_be_at_work_on_a_change() {
+        let rights = rights(true);
+        let on = StrandId::new(3).unwrap();
+        let before = rights.at_rest().unwrap();
+        assert_eq!(rights.pending(), None);
+        let lock = rights.lock(on, 1);
+        assert_eq!(rights.at_rest(), None);
+        assert_eq!(rights.pending(), Some(StrandSet::EMPTY));
+        drop(lock);
+        assert_ne!(rights.at_rest().unwrap(), before);
+        assert_eq!(rights.pending(), None);
     }
 }

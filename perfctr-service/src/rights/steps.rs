@@ -262,3 +262,91 @@ impl Rights {
             .collect()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+
+    use std::sync::Arc;
+
+    use hv_core::sync::steps;
+    use platform::{Machine, Model};
+
+    use super::*;
+    use crate::rights::policy::GuestConfig;
+
+    fn guest() -> GuestId {
+        GuestId::new(0).unwrap()
+    }
+
+    /// The rights of a machine whose only guest has strand 0 and is granted everything.
+    fn rights() -> Rights {
+        let config = GuestConfig {
+            strands: StrandId::new(0).into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        };
+        Rights::new(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap()
+    }
+
+    /// Gives the guest what it is granted. Returns `true` if it is told so.
+    fn is_given(rights: &Rights) -> bool {
+        let (units, mut asked, mut given) = (Units::default(), StrandSet::EMPTY, false);
+        let mut locked = rights.locked(&units, &mut asked);
+        locked.complete(guest(), |held| given = held == Grant::ALL);
+        given
+    }
+
+    fn holding(held: Grant, starting: bool) -> Holding {
+        Holding {
+            granted: Grant::ALL,
+            held,
+            starting,
+        }
+    }
+
+    /// A reset that is taken up takes everything, whatever was given since the guest was seen to start.
+    #[test]
+    fn a_guest_that_starts_gets_its_rights_back_when_its_reset_is_taken_up() {
+        let rights = rights();
+        rights.set_reset(guest());
+        let (units, mut asked) = (Units::default(), StrandSet::EMPTY);
+        rights.locked(&units, &mut asked).take_up_resets();
+        assert_eq!(rights.guest(guest()).holding(), holding(Grant::NONE, true));
+        assert!(!is_given(&rights), "its strand has not acknowledged");
+        rights.acknowledge(StrandId::new(0).unwrap(), |_| {});
+        rights.set_reset(guest());
+        rights.set_global(Global::Free);
+        assert!(!is_given(&rights), "it starts again");
+        assert_eq!(rights.guest(guest()).holding(), holding(Grant::NONE, true));
+        assert_eq!(rights.global(), Global::Free);
+        rights.begin_reset(guest());
+        assert!(is_given(&rights));
+        assert_eq!(rights.guest(guest()).holding(), holding(Grant::ALL, false));
+        assert!(!is_given(&rights), "it has everything");
+    }
+
+    /// A reset crosses the gift at each of its steps: either the gift is seen to be made, or it is not and a mark is left.
+    #[test]
+    fn who_cannot_give_leaves_a_mark() {
+        let mut marks = 0;
+        for step in 0.. {
+            let rights = Arc::new(rights());
+            rights.guest(guest()).start();
+            let crossing = Arc::clone(&rights);
+            let reset = move || crossing.set_reset(guest());
+            let (given, crossed) = steps::before(step, reset, || is_given(&rights));
+            let (marked, held) = (rights.is_marked(), rights.held(guest()));
+            assert_eq!(
+                (held == Grant::ALL, given && marked),
+                (given, false),
+                "{step}"
+            );
+            marks += u8::from(marked);
+            if !crossed {
+                break;
+            }
+        }
+        assert!(marks > 0);
+    }
+}
