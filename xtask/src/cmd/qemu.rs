@@ -24,9 +24,12 @@ use simulator::input::{self, LONGEST_PROGRAM};
 /// fault; and with a hypervisor that leaks, for the guest to find. A guest written in C makes the same calls by the C
 /// interface of guest-abi. Then the guest makes all calls of the contract sweep, on every machine and with every grant,
 /// and must be answered as the host.
+///
+/// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. cargo xtask run boots guests on a machine
+/// that has all of these.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10"
+    after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10\n  cargo xtask qemu --guest mine.elf --gdb 1234   # gdb-multiarch mine.elf -ex 'target remote :1234'"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -40,7 +43,11 @@ pub struct Args {
     #[arg(long, value_name = "D", default_value = "models", requires = "guest")]
     devices: Devices,
 
-    /// End a run after this many seconds [default: 60 with --guest, else 600]
+    /// Wait at reset for a debugger, at this port of this computer
+    #[arg(long, value_name = "PORT", requires = "guest", value_parser = clap::value_parser!(u16).range(1..))]
+    gdb: Option<u16>,
+
+    /// End a run after this many seconds [default: 60 with --guest, a day with --gdb, else 600]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
 
@@ -61,9 +68,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let entry = args.guest.as_deref().map(entry).transpose()?;
     let output = args.force.create_if_wanted(args.json.as_ref())?;
     let toolchain = Toolchain::find()?;
-    let seconds = args
-        .timeout
-        .unwrap_or(if entry.is_some() { 60 } else { 600 });
+    let seconds = args.timeout.unwrap_or(match (&args.gdb, &entry) {
+        (Some(_), _) => 24 * 60 * 60,
+        (None, Some(_)) => 60,
+        (None, None) => 600,
+    });
     let timeout = Duration::from_secs(seconds);
     let (report, ends) = match args.guest.zip(entry) {
         None => checks::run(&toolchain, machine, timeout)?,
@@ -73,6 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
                 guest: &guest,
                 words: &[(MACHINE, word(machine)), (ENTRY, entry)],
                 timeout,
+                gdb: args.gdb,
             };
             let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
             let mut report = Report::default();

@@ -369,6 +369,7 @@ impl Checks<'_> {
             guest,
             words,
             timeout: self.timeout,
+            gdb: None,
         }
     }
 

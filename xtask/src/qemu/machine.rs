@@ -15,6 +15,7 @@ use platform::{Machine, Model};
 use super::console::Console;
 use super::fatal;
 use crate::interrupt::{self, Interrupted};
+use crate::say::say;
 use crate::tools::QEMU_SUN4V;
 
 /// The address at which the hypervisor reads its machine: see [`word`].
@@ -50,6 +51,8 @@ pub struct Boot<'a> {
     pub words: &'a [(u64, u64)],
     /// The time after which the guest is ended.
     pub timeout: Duration,
+    /// The port of this computer at which QEMU waits for a debugger before it executes anything.
+    pub gdb: Option<u16>,
 }
 
 /// How a run ended.
@@ -114,6 +117,9 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
         let word = format!("loader,addr={address:#x},data={value:#x},data-len=8,data-be=on");
         command.args(["-device", &word]);
     }
+    if let Some(port) = boot.gdb {
+        command.args(["-S", "-gdb", &format!("tcp:127.0.0.1:{port}")]);
+    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -122,6 +128,11 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
         .context("QEMU cannot be run")?;
     let bytes = reader(child.stdout.take());
     let errors = reader(child.stderr.take());
+    if let Some(port) = boot.gdb {
+        say(format_args!(
+            "waiting for a debugger: gdb-multiarch GUEST -ex 'target remote :{port}'"
+        ));
+    }
     let running = Running(child);
     let (console, end) = watch(&bytes, boot.timeout, show)?;
     drop(running);

@@ -4,6 +4,7 @@ mod bad_input;
 mod call;
 mod check;
 mod consoles;
+mod debugger;
 mod diff;
 mod events;
 mod help;

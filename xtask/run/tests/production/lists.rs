@@ -165,6 +165,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
         guest: &assembled("calls"),
         words: &words,
         timeout: Duration::from_secs(60),
+        gdb: None,
     };
     let (console, end) = machine::run(&boot, &mut io::sink()).unwrap();
     let console = String::from_utf8(console).unwrap();
