@@ -7,6 +7,7 @@ use perfctr_service::trace::{Get, GetRefused, Set, SetRefused};
 
 use crate::events::collect::LayoutName;
 use crate::events::{Entry, Stream, Trace, TracedEvent};
+use crate::guests::Guest;
 use crate::interpreter::Strand;
 use crate::interpreter::instruction::Register;
 use crate::machine::clock::HZ;
@@ -162,14 +163,14 @@ impl Call {
     }
 }
 
-/// Returns the trace of calls, in the order in which they returned, of guests with these names and strands.
+/// Returns the trace of calls, in the order in which they returned, of these guests.
 #[must_use]
-pub fn trace(calls: &[Call], guests: &[(String, Vec<StrandId>)]) -> Trace {
+pub fn trace(calls: &[Call], guests: &[Guest]) -> Trace {
     let of_strand = |number| {
         let strand = StrandId::new(number)?;
         let guest = guests
             .iter()
-            .position(|(_, strands)| strands.contains(&strand))?;
+            .position(|guest| guest.config.strands.has(strand))?;
         let own = calls.iter().filter(|call| call.strand == strand);
         let entries: Vec<_> = own
             .filter_map(|call| call.event(guest as u8))
@@ -183,7 +184,7 @@ pub fn trace(calls: &[Call], guests: &[(String, Vec<StrandId>)]) -> Trace {
         began: 0,
         epoch: None,
         missed: 0,
-        guests: guests.iter().map(|(name, _)| name.clone()).collect(),
+        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
         streams: (0..StrandId::COUNT).filter_map(of_strand).collect(),
     }
 }
@@ -192,6 +193,7 @@ pub fn trace(calls: &[Call], guests: &[(String, Vec<StrandId>)]) -> Trace {
 mod tests {
     use super::*;
     use crate::events::calls::{Call as Described, Function};
+    use perfctr_service::{Grant, GuestConfig};
 
     const STRAND: StrandId = StrandId::new(72).unwrap();
 
@@ -256,10 +258,15 @@ mod tests {
 
     #[test]
     fn a_trace_has_a_stream_for_each_strand_that_called() {
-        let guests = [
-            ("first".to_owned(), vec![]),
-            ("second".to_owned(), vec![STRAND]),
-        ];
+        let guest = |name: &str, strands: &[StrandId]| Guest {
+            name: name.to_owned(),
+            config: GuestConfig {
+                strands: strands.iter().copied().collect(),
+                grant: Grant::NONE,
+                compatible: false,
+            },
+        };
+        let guests = [guest("first", &[]), guest("second", &[STRAND])];
         let get = call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77);
         let of_nobody = Call {
             strand: StrandId::new(5).unwrap(),

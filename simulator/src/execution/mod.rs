@@ -31,6 +31,7 @@ mod interrupts;
 pub mod log;
 pub mod mailbox;
 pub mod map;
+pub mod operator;
 mod physical;
 mod reach;
 pub mod results;
@@ -346,6 +347,11 @@ impl Execution {
     /// Returns what came of the step once the hypervisor has done it: what is seen, if it was a look. There is room for another then.
     pub fn operated(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
         mailbox::take(&mut self.running.shared.physical)
+    }
+
+    /// Stops a strand before its next instruction, as if another had parked it.
+    pub fn park(&mut self, strand: StrandId) {
+        self.running.park(strand);
     }
 
     /// Returns what the hypervisor says of a guest.

@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use super::Execution;
 use super::mailbox::GuestState;
+use super::operator::StepMade;
+use crate::guests::Guest;
 use crate::memory::{Served, Truth, Usage};
 use crate::simulation::{Choice, Hypercalls, Selection, Time};
 
@@ -34,6 +36,8 @@ pub struct Results {
     pub guests: Vec<GuestResults>,
     /// How many things software did that are not simulated in full.
     pub noted: usize,
+    /// The steps of the [operator](super::operator::Operator), if the machine has one: empty until who runs it puts them here.
+    pub steps: Vec<StepMade>,
 }
 
 /// What a strand did.
@@ -101,6 +105,14 @@ impl EventResults {
 pub struct GuestResults {
     /// Its number.
     pub guest: usize,
+    /// Its name.
+    pub name: String,
+    /// Its strands.
+    pub strands: Vec<usize>,
+    /// Its program, and what its console shows: empty until who runs the machine puts them here.
+    pub program: String,
+    #[allow(missing_docs, reason = "as above")]
+    pub console: String,
     /// What has become of it.
     pub state: GuestState,
     /// Its hypercalls.
@@ -108,35 +120,35 @@ pub struct GuestResults {
 }
 
 impl Execution {
-    /// Returns what happened until now: of the events that units can count, those of `selection`; and the hypercalls of guests that have
-    /// these strands.
+    /// Returns what happened until now: of the events that units can count, those of `selection`; and what became of these guests.
     #[must_use]
-    pub fn results(&mut self, selection: &Selection, guests: &[Vec<StrandId>]) -> Results {
+    pub fn results(&mut self, selection: &Selection, guests: &[Guest]) -> Results {
         let machine = self.machine();
-        let tally = |of_guest: &dyn Fn(&StrandId) -> bool| {
+        let tally = |of_guest: &dyn Fn(StrandId) -> bool| {
             let mut tally = BTreeMap::new();
             for ((strand, status), count) in self.hypercalls() {
-                if of_guest(strand) {
+                if of_guest(*strand) {
                     *tally.entry(*status).or_default() += count;
                 }
             }
             Hypercalls::new(&tally)
         };
         let hypercalls = tally(&|_| true);
-        let by_guest = guests
-            .iter()
-            .map(|strands| tally(&|strand| strands.contains(strand)));
-        let by_guest: Vec<_> = by_guest.collect();
-        let guests = by_guest
-            .into_iter()
-            .enumerate()
-            .map(|(guest, hypercalls)| GuestResults {
-                guest,
-                state: self.guest(guest),
-                hypercalls,
-            });
+        let by_guest = guests.iter().map(|guest| GuestResults {
+            guest: 0,
+            name: guest.name.clone(),
+            strands: guest.config.strands.iter().map(StrandId::index).collect(),
+            program: String::new(),
+            console: String::new(),
+            state: GuestState::Absent,
+            hypercalls: tally(&|strand| guest.config.strands.has(strand)),
+        });
+        let mut by_guest: Vec<_> = by_guest.collect();
+        for (number, guest) in by_guest.iter_mut().enumerate() {
+            (guest.guest, guest.state) = (number, self.guest(number));
+        }
         Results {
-            guests: guests.collect(),
+            guests: by_guest,
             machine: machine.model().name(),
             nodes: machine.nodes(),
             time: Time::new(self.now()),
@@ -148,6 +160,7 @@ impl Execution {
             usage: self.usage(),
             hypercalls,
             noted: self.log().entries().len(),
+            steps: Vec::new(),
         }
     }
 

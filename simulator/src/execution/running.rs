@@ -227,6 +227,15 @@ impl Running {
         self.turns.set(id, at);
     }
 
+    /// See [`super::Execution::park`].
+    pub(super) fn park(&mut self, id: StrandId) {
+        let node = id.node();
+        let running = &mut self.shared.running[node.index()];
+        *running &= !(1 << (id.index() % StrandId::PER_NODE));
+        let running = *running;
+        self.set_running(node, running);
+    }
+
     /// Sends an interrupt from outside.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();

@@ -71,6 +71,17 @@ impl Consoles {
         output.flush()
     }
 
+    /// Shows a line that is no guest's.
+    ///
+    /// # Errors
+    /// `output` cannot be written.
+    pub(crate) fn tell(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
+        if self.within.take().is_some() {
+            writeln!(output)?;
+        }
+        writeln!(output, "{line}")
+    }
+
     /// Shows lines that have not ended.
     ///
     /// # Errors

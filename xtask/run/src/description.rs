@@ -10,20 +10,13 @@ use guest_abi::{Mcu, Node as Processor, StrandId};
 use platform::md::Md;
 use platform::{Machine, Model};
 use simulator::execution::map::PARTITION;
+use simulator::guests::Guest;
 use simulator::md::{self, Described, Description, Node, Property, Value};
 
 use crate::images::Image;
 
 /// Where the memory of each guest begins, as the guest has it; and that of the first, as the hypervisor has it.
 pub(crate) const PARTITION_BASE: u64 = PARTITION;
-
-/// A guest, as reports name it.
-pub(crate) struct Guest {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its strands.
-    pub(crate) strands: Vec<StrandId>,
-}
 
 /// A complete description, and what it says.
 pub(crate) struct Complete {
@@ -120,14 +113,10 @@ fn complete(
     let Some(machine) = described.machine else {
         bail!("describes no machine with Victoria Falls processors");
     };
-    let guests = described.guests.into_iter().map(|guest| Guest {
-        name: guest.name,
-        strands: guest.config.strands.iter().collect(),
-    });
-    let guests: Vec<_> = guests.collect();
+    let guests: Vec<Guest> = described.guests.into_iter().map(Guest::from).collect();
     for guest in &guests {
         ensure!(
-            !guest.strands.is_empty(),
+            !guest.config.strands.is_empty(),
             "guest {} has no strand",
             guest.name
         );

@@ -19,9 +19,12 @@ use clap::Parser;
 use indicatif::{HumanCount, ProgressBar};
 use simulator::events::Trace;
 use simulator::execution::mailbox::GuestState;
+use simulator::execution::operator::Operator;
 use simulator::execution::{Execution, Limits, Setup, Stop, calls, map};
+use simulator::guests::Guest;
 use simulator::input;
 use simulator::simulation::Selection;
+use simulator::simulation::scenario::Scenario;
 use simulator::strands;
 use xtask::cmd::Mismatch;
 use xtask::cmd::events_out::{FileArgs, Outputs};
@@ -30,9 +33,10 @@ use xtask::exit;
 use xtask::interrupt::{self, Interrupted};
 use xtask::output::Force;
 use xtask::qemu::machine::{ENTRY, MACHINE, RESET, word};
+use xtask::say::say;
 
 use consoles::Consoles;
-use description::{Complete, Guest};
+use description::Complete;
 use gdb::Debugged;
 use images::Image;
 
@@ -52,6 +56,7 @@ use images::Image;
                   cargo xtask run a.elf b.elf --md machine.toml   # the guests of a machine description\n  \
                   cargo xtask run guest.elf -e dram:mem_reads --json out.json --events-out events\n  \
                   cargo xtask run guest.elf --limit 1000000       # at most so many instructions\n  \
+                  cargo xtask run --md machine.toml --scenario steps.toml   # an operator transfers rights, resets a guest\n  \
                   cargo xtask run guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
                   A guest is an ELF file for SPARC V9, linked at 0x80000000. It begins at its entry, in privileged mode with the MMU \
                   off, PIL 15 and no trap table."
@@ -92,6 +97,11 @@ struct Args {
     /// Stop after so many instructions of all strands together
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+
+    /// Steps of an operator, each after so many instructions of all strands: a file as cargo xtask sim --help describes it, without
+    /// guests of its own
+    #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
+    scenario: Option<PathBuf>,
 
     /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any): its threads are
     /// strands
@@ -137,6 +147,8 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     let complete = args.describe(memory)?;
     let selection = args.selection(&complete)?;
+    let scenario = args.scenario(&complete)?;
+    let mut operator = Operator::new(scenario, &complete.guests);
     let configuration = args.machine.configuration()?;
     let setup = Setup {
         memory: (!args.fast).then_some(configuration.memory),
@@ -174,13 +186,30 @@ fn run(args: Args) -> anyhow::Result<()> {
     };
     let stop = match stopped {
         Some(stop) => stop,
-        None => execute(&mut execution, &mut consoles, args.limit, output)?,
+        None => execute(
+            &mut execution,
+            &mut consoles,
+            &mut operator,
+            args.limit,
+            output,
+        )?,
     };
     consoles.end(output)?;
-    let strands = complete.guests.iter().map(|guest| guest.strands.clone());
-    let results = execution.results(&selection, &strands.collect::<Vec<_>>());
+    for line in operator.left() {
+        say(format_args!(
+            "note: {}:{line}: not reached, the machine stops before",
+            operator.scenario()
+        ));
+    }
+    let mut results = execution.results(&selection, &complete.guests);
+    results.steps = operator.made().to_vec();
+    let images = complete.images.iter();
+    for (number, (guest, image)) in results.guests.iter_mut().zip(images).enumerate() {
+        guest.program.clone_from(&image.name);
+        guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
+    }
     writeln!(output)?;
-    report::print(output, &results, &complete.guests)?;
+    report::print(output, &results)?;
     if args.log {
         report::log(output, execution.log())?;
     }
@@ -189,13 +218,9 @@ fn run(args: Args) -> anyhow::Result<()> {
     if let Some(json) = json {
         json.complete_json(&results)?;
     }
-    let guests = complete.guests.iter();
-    let guests: Vec<_> = guests
-        .map(|guest| (guest.name.clone(), guest.strands.clone()))
-        .collect();
     events.complete(&Trace {
         epoch: args.events.epoch(),
-        ..calls::trace(&calls.borrow(), &guests)
+        ..calls::trace(&calls.borrow(), &complete.guests)
     })?;
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
@@ -242,6 +267,20 @@ impl Args {
         description::of_one(machine, &strands, image, memory)
     }
 
+    fn scenario(&self, complete: &Complete) -> anyhow::Result<Scenario> {
+        let Some(path) = &self.scenario else {
+            return Ok(Scenario::default());
+        };
+        let unchecked = Scenario::read(path)?;
+        ensure!(
+            unchecked.guests.is_empty(),
+            "{}: has guests of its own, expected none: they are those of the machine",
+            path.display()
+        );
+        let names = complete.guests.iter().map(|guest| guest.name.as_str());
+        Ok(unchecked.check_for(complete.machine, &names.collect::<Vec<_>>(), &[])?)
+    }
+
     fn selection(&self, complete: &Complete) -> anyhow::Result<Selection> {
         match &self.event[..] {
             [] => Ok(Selection::default_of(complete.machine)),
@@ -271,33 +310,52 @@ fn load(
     Ok(())
 }
 
-/// Executes until all is over, and shows what guests write.
+/// Executes until all is over, makes the operator's steps, and shows what guests write.
 fn execute(
     execution: &mut Execution,
     consoles: &mut Consoles,
+    operator: &mut Operator,
     limit: Option<u64>,
     output: &mut impl Write,
 ) -> anyhow::Result<Stop> {
-    let mut left = limit.unwrap_or(u64::MAX);
+    let most = limit.unwrap_or(u64::MAX);
+    let mut left = most;
     let progress = if io::stderr().is_terminal() {
         ProgressBar::new_spinner()
     } else {
         ProgressBar::hidden()
     };
+    let mut stop = Stop::Limit;
     loop {
-        let batch = BATCH.min(left);
-        let stop = execution.run(Limits::instructions(batch));
-        left -= batch;
-        progress.suspend(|| consoles.show(execution, output))?;
-        progress.set_message(format!("{} cycles", HumanCount(execution.now())));
-        progress.tick();
-        if stop != Stop::Limit || left == 0 || consoles.ended(0).is_some() {
+        let executed = match stop {
+            // Nothing else happens any more.
+            Stop::Ended => u64::MAX,
+            _ => most - left,
+        };
+        let made = operator.made().len();
+        let worked = operator.work(execution, executed);
+        progress.suspend(|| {
+            let mut made = operator.made()[made..].iter();
+            made.try_for_each(|step| consoles.tell(&report::step(operator, step), output))
+        })?;
+        let goes_on = match stop {
+            Stop::Limit => left > 0 && consoles.ended(0).is_none(),
+            Stop::Ended => worked,
+            _ => false,
+        };
+        if !goes_on {
             progress.finish_and_clear();
             return Ok(stop);
         }
         if interrupt::happened() {
             bail!(Interrupted);
         }
+        let batch = BATCH.min(left).min(operator.patience(most - left));
+        stop = execution.run(Limits::instructions(batch));
+        left -= batch;
+        progress.suspend(|| consoles.show(execution, output))?;
+        progress.set_message(format!("{} cycles", HumanCount(execution.now())));
+        progress.tick();
     }
 }
 

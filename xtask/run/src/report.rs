@@ -3,31 +3,21 @@
 use std::io::{self, Write};
 
 use simulator::execution::log::{Entry, Log};
+use simulator::execution::operator::{Operator, StepMade};
 use simulator::execution::results::Results;
 use simulator::strands;
 use xtask::report::summary::short;
 use xtask::table::Table;
 
-use crate::description::Guest;
-
 /// Prints what happened.
 ///
 /// # Errors
 /// `output` cannot be written.
-pub(crate) fn print(
-    output: &mut impl Write,
-    results: &Results,
-    guests: &[Guest],
-) -> io::Result<()> {
+pub(crate) fn print(output: &mut impl Write, results: &Results) -> io::Result<()> {
     if !results.events.is_empty() {
         writeln!(output, "{}", events(results))?;
     }
-    write!(
-        output,
-        "{}\n{}",
-        strand_table(results),
-        calls(results, guests)
-    )?;
+    write!(output, "{}\n{}", strand_table(results), calls(results))?;
     if results.noted > 0 {
         writeln!(
             output,
@@ -36,6 +26,24 @@ pub(crate) fn print(
         )?;
     }
     Ok(())
+}
+
+/// Returns a line about a step of the operator.
+pub(crate) fn step(operator: &Operator, step: &StepMade) -> String {
+    let mut line = format!(
+        "operator: {} ({}:{})",
+        step.action,
+        operator.scenario(),
+        step.line
+    );
+    if let Some(reason) = &step.rejected {
+        line += &format!(": rejected: {reason}");
+    }
+    if let Some(unit) = &step.unit {
+        let state = if unit.in_service { "in" } else { "out of" };
+        line += &format!(": it was {state} service (faults: {})", unit.faults);
+    }
+    line
 }
 
 /// Prints what is not simulated in full.
@@ -101,21 +109,21 @@ fn strand_table(results: &Results) -> Table {
 }
 
 /// Returns a row for each guest.
-fn calls(results: &Results, guests: &[Guest]) -> Table {
+fn calls(results: &Results) -> Table {
     let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
     let counts: String = statuses
         .iter()
         .map(|status| format!("|>{status}"))
         .collect();
     let mut table = Table::new(&format!("guest|strands|>hypercalls{counts}"));
-    for (guest, called) in guests.iter().zip(&results.guests) {
+    for guest in &results.guests {
         let mut row = vec![
             guest.name.clone(),
-            strands::list(guest.strands.iter().copied()),
-            called.hypercalls.total.to_string(),
+            strands::ranges(guest.strands.iter().copied()),
+            guest.hypercalls.total.to_string(),
         ];
         let count = |status: &&String| {
-            called
+            guest
                 .hypercalls
                 .by_status
                 .get(*status)

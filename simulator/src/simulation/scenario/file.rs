@@ -32,10 +32,27 @@ pub enum Action {
     Kill(StrandId),
 }
 
+impl Action {
+    /// Returns what it does, in words.
+    pub(crate) fn describe(self, name: impl Fn(GuestId) -> String) -> String {
+        match self {
+            Self::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
+            Self::Revoke(guest, right) => format!("{right} is taken from {}", name(guest)),
+            Self::Transfer(right, from, to) => {
+                format!("{right} goes from {} to {}", name(from), name(to))
+            }
+            Self::Reset(guest) => format!("{} is reset", name(guest)),
+            Self::Fault(unit) => format!("{unit} breaks"),
+            Self::Mend(unit) => format!("{unit} is mended and returned to service"),
+            Self::Kill(strand) => format!("strand {strand} dies"),
+        }
+    }
+}
+
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The number of references before it.
+    /// The number of references before it; on a machine that executes, of instructions.
     pub at: u64,
     /// Its line in the file, from 1.
     pub line: usize,
@@ -44,7 +61,7 @@ pub struct Step {
 }
 
 /// A scenario.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scenario {
     /// The name of its file.
     pub name: String,
@@ -134,19 +151,34 @@ impl Unchecked {
     /// # Errors
     /// A step is impossible.
     pub fn check(self, simulation: &Simulation) -> Result<Scenario, FileError> {
-        let Self { text, steps, .. } = self;
         let callers = simulation.callers().map(|(_, strand)| strand);
         let busy: Vec<StrandId> = callers
             .chain(simulation.strands().iter().copied())
             .collect();
+        let guests = simulation.setup().guests.iter();
+        let names: Vec<&str> = guests.map(|guest| guest.name.as_str()).collect();
+        self.check_for(simulation.setup().machine, &names, &busy)
+    }
+
+    /// Checks the steps against a machine and guests with these names. A strand that is `busy` may not die.
+    ///
+    /// # Errors
+    /// A step is impossible.
+    pub fn check_for(
+        self,
+        machine: Machine,
+        guests: &[&str],
+        busy: &[StrandId],
+    ) -> Result<Scenario, FileError> {
+        let Self { text, steps, .. } = self;
         let mut checked: Vec<Step> = Vec::new();
         for step in steps {
             let table = step.span().start;
             let checker = Checker {
                 table,
-                machine: simulation.setup().machine,
-                guests: &simulation.setup().guests,
-                busy: &busy,
+                machine,
+                guests,
+                busy,
             };
             let earlier = checked.last().map_or(0, |step| step.at);
             let (at, action) = checker
@@ -166,7 +198,7 @@ impl Unchecked {
 struct Checker<'a> {
     table: usize,
     machine: Machine,
-    guests: &'a [Guest],
+    guests: &'a [&'a str],
     busy: &'a [StrandId],
 }
 
@@ -239,8 +271,8 @@ impl Checker<'_> {
 
     fn guest(&self, given: Option<Spanned<String>>) -> Checked<GuestId> {
         self.find(given, |name| {
-            let place = self.guests.iter().position(|guest| guest.name == name);
-            let names = self.guests.iter().map(|guest| guest.name.as_str());
+            let place = self.guests.iter().position(|guest| *guest == name);
+            let names = self.guests.iter().copied();
             place
                 .and_then(GuestId::new)
                 .ok_or_else(|| unknown("guest", name, names))

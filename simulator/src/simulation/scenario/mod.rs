@@ -14,3 +14,4 @@ pub use outcome::{
     Asked, Found, Measured, PhaseResults, ScenarioOutcome, StepResults, UnitResults,
 };
 pub use play::Progress;
+pub(crate) use play::faulty;

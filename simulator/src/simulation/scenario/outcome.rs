@@ -1,6 +1,6 @@
 //! The outcome of a scenario.
 
-use perfctr_service::Unit;
+use perfctr_service::{Unit, UnitState};
 use serde::Serialize;
 
 use crate::configuration::Configuration;
@@ -132,20 +132,23 @@ pub struct UnitResults {
     pub stuck: u32,
 }
 
+impl UnitResults {
+    pub(crate) fn new(unit: Unit, state: UnitState) -> Self {
+        Self {
+            unit: unit.to_string(),
+            in_service: state.in_service,
+            clean: state.clean,
+            faults: state.faults,
+            stuck: state.stuck,
+        }
+    }
+}
+
 /// Returns all units of the machine.
 pub(super) fn units(board: &Board<'_>) -> Vec<UnitResults> {
     let service = board.service();
     Unit::all()
         .filter(|unit| unit.is_in(service.machine()))
-        .map(|unit| {
-            let state = service.unit(unit);
-            UnitResults {
-                unit: unit.to_string(),
-                in_service: state.in_service,
-                clean: state.clean,
-                faults: state.faults,
-                stuck: state.stuck,
-            }
-        })
+        .map(|unit| UnitResults::new(unit, service.unit(unit)))
         .collect()
 }

@@ -199,7 +199,7 @@ impl<'a> Stage<'a, '_> {
         let mut result = StepResults {
             at: step.at,
             line: step.line,
-            action: self.describe(step.action),
+            action: step.action.describe(|guest| self.name(guest)),
             ..StepResults::default()
         };
         result.rejected = self.act(step.action, dead).err();
@@ -212,21 +212,6 @@ impl<'a> Stage<'a, '_> {
             }
         }
         Ok(result)
-    }
-
-    fn describe(&self, action: Action) -> String {
-        let name = |guest| self.name(guest);
-        match action {
-            Action::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
-            Action::Revoke(guest, right) => format!("{right} is taken from {}", name(guest)),
-            Action::Transfer(right, from, to) => {
-                format!("{right} goes from {} to {}", name(from), name(to))
-            }
-            Action::Reset(guest) => format!("{} is reset", name(guest)),
-            Action::Fault(unit) => format!("{unit} breaks"),
-            Action::Mend(unit) => format!("{unit} is mended and returned to service"),
-            Action::Kill(strand) => format!("strand {strand} dies"),
-        }
     }
 
     /// Does an action. The error says why the operator's change is rejected.
@@ -352,7 +337,8 @@ impl<'a> Stage<'a, '_> {
     }
 }
 
-fn faulty(unit: Unit) -> FaultyUnit {
+/// Returns a unit as the models of the devices have it.
+pub(crate) const fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
         Unit::Hub(hub) => FaultyUnit::Hub(hub),

@@ -144,7 +144,10 @@ impl Debugged<'_> {
 
     fn strands(&self) -> impl Iterator<Item = (&str, StrandId)> {
         let guests = self.complete.guests.iter();
-        guests.flat_map(|guest| guest.strands.iter().map(|strand| (&*guest.name, *strand)))
+        guests.flat_map(|guest| {
+            let strands = guest.config.strands.iter();
+            strands.map(|strand| (&*guest.name, strand))
+        })
     }
 
     /// Returns the physical address of a real one, of which `size` bytes are read or written by a strand.
@@ -153,7 +156,7 @@ impl Debugged<'_> {
             return Some(address);
         }
         let mut guests = self.complete.guests.iter();
-        let guest = guests.position(|guest| guest.strands.contains(&strand))? as u64;
+        let guest = guests.position(|guest| guest.config.strands.has(strand))? as u64;
         let offset = address.checked_sub(PARTITION_BASE)?;
         let end = offset.checked_add(size as u64)?;
         (end <= self.memory).then(|| PARTITION_BASE + guest * self.memory + offset)

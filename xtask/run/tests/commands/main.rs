@@ -5,6 +5,7 @@ mod program;
 
 mod bundled;
 mod debugger;
+mod scenario;
 
 use std::fs;
 
@@ -22,6 +23,12 @@ const THREE: &str = concat!(
     "/../../simulator/machines/batoka-2.toml"
 );
 
+/// Returns what a run has written to `out.json`.
+fn json_of(place: &Place) -> Value {
+    let json = fs::read_to_string(place.path().join("out.json")).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
 #[test]
 fn the_bundled_guest() {
     let place = Place::new("bundled-guest");
@@ -37,8 +44,7 @@ fn the_bundled_guest() {
         );
     }
 
-    let json = fs::read_to_string(place.path().join("out.json")).unwrap();
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = json_of(&place);
     let strands = json["strands"].as_array().unwrap().iter();
     let strands: Vec<_> = strands.map(|strand| strand["strand"].as_u64()).collect();
     assert_eq!(strands, [Some(0), Some(64)]);
