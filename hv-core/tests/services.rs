@@ -347,6 +347,36 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
+/// Trap entries have calls of trap 0xff that change nothing served without a stack. The way of all others serves these, too. A
+/// service is told again of a version that is negotiated again, unless it says that it need not be.
+#[test]
+fn calls_that_change_nothing_are_served_fast() {
+    let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
+    let strand = hypervisor.strand(CALLER);
+    for (function, arguments, answer) in [
+        (3, [1, 11, 12], Some([0, 0, 0])),
+        (3, [0x302, 11, 12], Some([6, 11, 12])),
+        (0, [1, 2, 0], Some([13, 2, 0])),
+        (0, [0x302, 1, 0], Some([6, 1, 0])),
+        (0, [1, 1, 0], None),
+        (1, [0x42, 11, 12], None),
+        (2, [0, 11, 12], None),
+        (9, [10, 11, 12], None),
+    ] {
+        assert_eq!(strand.core_fast(function, arguments), answer, "{function}");
+    }
+    assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0, 13, 14, 0]);
+    assert_eq!(strand.core_fast(0, [1, 1, 0]), Some([0, 0, 0]));
+    for _ in 0..2 {
+        assert_eq!(strand.core_fast(0, [0x300, 1, 1]), None);
+        assert_eq!(core(&strand, 0, [0x300, 1, 1]), [0, 1, 1, 13, 14, 0]);
+    }
+    assert_eq!(*hypervisor.services().0.versions.borrow(), [2, 2]);
+    let mut registers = Registers::call(3, [0x300, 11, 12, 13, 14]);
+    assert_eq!(strand.core_slow(&mut registers), After::Resume);
+    assert_eq!(registers.to_array(), [0, 1, 1, 13, 14, 3]);
+}
+
 #[test]
 fn an_image_without_services() {
     let hypervisor = Hypervisor::new((), Image::default());

@@ -294,3 +294,32 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
         self.keeper.between(self.roles.reference, from, to)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_at_a_bound_is_no_fault() {
+        let span = Span { least: 3, most: 7 };
+        let faults = [2, 3, 7, 8].map(|measured| span.fault(measured));
+        assert_eq!(faults, [Some(Fault::Slow), None, None, Some(Fault::Fast)]);
+    }
+
+    /// Not less than the exact number, and not a millionth of a million more.
+    #[test]
+    fn millionths_are_rounded_up() {
+        for (number, millionths, exact) in [
+            (0, 500, 0),
+            (1_000, 1_000, 1),
+            (1_999_999, 500, 1_000),
+            (7_000_000_000, 500, 3_500_000),
+        ] {
+            let found = millionths_of(number, millionths);
+            assert!(
+                (exact..=exact + u64::from(millionths)).contains(&found),
+                "{number}"
+            );
+        }
+    }
+}

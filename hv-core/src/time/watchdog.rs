@@ -191,10 +191,8 @@ impl Watchdog {
             Err(Problem::Bad(source, fault)) => (source, fault),
         };
         // The chosen source may have lost time, for example by standing still: the reference has not.
-        let at_least = match &self.last {
-            Some(last) if source == roles.chosen => observer.time_by_reference(last),
-            _ => 0,
-        };
+        let last = self.last.as_ref();
+        let at_least = last.map_or(0, |last| observer.time_by_reference(last));
         let Ok(chosen) = keeper.demote(source, strand, at_least) else {
             return Finding::Skipped(Skipped::CannotDemote);
         };

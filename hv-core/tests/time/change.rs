@@ -1,5 +1,7 @@
 //! Changes of source, and sources with any faults.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -77,6 +79,49 @@ fn the_time_continues_from_at_least_the_given_time() {
     keeper.demote(0, strand(0), SECOND).unwrap();
     let time = keeper.time(strand(0)).unwrap();
     assert!((SECOND..SECOND + 1000).contains(&time));
+}
+
+/// What another strand does during the next read of a counter.
+type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
+
+/// A counter during whose next read another strand acts.
+struct Interrupted(&'static Counter<'static>, Other);
+
+impl ClockSource for Interrupted {
+    fn describe(&self) -> Description {
+        self.0.describe()
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        let count = self.0.read(strand);
+        if let Some(act) = self.1.take() {
+            act();
+        }
+        count
+    }
+}
+
+/// A strand that reads the time while another changes the source ends with the source that it began with.
+#[test]
+fn a_change_does_not_disturb_a_reader() {
+    let world: &World = Box::leak(Box::default());
+    let other = Other::default();
+    let sources = [2, 1].map(|rating| {
+        let counter = Counter::new(world, 63, SECOND, rating);
+        counter.set(u64::from(rating) * SECOND);
+        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
+    });
+    let candidates = sources.map(Candidate::new);
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper: &Timekeeper<Interrupted, 2> = Box::leak(Box::new(keeper));
+    world.pass(SECOND);
+    let change = || assert_eq!(keeper.demote(0, strand(1), 0), Ok(1));
+    other.set(Some(Box::new(change)));
+    for chosen in [0, 1] {
+        assert_eq!(keeper.chosen(), chosen);
+        let time = keeper.time(strand(0)).unwrap();
+        assert!(time.abs_diff(SECOND) < 1000, "{time}");
+    }
 }
 
 /// A fault of a source, or an operation on the clock.

@@ -93,6 +93,7 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         let watched = Watched::new(&counters);
         let begun = world.now();
         let clock = watched.keeper.clock(strand(0));
+        world.pass(10 * SECOND);
         assert_eq!(watched.check(0), Finding::Begun);
         inject(&counters[0]);
         world.pass(HALF);

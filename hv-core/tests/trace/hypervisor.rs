@@ -5,25 +5,28 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, Event, FastCall, GuestReset, HypervisorEvent, Mode, Next, Ring, SetVersion, Trace,
-    Tracer,
+    Clock27, Event, FastCall, GuestReset, HypervisorEvent, Mode, Next, Off, Ring, SetVersion,
+    Trace, Tracer,
 };
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
 use crate::threads::CountedReads;
 
-/// An image with FAST function 0x400.
+/// An image with FAST functions 0x400, and 0x401, which is refused with a value.
 struct Image;
 
 impl Embedder for Image {
-    const FAST: Option<&'static [u64]> = Some(&[0x400]);
+    const FAST: Option<&'static [u64]> = Some(&[0x400, 0x401]);
 
     fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
-        Ok(Reply::Done)
+    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
+        match function {
+            0x400 => Ok(Reply::Done),
+            _ => Ok(Reply::Refused(HvError::Invalid, 64)),
+        }
     }
 }
 
@@ -70,6 +73,7 @@ fn events_are_recorded_while_tracing_is_on() {
     negotiate(0x205, 1, u64::MAX);
     fast(0x400);
     fast(1 << 40);
+    fast(0x401);
     hypervisor.reset_guest(caller.guest, operator);
     tracer.set_on(false);
     negotiate(1, 0, 0);
@@ -105,6 +109,7 @@ fn events_are_recorded_while_tracing_is_on() {
             (5, set_version(6, 0x205, 1, u64::MAX)),
             (7, fast_call(0, 0x400)),
             (9, fast_call(7, 1 << 40)),
+            (11, fast_call(6, 0x401)),
         ]
     );
     let reset = GuestReset {
@@ -113,7 +118,7 @@ fn events_are_recorded_while_tracing_is_on() {
     };
     assert_eq!(
         events(tracer.ring(operator).unwrap()),
-        [(10, HypervisorEvent::GuestReset(reset))]
+        [(12, HypervisorEvent::GuestReset(reset))]
     );
     for other in [0, 2] {
         let other = StrandId::new(other).unwrap();
@@ -140,6 +145,39 @@ impl Trace for Switched {
     }
 
     fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
+}
+
+/// A tracer has no rings unless it says so. One that has records what takes few instructions in the ring of the strand.
+#[test]
+fn what_takes_few_instructions_is_recorded_at_once() {
+    let strand = StrandId::new(3).unwrap();
+    let reset = || GuestReset {
+        guest: 5,
+        strand: 1,
+    };
+    let bare = Switched {
+        on: Cell::new(true),
+        looks: Cell::new(0),
+    };
+    assert_eq!((bare.ring(strand), Off.ring(strand)), (None, None));
+    assert_eq!(Off.time(strand), None);
+    assert!(!Switched::try_record(&(), 1000, reset));
+
+    type Rings<'a> = Tracer<'a, CountedReads, Clock27, 2, 500>;
+    let strands = [const { Ring::new(Mode::Discard) }; 4];
+    let tracer: Rings = Tracer::new(CountedReads::default(), &strands);
+    let ring = Trace::ring(&tracer, strand).unwrap();
+    assert!(
+        !Rings::try_record(ring, 7, reset),
+        "the first event has a full header"
+    );
+    tracer.record(strand, 7, reset());
+    assert!(Rings::try_record(ring, 8, reset));
+    let shared = &tracer;
+    let ring = Trace::ring(&shared, strand).unwrap();
+    assert!(<&Rings>::try_record(ring, 9, reset));
+    let event = HypervisorEvent::GuestReset(reset());
+    assert_eq!(events(ring), [(7, event), (8, event), (9, event)]);
 }
 
 /// A call in which the tracer is turned on or off takes no time.

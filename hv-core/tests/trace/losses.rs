@@ -143,6 +143,24 @@ fn unknown_events_count_as_lost() {
     assert_eq!(reader.next(nothing_known), None);
 }
 
+/// What is lost is said before the events behind it, also if these come to the same packet later.
+#[test]
+fn a_loss_comes_before_the_events_behind_it() {
+    let ring = ring(Mode::Overwrite);
+    ring.record(0, Small { number: 0 });
+    ring.record(1, Empty {});
+    let mut reader = ring.reader();
+    let no_empty = |id| TestEvent::words(id).filter(|words| *words > 0);
+    let mut next = || match reader.next(no_empty) {
+        Some(Next::Event(event)) => Ok(event.time),
+        Some(Next::Lost(lost)) => Err(lost),
+        None => Err(0),
+    };
+    assert_eq!(next(), Ok(0));
+    ring.record(2, Small { number: 2 });
+    assert_eq!([next(), next(), next()], [Err(1), Ok(2), Err(0)]);
+}
+
 /// An operation on a ring.
 #[derive(Clone, Copy, Debug)]
 enum Step {

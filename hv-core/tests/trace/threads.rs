@@ -121,6 +121,7 @@ fn no_event_is_recorded_while_off_or_without_a_ring() {
     tracer.set_on(true);
     assert_eq!(tracer.time(first), Some(0));
     tracer.record(first, 5, Small { number: 1 });
+    assert_eq!(tracer.missed(), 0);
     tracer.record(second, 6, Small { number: 2 });
     assert_eq!(tracer.missed(), 1);
     assert!(tracer.ring(second).is_none());
