@@ -23,30 +23,30 @@
 //! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. That
 //! is the exchange and the load at once, and takes no hub that has to be given back.
 //!
-//! **The slow path** sets `closed`, enters the gate by a lock that is never held across a device access, and sets [`CLOSED`] in
-//! `state`: of a free hub, no fast path goes on then until the hub is given to a strand in turn and nobody is
-//! remembered any more. Where it is not set, the fast path has left the state, and that counts nothing: whoever sets it counts the end
-//! of an access first. So a strand that finds the hub taken twice knows by the count whether an access has ended in between, even if a
-//! strand has taken the free hub only for the moment until it sees that the fast path is closed.
+//! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
+//! ([`Kept::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
 //!
-//! The lock guards some hundred instructions without a loop but over words of strand bits, and is tried at
-//! most [`LOCK_TRIES`] times. A strand that never gets it is refused and remembered like any other, but no turn was decided: in
-//! r and b, "asks" are those that got the lock.
+//! It sets `closed`, and then [`CLOSED`] in `state`: of a free hub, no fast path goes on then until the hub is given to a strand in turn
+//! and nobody is remembered any more. Where it is not set, the fast path has left the state, and that counts nothing: whoever sets it
+//! counts the end of an access first. So a strand that finds the hub taken twice knows by the count whether an access has ended in
+//! between, even if a strand has taken the free hub only for the moment until it sees that the fast path is closed.
+//!
+//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path clears `closed`,
+//! and then looks whether anybody is remembered.
+//!
+//! **The lock** guards some hundred instructions without a loop but over words of strand bits, and is tried once. Its owner takes the
+//! hub, and then others are refused anyway, or says whose turn it is, and then others need no lock. So nobody gains by waiting for it.
+//! A strand that does not get it is refused and remembered like any other, but no turn was decided: in r and b, "asks" are those
+//! that got the lock, or were refused because it was another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
 
-use guest_abi::{Node, StrandId};
-use hv_core::sync::{
-    AtomicId, AtomicU32, AtomicU64, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged,
-};
+use guest_abi::StrandId;
+use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged};
 
-use super::turns::{Answer, Event, Turns};
-use crate::rights::policy::StrandSet;
-
-/// How often a strand tries to get the lock before it is refused. Model checkers give it one try, which may succeed or
-/// fail.
-const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
+use super::kept::Kept;
+use super::turns::{Answer, Event};
 
 /// The fast path is closed, because strands are remembered.
 const CLOSED: u32 = 1;
@@ -60,19 +60,12 @@ pub(super) struct Gate {
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it; only the strand that is given its turn clears it.
     closed: AtomicU32,
-    /// [`Turns::remembered`]. Every strand may change its own bit.
-    remembered: [AtomicU64; Node::ALL.len()],
+    /// Of a free hub only the lock's owner decides, of a taken one only its holder.
+    kept: Kept,
     /// Serialises entry to a free hub while the fast path is closed.
     lock: OwnedLock,
     /// How often a strand has entered. Only the lock's owner changes this.
     entered: AtomicU32,
-    /// [`Turns::turn`]. While the hub is free, the lock's owner owns this and the fields below; while the hub is taken, its
-    /// holder does, without the lock.
-    turn: AtomicId<StrandId>,
-    /// [`Turns::refusals`].
-    refusals: AtomicU32,
-    /// [`Turns::last`].
-    last: AtomicU32,
 }
 
 /// Why a strand does not get the hub now.
@@ -82,7 +75,7 @@ pub(super) enum Refused {
     Taken,
     /// It is another strand's turn.
     Turn,
-    /// The lock was not to be had.
+    /// Another strand has the lock.
     Locked,
 }
 
@@ -122,12 +115,9 @@ impl Gate {
         Self {
             state: AtomicU32::new(0),
             closed: AtomicU32::new(0),
-            remembered: Default::default(),
+            kept: Kept::new(),
             lock: OwnedLock::default(),
             entered: AtomicU32::new(0),
-            turn: AtomicId::default(),
-            refusals: AtomicU32::new(0),
-            last: AtomicU32::new(Turns::NEW.last),
         }
     }
 
@@ -156,21 +146,30 @@ impl Gate {
     /// [`release`](Self::release) or [`give_back`](Self::give_back). `ended` is called if an access on the fast path may have ended that
     /// is not counted yet.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
-        let Some(_lock) = self.lock.lock(strand, LOCK_TRIES) else {
-            self.remember(strand);
+        let state = self.state.load(Ordering::SeqCst);
+        // Nothing is to be counted or closed: the hub is free and shut until the strand has its turn.
+        if state == CLOSED && self.kept.refuse(strand) {
+            return Err(Refused::Turn);
+        }
+        let (tries, why) = match state & !CLOSED {
+            0 => (1, Refused::Locked),
+            _ => (0, Refused::Taken),
+        };
+        let Some(_lock) = self.lock.lock(strand, tries) else {
+            self.kept.remember(strand);
             self.close();
             self.shut(ended);
-            return Err(Refused::Locked);
+            return Err(why);
         };
         // Relaxed: the lock orders those who write it, and who misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
         if !self.shut(ended) {
-            self.remember(strand);
+            self.kept.remember(strand);
             return Err(Refused::Taken);
         }
-        match self.step(Event::AsksFree(strand)) {
+        match self.kept.decide(Event::AsksFree(strand)) {
             Answer::Served => {
                 self.take_in_turn(strand);
                 Ok(())
@@ -194,7 +193,7 @@ impl Gate {
     /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
     #[inline(always)]
     pub(super) fn give_back(&self, strand: StrandId) {
-        self.step(Event::ChipBusy(strand));
+        self.kept.decide(Event::ChipBusy(strand));
         self.close();
         self.give_up(CLOSED);
     }
@@ -237,67 +236,26 @@ impl Gate {
         for held in [dead, dead | CLOSED] {
             let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
         }
-        self.step(Event::Died(strand));
+        self.kept.died(strand);
         self.lock.abandon(strand);
     }
 
     /// Forgets everyone, as in a new hub. Only while nobody can ask.
     pub(super) fn renew(&self) {
         // Before the state, by which the next strand enters.
-        self.step(Event::Renewed);
+        self.kept.decide(Event::Renewed);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
     }
 
-    /// Makes a step of [`Turns`]. The strand owns the words of the turn; or no strand can ask; or the event is a death, which ends no
-    /// turn but the strand's.
-    ///
-    /// Inlined: what is left for a given event is short, but for one, and on SPARC calls nest in few register windows.
-    #[inline(always)]
-    fn step(&self, event: Event) -> Answer {
-        // Relaxed, here and below: who decides by these words owns the lock or the hub, and both are given on by a release.
-        let turns = Turns {
-            remembered: self.remembered(),
-            turn: self.turn.load(),
-            refusals: self.refusals.load(Ordering::Relaxed),
-            last: self.last.load(Ordering::Relaxed),
-        };
-        let (next, answer) = turns.step(event);
-        let (old, new) = (turns.remembered.words(), next.remembered.words());
-        // Bit by bit, because other strands change theirs at the same time.
-        for (word, (old, new)) in self.remembered.iter().zip(old.into_iter().zip(new)) {
-            if new & !old != 0 {
-                word.fetch_or(new & !old, Ordering::SeqCst);
-            }
-            if old & !new != 0 {
-                word.fetch_and(!(old & !new), Ordering::SeqCst);
-            }
-        }
-        match next.turn {
-            turn if turn == turns.turn => {}
-            // Exchanged, because a death may end the turn at the same time.
-            None => {
-                self.turn.replace(turns.turn, None);
-            }
-            turn => self.turn.store(turn),
-        }
-        if next.refusals != turns.refusals {
-            self.refusals.store(next.refusals, Ordering::Relaxed);
-        }
-        if next.last != turns.last {
-            self.last.store(next.last, Ordering::Relaxed);
-        }
-        answer
-    }
-
     fn take_in_turn(&self, strand: StrandId) {
         let Token(taken) = strand.into();
         self.state.store(taken | CLOSED, Ordering::SeqCst);
-        if self.remembered().is_empty() {
+        if self.kept.is_empty() {
             self.closed.swap(0, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
-            if !self.remembered().is_empty() {
+            if !self.kept.is_empty() {
                 self.close();
             }
         }
@@ -324,20 +282,5 @@ impl Gate {
     /// Closes the fast path. Exchanged, so that two strands that change the word know of each other's changes.
     fn close(&self) {
         self.closed.swap(CLOSED, Ordering::SeqCst);
-    }
-
-    /// [`Event::AsksTaken`]. It adds the strand's bit, whatever the words are, and these may be another strand's.
-    fn remember(&self, strand: StrandId) {
-        let (added, _) = Turns::NEW.step(Event::AsksTaken(strand));
-        for (word, bits) in self.remembered.iter().zip(added.remembered.words()) {
-            if bits != 0 {
-                word.fetch_or(bits, Ordering::SeqCst);
-            }
-        }
-    }
-
-    fn remembered(&self) -> StrandSet {
-        let words = self.remembered.each_ref();
-        StrandSet::from_words(words.map(|word| word.load(Ordering::SeqCst)))
     }
 }

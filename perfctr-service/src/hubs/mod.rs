@@ -1,6 +1,7 @@
 //! The arbiter of a hub: its gate, and what is known of the progress of accesses, as one value.
 
 mod gate;
+mod kept;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]

@@ -35,6 +35,8 @@ pub struct State {
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
+    /// A strand has stopped while it decided, and nobody has decided since: nobody is refused without the lock (`hubs/kept.rs`).
+    deciding: bool,
     /// What strand 0 knows.
     watch: Watch,
     /// An access has ended since strand 0 began to wait.
@@ -48,8 +50,8 @@ pub struct State {
 pub enum Action {
     /// A strand asks.
     Asks(StrandId, u64),
-    /// A strand enters the gate and stops there.
-    StopsInside(StrandId),
+    /// A strand enters the gate and stops there, while it decides or before.
+    StopsInside(StrandId, bool),
     /// The access in flight ends.
     Ends,
     /// The access in flight finds the chip busy.
@@ -98,29 +100,38 @@ impl State {
     }
 
     fn asks(&mut self, strand: StrandId, clock: u64, watched: bool) {
-        if self.inside.is_none() {
-            if self.holder.is_none() && !self.counted && !self.closed {
-                self.holder = Some((strand, true));
-                return;
-            }
-            self.watch.counts.entered = OTHER;
+        if self.holder.is_none() && !self.counted && !self.closed {
+            self.holder = Some((strand, true));
+            return;
         }
+        let (found, event) = match (self.holder, self.inside) {
+            (Some(_), _) => (Found::Busy, Event::AsksTaken(strand)),
+            (None, _) if self.is_turn_of_another(strand) => (Found::Turn, Event::AsksFree(strand)),
+            (None, Some(_)) => (Found::Locked, Event::AsksTaken(strand)),
+            (None, None) => {
+                self.watch.counts.entered = OTHER;
+                self.deciding = false;
+                (Found::Turn, Event::AsksFree(strand))
+            }
+        };
+        // One who is refused without the lock finds it shut.
         self.shut();
-        let found = match (self.inside, self.holder) {
-            (Some(_), _) => Found::Locked,
-            (None, Some(_)) => Found::Busy,
-            (None, None) => Found::Turn,
-        };
-        let event = match found {
-            Found::Turn => Event::AsksFree(strand),
-            _ => Event::AsksTaken(strand),
-        };
         if self.step(event) == Answer::Served {
             self.holder = Some((strand, false));
             self.closed = !self.turns.remembered.is_empty();
         } else if watched {
             self.look(found, clock);
         }
+    }
+
+    /// A strand that asks is refused without the lock.
+    fn is_turn_of_another(&self, strand: StrandId) -> bool {
+        let (next, answer) = self.turns.step(Event::AsksFree(strand));
+        let turn = self.turns.turn.filter(|turn| *turn != strand);
+        self.counted
+            && !self.deciding
+            && answer == Answer::Refused
+            && turn.is_some_and(|turn| next.turn == Some(turn))
     }
 }
 
@@ -135,6 +146,7 @@ impl Model for BusyHub {
             closed: false,
             counted: false,
             inside: None,
+            deciding: false,
             watch: Watch::default(),
             ended: false,
             wrong: false,
@@ -152,7 +164,8 @@ impl Model for BusyHub {
             if Some(strand) != holder && Some(strand) != state.inside {
                 actions.extend(clock.iter().map(|clock| Action::Asks(strand, *clock)));
                 if state.inside.is_none() && strand.index() != 0 {
-                    actions.push(Action::StopsInside(strand));
+                    let decides = [false, true];
+                    actions.extend(decides.map(|decides| Action::StopsInside(strand, decides)));
                 }
             }
             if Some(strand) == holder {
@@ -167,10 +180,11 @@ impl Model for BusyHub {
         let mut state = *state;
         match action {
             Action::Asks(strand, clock) => state.asks(strand, clock, strand.index() == 0),
-            Action::StopsInside(strand) => {
+            Action::StopsInside(strand, decides) => {
                 state.watch.counts.entered = OTHER;
                 state.shut();
                 state.inside = Some(strand);
+                state.deciding |= decides;
             }
             Action::Ends => {
                 let (_, fast) = state.holder.take()?;
@@ -183,6 +197,7 @@ impl Model for BusyHub {
             Action::ChipBusy(clock) => {
                 let (holder, _) = state.holder.take()?;
                 state.step(Event::ChipBusy(holder));
+                state.deciding = false;
                 (state.closed, state.counted) = (true, true);
                 state.watch.counts.chip_busy = OTHER;
                 if holder.index() == 0 {

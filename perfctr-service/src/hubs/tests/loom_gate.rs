@@ -194,8 +194,7 @@ fn three_asks() {
 }
 
 /// The first bound. Strand 1 was refused while strand 0 had the hub. While the others ask r = 4 times, at most b = 2
-/// accesses are theirs; then the turn is strand 1's. At most 4 preemptions. (With 5 there are
-/// 274,209 orders.)
+/// accesses are theirs; then the turn is strand 1's. At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
@@ -219,7 +218,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
     });
 }
 
-/// The same while strand 1 asks too, once; at most 2 preemptions. (With 3 there are 587,070 orders.)
+/// The same while strand 1 asks too, once; at most 2 preemptions.
 #[test]
 fn a_refused_strand_that_asks_among_others() {
     explore(2, 1_000, || {
