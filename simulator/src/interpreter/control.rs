@@ -183,8 +183,7 @@ impl Control {
             return Some((self.tba & !0x7fff | above | number << 5, MAX_PGL));
         }
         self.pstate &= !(pstate::PRIV | pstate::CLE);
-        self.hpstate =
-            self.hpstate & !(hpstate::RED | hpstate::IBE | hpstate::TLZ) | hpstate::HPRIV;
+        self.hpstate = self.hpstate & !(hpstate::RED | hpstate::IBE) | hpstate::HPRIV;
         let vector = if watchdog {
             u64::from(Trap::WATCHDOG.number())
         } else {

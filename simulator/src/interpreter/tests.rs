@@ -327,6 +327,26 @@ fn an_interrupt_comes_when_it_may() {
     assert_eq!(strand.pc, guests(0x47));
 }
 
+/// A strand that comes back to trap level 0 with HTSTATE.TLZ takes trap_level_zero, and a trap leaves HPSTATE.TLZ as it is (section 5.8.1).
+#[test]
+fn trap_level_zero_is_the_hypervisors_to_ask_for() {
+    // ta 0x80. The handler: wrhpr %g0, 1, %htstate; done.
+    let (mut strand, mut board) = privileged(&[0x91d0_2080]);
+    board.load_bytes(
+        hypervisors(0x180),
+        &[0x8398_2001_u32, 0x81f0_0000]
+            .map(u32::to_be_bytes)
+            .concat(),
+    );
+    run(&mut strand, &mut board, 3);
+    assert_eq!(strand.pc, PROGRAM + 4);
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, hypervisors(0x5f));
+    let mut read = |number| strand.control_register(Named::Hyperprivileged(number), &mut board);
+    // HPRIV and TLZ, of the guest TLZ alone.
+    assert_eq!((read(0), read(1)), (Some(5), Some(1)));
+}
+
 /// A delay slot of a branch that is not taken, and that annuls, is not executed; nor is that of a branch that is always taken and
 /// annuls (section 6.3.4).
 #[test]
