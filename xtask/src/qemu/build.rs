@@ -109,6 +109,14 @@ pub fn template(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "template", "rust", &[])
 }
 
+/// Builds the guest that says what it finds on the production image.
+///
+/// # Errors
+/// As [`hypervisor`].
+pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "kernel", "tests", &[])
+}
+
 /// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
 pub(super) fn bare_metal() -> [OsString; 7] {
     let target = root().join("tests/images").join(format!("{TARGET}.json"));

@@ -1,4 +1,5 @@
-! A guest whose CPUs do what their lists say. The test writes a list for each CPU, 32 KB apart, and reads what came of it there.
+! A guest whose CPUs do what their lists say. The test writes a list for each CPU, 32 KB apart, and reads what came of it there. `task`
+! says whether the guest writes the seventh words to the console.
 !
 ! An entry has eight words. The first says what is to be done:
 !   0  the list ends
@@ -9,50 +10,29 @@
 !   5  loads from an address in word 1, of as many lines of 64 bytes as word 2 says
 !   6  the list begins again
 !   7  as 3, but the entry stays as it is
+!   8  if %pcr is 0: samples instructions from now on, and notes what was in %pic
+!
+! Behind the list, 0x7f00 from its beginning: how many samples there were, their lowest and their highest address, how often sampling
+! has begun, and what was in %pic then, all together.
 
-        .register %g2, #scratch
-        .register %g3, #scratch
+        .include "start.s"
 
-        .section .text
-        .globl _start
-_start: ba,a,pt %xcc, begin
-        .align 64
-print:  .xword 1                                ! at 0x80000040: whether the guest writes the seventh words to the console
-cpus:   .xword 1                                ! at 0x80000048: how many CPUs the guest has
-        .align 64
-done:   .xword 0                                ! at 0x80000080: how many CPUs are at the end of their lists
+done:   .xword 0                                ! at 0x80: how many CPUs are at the end of their lists
+        .xword answered                         ! at 0x88: where a CPU goes on behind a call
 
-begin:  mov 1, %o0                              ! CORE 1.0
-        mov 1, %o1
-        clr %o2
-        clr %o5
-        ta 0xff
-        brnz,pn %o0, failed
-         set 0x205, %o0                         ! performance counters 1.1
-        mov 1, %o1
-        mov 1, %o2
-        ta 0xff
-        brnz,pn %o0, failed
-         set cpus, %l7
-        mov 1, %l0
-1:      ldx [%l7], %g1
-        cmp %l0, %g1
-        bgeu,pn %xcc, cpu
-         clr %o0
-        mov %l0, %o0
-        set cpu, %o1
-        set 0x80000000, %o2
-        mov %l0, %o3
-        mov 0x10, %o5                           ! cpu_start
-        ta 0x80
-        brnz,pn %o0, failed
-         inc %l0
-        ba,a,pt %xcc, 1b
-
+begin:  negotiate
+        start_others 0
+        set traps, %g1
+        wrpr %g1, 0, %tba
+        clr %o0
 cpu:    mov %o0, %l1
-        set 0x80100000, %l6
+        set _start + 0x100000, %l6
         sllx %l1, 15, %g1
         add %l6, %g1, %l6
+        set 0x7f00, %i5
+        add %l6, %i5, %i5
+        mov -1, %g1
+        stx %g1, [%i5 + 8]
 again:  mov %l6, %l0
 next:   ldx [%l0], %g1
         brz,pn %g1, finished
@@ -68,6 +48,8 @@ next:   ldx [%l0], %g1
         be,pn %xcc, stream
          cmp %g1, 7
         be,pn %xcc, repeated
+         cmp %g1, 8
+        be,pn %xcc, sample
          nop
         ba,a,pt %xcc, again
 
@@ -138,17 +120,30 @@ stream: ldx [%l0 + 8], %g1
         bne,pt %xcc, 4b
          add %g1, 64, %g1
 
+        PERIOD = 97
+        PCR = 2 << 14 | 0xfd << 6 | 1 << 4 | 1 << 1 ! counter 0: instructions of privileged software, and its overflow trap
+
+sample: rd %asr16, %g1
+        brnz,pt %g1, behind
+         rd %asr17, %g2
+        ldx [%i5 + 24], %g1
+        inc %g1
+        stx %g1, [%i5 + 24]
+        ldx [%i5 + 32], %g1
+        or %g1, %g2, %g1
+        stx %g1, [%i5 + 32]
+        set PCR, %g1
+        wr %g0, -PERIOD, %asr17
+        wr %g1, 0, %asr16
+        wrpr %g0, 0, %pil
+        wrpr %g0, 6, %pstate                    ! PRIV and IE
+
 behind: ba,pt %xcc, next
          add %l0, 64, %l0
 
 finished:
         set done, %l7
-5:      ldx [%l7], %g1
-        add %g1, 1, %g2
-        casx [%l7], %g1, %g2
-        cmp %g1, %g2
-        bne,pn %xcc, 5b
-         nop
+        count %l7
         brz,pt %l1, 7f
          mov 0x12, %o5                          ! cpu_yield
 6:      ta 0x80
@@ -189,3 +184,30 @@ failed: mov 99, %o0
 exit:   clr %o5
         ta 0x80
         ba,a,pt %xcc, exit
+
+! The overflow trap: notes where it came, and goes on sampling, unless the hypervisor has stopped that.
+overflow:
+        ldx [%i5], %g1
+        inc %g1
+        stx %g1, [%i5]
+        rdpr %tpc, %g1
+        ldx [%i5 + 8], %g2
+        cmp %g1, %g2
+        movlu %xcc, %g1, %g2
+        stx %g2, [%i5 + 8]
+        ldx [%i5 + 16], %g2
+        cmp %g1, %g2
+        movgu %xcc, %g1, %g2
+        stx %g2, [%i5 + 16]
+        set 1 << 15, %g2
+        wr %g2, 0, %asr21                       ! %softint_clr
+        rd %asr16, %g1
+        brz,pn %g1, 10f
+         set PCR, %g1                           ! without OV
+        wr %g0, -PERIOD, %asr17
+        wr %g1, 0, %asr16
+10:     retry
+
+        .align 32768
+traps:  .skip 32 * 0x4f
+        ba,a,pt %xcc, overflow                  ! interrupt_level_15

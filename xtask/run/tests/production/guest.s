@@ -1,41 +1,19 @@
 ! Guests for the tests of the production image. The test writes the number of the task to `task`, and reads what is at `results`.
 
-        .register %g2, #scratch
-        .register %g3, #scratch
-        .register %g6, #scratch
-        .register %g7, #scratch
+        .include "start.s"
 
         .macro call80 function
         mov \function, %o5
         ta 0x80
         .endm
 
-        .section .text
-        .globl _start
-_start: ba,a,pt %xcc, begin
-        .align 64
-task:   .xword 0                                ! at 0x80000040
-cpus:   .xword 0                                ! at 0x80000048: how many CPUs the guest has
-peek:   .xword 0                                ! at 0x80000050: a real address
-        .align 64
 results:                                        ! at 0x80000080
         .skip 64 * 260
 
-begin:  set results, %l7
+begin:  negotiate
+        set results, %l7
         set traps, %l6
-        mov 1, %o0                              ! CORE 1.0
-        mov 1, %o1
-        clr %o2
-        clr %o5
-        ta 0xff
-        brnz,pn %o0, failed
-         set 0x205, %o0                         ! performance counters 1.1
-        mov 1, %o1
-        mov 1, %o2
-        clr %o5
-        ta 0xff
-        brnz,pn %o0, failed
-         ldx [%l7 - 64], %g1
+        ldx [%l7 - 64], %g1
         cmp %g1, 1
         be,pn %xcc, traps_of_its_own
          cmp %g1, 2
@@ -49,20 +27,8 @@ begin:  set results, %l7
          nop
 
 ! Task 0: starts all CPUs. Each notes its number, its argument and its trap table, and counts itself.
-        mov 1, %l0
-1:      ldx [%l7 - 56], %g1
-        cmp %l0, %g1
-        bgeu,pn %xcc, 2f
-         clr %o0
-        mov %l0, %o0
-        set cpu, %o1
-        mov %l6, %o2
-        add %l0, 0x100, %o3
-        call80 0x10
-        brnz,pn %o0, failed
-         inc %l0
-        ba,a,pt %xcc, 1b
-2:      set 0x100, %o0
+        start_others 0x100
+        set 0x100, %o0
         wrpr %l6, 0, %tba
 cpu:    set results, %l7
         mov %o0, %l1
@@ -91,12 +57,8 @@ cpu:    set results, %l7
         ta 0x80
         stx %o0, [%l2 + 104]
         stx %o1, [%l2 + 112]
-3:      ldx [%l7], %g1
-        add %g1, 1, %g2
-        casx [%l7], %g1, %g2
-        cmp %g1, %g2
-        bne,pn %xcc, 3b
-         cmp %l1, 0x100
+        count %l7
+        cmp %l1, 0x100
         be,pn %xcc, 5f
          nop
 4:      call80 0x12                             ! cpu_yield

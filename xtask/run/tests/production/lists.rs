@@ -10,10 +10,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use guest_abi::event::DramEvent;
-use guest_abi::{Mcu, Node, StrandId};
-use hv_core::GuestId;
-use perfctr_service::mailbox::Step;
-use perfctr_service::{Grants, Right};
+use guest_abi::{Mcu, Node};
 use simulator::execution::calls::Call;
 use simulator::execution::mailbox::GuestState;
 use simulator::execution::{Limits, Stop, map};
@@ -25,73 +22,83 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::machine::{self, Boot, End};
 use xtask::qemu::toolchain::Toolchain;
 
-use super::{Booted, ENOACCESS, Guest, MEMORY, PCR, Task, assembled};
+use super::{Booted, Guest, MEMORY, PCR, REAL, assembled};
 
 /// An entry of a list.
-type Entry = [u64; 8];
+pub(super) type Entry = [u64; 8];
 
 /// Where the list of CPU 0 is in a guest's memory, and the bytes from there to the next.
-const LISTS: u64 = 0x10_0000;
+pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
+/// Where the guest has the address at which its CPUs go on behind a call.
+const ANSWERED: u64 = 0x88;
+/// What is behind a list.
+const BEHIND: u64 = 0x7f00;
 
-const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
+pub(super) const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
 
-const GET: u64 = 0x106;
-const SET: u64 = 0x107;
-const EWOULDBLOCK: u64 = 9;
+pub(super) const GET: u64 = 0x106;
+pub(super) const SET: u64 = 0x107;
+pub(super) const EWOULDBLOCK: u64 = 9;
 
 /// The first register of hub 0, a PCR of 16 bits.
-const HUB_PCR: u64 = 18;
+pub(super) const HUB_PCR: u64 = 18;
 
-const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
+pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
     [1, o0, o1, 0, 0, 0, function, 0]
 }
 
-const fn core(function: u64, o0: u64, o1: u64) -> Entry {
+pub(super) const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [2, o0, o1, 0, 0, 0, function, 0]
 }
 
 /// A call that is made again while it is refused with EWOULDBLOCK, as illumos does.
-const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
+pub(super) const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
     [3, o0, o1, 0, 0, 0, function, 0]
 }
 
 /// As [`retried`], in a list that begins again.
-const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
+pub(super) const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
     [7, o0, o1, 0, 0, 0, function, 0]
 }
 
-fn program() -> &'static [u8] {
-    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
-    PROGRAM.get_or_init(|| fs::read(assembled("calls")).unwrap())
-}
-
-fn booted(production: Production, guests: &[Guest<'_>], memory: Option<Config>) -> Booted {
-    Booted::with(production, guests, program(), memory)
+impl<'a> Guest<'a> {
+    /// Returns one with the program of `calls.s`.
+    pub(super) fn listed(strands: &'a [usize], rights: &'a str) -> Self {
+        static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+        Self {
+            program: PROGRAM.get_or_init(|| fs::read(assembled("calls", REAL)).unwrap()),
+            words: Some([0, strands.len() as u64, 0]),
+            strands,
+            rights,
+            real: REAL,
+        }
+    }
 }
 
 impl Booted {
     /// Writes the list of a CPU of a guest.
-    fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
+    pub(super) fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
         let bytes: Vec<u8> = (list.as_flattened().iter())
             .flat_map(|word| word.to_be_bytes())
             .collect();
-        assert!(bytes.len() as u64 <= LIST - 64);
+        assert!(bytes.len() as u64 <= BEHIND - 64);
         let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST;
         self.0.load(address, &bytes).unwrap();
     }
 
     /// Returns an entry of a list, as the CPU has left it.
-    fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {
-        let mut bytes = [0; 64];
-        let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST + 64 * number as u64;
-        self.0.read(address, &mut bytes).unwrap();
-        let (words, _) = bytes.as_chunks();
-        std::array::from_fn(|word| u64::from_be_bytes(words[word]))
+    pub(super) fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {
+        self.words(guest, LISTS + cpu * LIST + 64 * number as u64)
+    }
+
+    /// Returns what is behind the list of a CPU.
+    pub(super) fn sampled(&mut self, guest: u64, cpu: u64) -> [u64; 5] {
+        self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
     /// Notes all hypercalls that return from now on.
-    fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
+    pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);
         self.0
@@ -125,11 +132,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     ];
     let list = calls.map(|(_, entry)| entry);
 
-    let guest = Guest {
-        rights: "global,htstrand",
-        ..Guest::new(Task::AllCpus, &[0])
-    };
-    let mut booted = booted(Production::Shipped, &[guest], None);
+    let guest = Guest::listed(&[0], "global,htstrand");
+    let mut booted = Booted::new(Production::Shipped, &[guest]);
     booted.list(0, 0, &list);
     // How many instructions the hypervisor has executed since the guest's last, and the counts of calls. An instruction that waits for a
     // device is fetched twice.
@@ -162,7 +166,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let toolchain = Toolchain::find().unwrap();
     let boot = Boot {
         hypervisor: &build::production(&toolchain, Production::PcrInMemory).unwrap(),
-        guest: &assembled("calls"),
+        guest: &assembled("calls", REAL),
         words: &words,
         timeout: Duration::from_secs(60),
         gdb: None,
@@ -192,11 +196,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
 #[ignore = "builds images"]
 fn what_a_guest_counts_is_what_happened() {
     const LINES: u64 = 8192;
-    let guest = Guest {
-        rights: "global,strand",
-        ..Guest::new(Task::AllCpus, &[0])
-    };
-    let mut booted = booted(Production::Shipped, &[guest], Some(Config::default()));
+    let guest = Guest::listed(&[0], "global,strand");
+    let mut booted = Booted::with(Production::Shipped, &[guest], Some(Config::default()));
     let rounds = [1, 1000, 54_321];
     let mut list = vec![fast(SET, 0, PCR)];
     list.extend(rounds.map(|rounds| [4, rounds, 0, 0, 0, 0, 0, 0]));
@@ -210,16 +211,10 @@ fn what_a_guest_counts_is_what_happened() {
     let calls = booted.calls();
     // What each get returns, and the reads of its channel until then.
     let mut seen = [Vec::new(), Vec::new()];
-    let mut returned = 0;
-    while booted.0.guest(0) != GuestState::Exited(0) {
-        let some = if returned < 2 { 100 } else { 1 };
-        if booted.0.run(Limits::instructions(some)) == Stop::Off {
-            break;
-        }
-        let calls = calls.borrow();
-        let new = &calls[returned..];
-        returned = calls.len();
-        if let [.., call] = new
+    let [answered] = booted.words(0, ANSWERED);
+    booted.0.breakpoints().insert(answered);
+    while booted.0.run(Limits::instructions(600_000_000)) != Stop::Off {
+        if let Some(call) = calls.borrow().last()
             && call.function == GET
         {
             assert_eq!(call.status, 0);
@@ -260,11 +255,8 @@ fn every_strand_has_its_turn_at_a_hub() {
         cases.push((in_all_nodes, 4));
     }
     for (strands, accesses) in cases {
-        let guest = Guest {
-            rights: "global",
-            ..Guest::new(Task::AllCpus, &strands)
-        };
-        let mut booted = booted(Production::Shipped, &[guest], None);
+        let guest = Guest::listed(&strands, "global");
+        let mut booted = Booted::new(Production::Shipped, &[guest]);
         let n = strands.len();
         let list: Vec<_> = (0..accesses)
             .map(|turn| retried([SET, GET][turn % 2], HUB_PCR, 0x0101))
@@ -320,76 +312,4 @@ fn every_strand_has_its_turn_at_a_hub() {
         }
         assert!(waits > 0);
     }
-}
-
-/// Two guests make calls on all their strands while the right goes from one to the other and back: what each reads is its own, or 0.
-#[test]
-#[ignore = "builds images"]
-fn who_gets_a_right_reads_nothing_of_the_owner_before() {
-    const DRAM_PCR: u64 = 2;
-    const DRAM_PIC: u64 = 3;
-    let strands: [Vec<usize>; 2] = [(0..8).collect(), (8..12).chain(64..68).collect()];
-    let guests = [
-        Guest {
-            rights: "global",
-            ..Guest::new(Task::AllCpus, &strands[0])
-        },
-        Guest::new(Task::AllCpus, &strands[1]),
-    ];
-    let mut booted = booted(Production::Shipped, &guests, Some(Config::default()));
-    // What each guest writes: no value can be taken for the other's. The counter stays far below the next.
-    let own = [
-        [(DRAM_PCR, 0x11), (DRAM_PIC, 0x1000_0000), (HUB_PCR, 0x0101)],
-        [(DRAM_PCR, 0x22), (DRAM_PIC, 0x2000_0000), (HUB_PCR, 0x0202)],
-    ];
-    for (guest, own) in (0..).zip(own) {
-        for cpu in 0..8 {
-            let mut list: Vec<_> = own[..2]
-                .iter()
-                .map(|(register, _)| repeated(GET, *register, 0))
-                .collect();
-            // One of the CPUs writes, and all read.
-            if cpu == 0 {
-                list.push(repeated(GET, HUB_PCR, 0));
-                list.extend(own.map(|(register, value)| repeated(SET, register, value)));
-            }
-            list.push(AGAIN);
-            booted.list(guest, cpu, &list);
-        }
-    }
-    let calls = booted.calls();
-    booted.0.run(Limits::instructions(3_000_000));
-    for turn in 0..4 {
-        let mut grants = Grants::none(2);
-        let next = GuestId::new(1 - turn % 2).unwrap();
-        grants.grant(next, Right::Global).unwrap();
-        let on = StrandId::new([3, 66][turn % 2]).unwrap();
-        booted.0.operate(on, &Step::Reconfigure(grants)).unwrap();
-        booted.0.run(Limits::instructions(1_500_000));
-        assert_eq!(booted.0.operated(), Some(Ok(None)), "transfer {turn}");
-    }
-    let mut found = [[0_u64; 3]; 2];
-    for call in calls.borrow().iter().filter(|call| call.function == GET) {
-        let guest = usize::from(!strands[0].contains(&call.strand.index()));
-        let register = call.arguments[0];
-        match call.status {
-            0 => {
-                let value = match register {
-                    DRAM_PIC => call.value & 0x7000_0000,
-                    _ => call.value,
-                };
-                let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
-                assert!(value == 0 || value == *mine, "guest {guest}: {call:x?}");
-                found[guest][usize::from(value != 0)] += 1;
-            }
-            ENOACCESS => found[guest][2] += 1,
-            EWOULDBLOCK => {}
-            status => panic!("{status}: {call:x?}"),
-        }
-    }
-    // Each has read 0 and what it wrote, and has been refused.
-    assert!(
-        found.as_flattened().iter().all(|count| *count > 0),
-        "{found:?}"
-    );
 }

@@ -1,7 +1,9 @@
 //! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
 //! without the others. Needs what builds images.
 
+mod kernel;
 mod lists;
+mod transfers;
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,11 +31,14 @@ use xtask::tools::SPARC_GCC;
 
 /// The memory of each guest.
 const MEMORY: u64 = 8 << 20;
-/// Where the guest of the test has its task, the number of its CPUs, an address, and its results.
+/// Where a guest in assembly has its task, the number of its CPUs, an address, and its results.
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
-/// Its trap table.
+/// The trap table of `guest.s`.
 const TABLE: u64 = 0x8000_8000;
+
+/// The real address of a guest's memory, if the test does not say another one.
+const REAL: u64 = 0x8000_0000;
 
 /// The %pcr of the test: counter 0 counts instructions (2, 0xfd) of privileged software.
 const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
@@ -55,21 +60,27 @@ enum Task {
     Endless,
 }
 
-/// A guest: its task, its strands, its rights, and the real address that it is to read.
+/// A guest: its program, its strands, its rights, and the real address of its memory.
 struct Guest<'a> {
-    task: Task,
+    program: &'a [u8],
+    /// What is written from [`TASK`] on, if the program has that.
+    words: Option<[u64; 3]>,
     strands: &'a [usize],
     rights: &'a str,
-    peek: u64,
+    real: u64,
 }
 
 impl<'a> Guest<'a> {
-    const fn new(task: Task, strands: &'a [usize]) -> Self {
+    /// Returns one with the program of `guest.s`.
+    fn new(task: Task, strands: &'a [usize]) -> Self {
+        static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+        let peek = REAL + MEMORY;
         Self {
-            task,
+            program: PROGRAM.get_or_init(|| fs::read(assembled("guest", REAL)).unwrap()),
+            words: Some([task as u64, strands.len() as u64, peek]),
             strands,
             rights: "strand",
-            peek: 0x8000_0000 + MEMORY,
+            real: REAL,
         }
     }
 }
@@ -82,23 +93,18 @@ fn image(production: Production) -> Vec<u8> {
     fs::read(build::production(toolchain, production).unwrap()).unwrap()
 }
 
-/// Returns the guest's ELF file.
-fn guest() -> &'static [u8] {
-    static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
-    GUEST.get_or_init(|| fs::read(assembled("guest")).unwrap())
-}
-
-/// Assembles a guest of this directory, and returns the path of its ELF file.
-fn assembled(name: &str) -> PathBuf {
-    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.elf"));
+/// Assembles a guest of this directory for a real address, and returns the path of its ELF file.
+fn assembled(name: &str, real: u64) -> PathBuf {
+    let sources = root().join("xtask/run/tests/production");
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{real:x}.elf"));
     let mut gcc = Command::new(SPARC_GCC.require().unwrap());
-    gcc.args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
-        .args([
-            "-Wl,-N,-z,noexecstack,--build-id=none,-Ttext=0x80000000",
-            "-o",
-        ])
+    gcc.current_dir(&sources)
+        .args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
+        .arg("-Wl,-N,-z,noexecstack,--build-id=none")
+        .arg(format!("-Wl,-Ttext={real:#x}"))
+        .arg("-o")
         .arg(&built)
-        .arg(root().join(format!("xtask/run/tests/production/{name}.s")));
+        .arg(format!("{name}.s"));
     assert!(gcc.status().unwrap().success());
     built
 }
@@ -107,17 +113,12 @@ fn assembled(name: &str) -> PathBuf {
 struct Booted(Execution);
 
 impl Booted {
+    /// A T5440 without a memory system.
     fn new(production: Production, guests: &[Guest<'_>]) -> Self {
-        Self::with(production, guests, guest(), None)
+        Self::with(production, guests, None)
     }
 
-    /// As [`new`](Self::new), with this program in each guest, and a memory system.
-    fn with(
-        production: Production,
-        guests: &[Guest<'_>],
-        program: &[u8],
-        memory: Option<Config>,
-    ) -> Self {
+    fn with(production: Production, guests: &[Guest<'_>], memory: Option<Config>) -> Self {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
         let mut execution = Execution::new(&Setup {
             memory,
@@ -134,17 +135,13 @@ impl Booted {
             .load(map::DESCRIPTION.start, &description)
             .unwrap();
         for (number, described) in guests.iter().enumerate() {
-            let base = number as u64 * MEMORY;
-            load(&mut execution, program, base);
-            let words = [
-                described.task as u64,
-                described.strands.len() as u64,
-                described.peek,
-            ];
-            let words = words.map(u64::to_be_bytes);
-            execution
-                .load(map::PARTITION + base + TASK, words.as_flattened())
-                .unwrap();
+            let base = map::PARTITION + number as u64 * MEMORY;
+            let moved = base.wrapping_sub(described.real);
+            load(&mut execution, described.program, moved);
+            if let Some(words) = described.words {
+                let words = words.map(u64::to_be_bytes);
+                execution.load(base + TASK, words.as_flattened()).unwrap();
+            }
         }
         Self(execution)
     }
@@ -162,21 +159,27 @@ impl Booted {
 
     /// Returns words of a guest's results.
     fn results<const N: usize>(&mut self, guest: u64, from: u64) -> [u64; N] {
+        self.words(guest, RESULTS + 8 * from)
+    }
+
+    /// Returns words of a guest's memory, from so many bytes after its first on.
+    fn words<const N: usize>(&mut self, guest: u64, from: u64) -> [u64; N] {
         let mut bytes = vec![0; 8 * N];
-        let address = map::PARTITION + guest * MEMORY + RESULTS + 8 * from;
+        let address = map::PARTITION + guest * MEMORY + from;
         self.0.read(address, &mut bytes).unwrap();
         let (words, _) = bytes.as_chunks();
         std::array::from_fn(|word| u64::from_be_bytes(words[word]))
     }
 }
 
+/// Loads an ELF file, so many bytes above the addresses that it has.
 fn load(execution: &mut Execution, file: &[u8], moved: u64) {
     let elf = elf::parse(file).unwrap();
     for part in elf.elf_program_headers() {
         if part.p_type(BigEndian) == PT_LOAD {
             let bytes = part.data(BigEndian, elf.data()).unwrap();
             execution
-                .load(part.p_paddr(BigEndian) + moved, bytes)
+                .load(part.p_paddr(BigEndian).wrapping_add(moved), bytes)
                 .unwrap();
         }
     }
@@ -205,8 +208,8 @@ fn description(guests: &[Guest<'_>]) -> String {
         let base = map::PARTITION + number as u64 * MEMORY;
         let cpus = names("cpu", &mut guest.strands.iter().copied());
         text += &format!(
-            "[guest-{number}]\nresource_id = {number}\nperf-counters = \"{}\"\nmemory-base = {base}\nmemory-size = {MEMORY}\nfwd = [{cpus}]\n",
-            guest.rights
+            "[guest-{number}]\nresource_id = {number}\nperf-counters = \"{}\"\nmemory-base = {base}\nmemory-size = {MEMORY}\nreal-base = {}\nfwd = [{cpus}]\n",
+            guest.rights, guest.real
         );
         for strand in guest.strands {
             text += &format!("[cpu-{strand}]\npid = {strand}\n");

@@ -1,0 +1,390 @@
+//! A guest for the tests of the production image, which says on its console what it finds: its machine description, what its counters
+//! count of loops and streams of known cost, and how many samples are in each of the loops.
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+use core::arch::{asm, global_asm};
+use core::cell::UnsafeCell;
+use core::fmt::Write;
+use core::hint::spin_loop;
+use core::slice;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use guest_abi::clock::Clock;
+use guest_abi::event::{DramEvent, SparcEvent};
+use guest_abi::guest::{Core, StrandDriver, Sun4v};
+use guest_abi::kernel::{CPU_START, MACH_DESC, MACH_EXIT};
+use guest_abi::layout::{DramPic, SparcPcr, SparcPic};
+use guest_abi::register::DramPmu;
+use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::{
+    ApiGroup, Counter, HvError, Hypercall, Mcu, Node, PerfCounters, Pmu, StrandId, Trap, Version,
+};
+use platform::md::Md;
+
+// Stacks, traps and register windows are those of the guest that is there to be copied.
+global_asm!(include_str!("../../template/start.s"), options(raw));
+// Each loop has one atomic instruction and four instructions in all a time, and two at the end.
+global_asm!(
+    r#"
+        .section .text
+        .globl loop_0, loop_1, loop_2, loop_3, loop_end
+        .irp n, 0, 1, 2, 3
+loop_\n: ldstub [%o0], %g1
+        subcc %o1, 1, %o1
+        bne,pt %xcc, loop_\n
+         nop
+        retl
+         nop
+        .endr
+loop_end:
+"#,
+    options(raw)
+);
+
+unsafe extern "C" {
+    /// Each writes a byte `times` times.
+    fn loop_0(byte: *mut u8, times: u64);
+    fn loop_1(byte: *mut u8, times: u64);
+    fn loop_2(byte: *mut u8, times: u64);
+    fn loop_3(byte: *mut u8, times: u64);
+    /// The end of the last.
+    static loop_end: u8;
+    /// Where other strands than the first begin, and their trap table.
+    static strand_start: u8;
+    static strand_traps: u8;
+}
+
+/// How many strands there are records and stacks for.
+const MOST: usize = 8;
+const STACK: usize = 0x8000;
+
+/// Atomic instructions of a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has none.
+const ROUND: u32 = 240;
+const ROUNDS: u64 = 1000;
+
+type Unit = OwnCounters<Sun4v, Sun4v>;
+type Sampler = Profiler<Unit, 1, 1>;
+
+/// What a strand has, and what it has found.
+#[repr(C)]
+struct Strand {
+    /// The end of its stack: `start.s` reads it.
+    stack: *mut u8,
+    cpu: usize,
+    sampling: UnsafeCell<Option<(Unit, Sampler)>>,
+    /// Atomic instructions, and all, of 2000 times of a loop.
+    counted: [AtomicU64; 2],
+    /// Samples with an address in each loop, and elsewhere: with a fixed period, and with random ones.
+    samples: [[AtomicU64; 5]; 2],
+    /// Which of these is measured.
+    random: AtomicBool,
+    done: AtomicU64,
+}
+
+// SAFETY: other strands look at what is atomic only.
+unsafe impl Sync for Strand {}
+
+#[repr(align(64))]
+struct Stacks(UnsafeCell<[[u8; STACK]; MOST]>);
+
+// SAFETY: each strand uses its own.
+unsafe impl Sync for Stacks {}
+
+static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK]; MOST]));
+
+#[unsafe(export_name = "strand_records")]
+static STRANDS: [Strand; MOST] = {
+    let mut cpu = 0;
+    let mut strands = [const {
+        Strand {
+            stack: core::ptr::null_mut(),
+            cpu: 0,
+            sampling: UnsafeCell::new(None),
+            counted: [const { AtomicU64::new(0) }; 2],
+            samples: [const { [const { AtomicU64::new(0) }; 5] }; 2],
+            random: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+        }
+    }; MOST];
+    while cpu < MOST {
+        strands[cpu].cpu = cpu;
+        // SAFETY: one after the last byte of this stack.
+        strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * STACK) };
+        cpu += 1;
+    }
+    strands
+};
+
+fn sun4v() -> Sun4v {
+    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine, and its calls harm nobody.
+    unsafe { Sun4v::new() }
+}
+
+/// Where each strand comes to, on its own stack.
+#[unsafe(no_mangle)]
+extern "C" fn strand_main(strand: &'static Strand) {
+    if strand.cpu == 0 {
+        first();
+    } else {
+        measure(strand);
+    }
+}
+
+/// The first strand: starts the others that the machine description has, measures, and reports.
+fn first() -> ! {
+    let mut console = Core::new(sun4v());
+    let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
+    let cpus = description(&mut console).unwrap_or(0);
+    for strand in STRANDS.iter().take(cpus).skip(1) {
+        start(strand);
+    }
+    for strand in &STRANDS[..cpus.min(MOST)] {
+        if strand.cpu == 0 {
+            measure(strand);
+        }
+        while strand.done.load(Ordering::Acquire) == 0 {
+            spin_loop();
+        }
+        let _ = write!(console, "cpu {}: counted", strand.cpu);
+        for count in &strand.counted {
+            let _ = write!(console, " {}", load(count));
+        }
+        for (period, samples) in ["fixed", "random"].into_iter().zip(&strand.samples) {
+            let _ = write!(console, "; {period}");
+            for count in samples {
+                let _ = write!(console, " {}", load(count));
+            }
+        }
+        let _ = writeln!(console);
+    }
+    memory(&mut console);
+    let _ = sun4v().call(Trap::Fast, MACH_EXIT, [0; 5]);
+    loop {
+        let _ = console.exit(0);
+    }
+}
+
+/// Reads the machine description, and says what is there of the machine. Returns the number of CPUs.
+fn description(console: &mut Core<Sun4v>) -> Option<usize> {
+    const ROOM: usize = 4096;
+    #[repr(align(16))]
+    struct Room(UnsafeCell<[u8; ROOM]>);
+    // SAFETY: the first strand alone uses it.
+    unsafe impl Sync for Room {}
+    static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
+    let address = DESCRIPTION.0.get();
+    // With no room at all, the call says how much it needs.
+    let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
+    let size = sun4v().call(
+        Trap::Fast,
+        MACH_DESC,
+        [address as u64, ROOM as u64, 0, 0, 0],
+    );
+    let [size, ..] = size.ok()?;
+    let size = usize::try_from(size).ok()?;
+    let _ = writeln!(
+        console,
+        "description: {size} bytes, refused without room: {}",
+        matches!(needed, Err(HvError::Invalid))
+    );
+    // SAFETY: the hypervisor has written it, and nobody writes it any more.
+    let bytes = unsafe { slice::from_raw_parts(address.cast(), size.min(ROOM)) };
+    let md = Md::new(bytes).ok()?;
+    for node in md.nodes() {
+        let _ = write!(console, "{}:", node.name());
+        for name in ["base", "size", "max-cpus", "id", "pid"] {
+            if let Ok(Some(number)) = node.number(name) {
+                let _ = write!(console, " {name} {number}");
+            }
+        }
+        let _ = writeln!(console);
+    }
+    Some(md.nodes_named("cpu").count())
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+/// Starts another strand.
+fn start(strand: &'static Strand) {
+    let pc = &raw const strand_start as u64;
+    let traps = &raw const strand_traps as u64;
+    let record = core::ptr::from_ref(strand) as u64;
+    let arguments = [strand.cpu as u64, pc, traps, record, 0];
+    // Without it the report does not come to its end, which the test sees.
+    let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
+}
+
+/// Returns the byte of a strand that its loops write.
+fn byte(cpu: usize) -> *mut u8 {
+    STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
+}
+
+/// Counts, then samples.
+fn measure(strand: &'static Strand) {
+    let [few, many] = [1000, 3000].map(|times| counted(strand, times));
+    for (count, (few, many)) in strand.counted.iter().zip(few.into_iter().zip(many)) {
+        count.store(many - few, Ordering::Relaxed);
+    }
+    let Some(round) = Period::new(ROUND).map(Pace::every) else {
+        return;
+    };
+    sample(strand, round);
+    strand.random.store(true, Ordering::Relaxed);
+    // A period is a round, more or less up to a half of it: the place of a sample in its round says nothing about that of the next, and
+    // all places are equally likely. So the samples in a loop are distributed binomially.
+    sample(strand, round.randomised(1, strand.cpu as u64));
+    strand.done.store(1, Ordering::Release);
+}
+
+/// Samples the rounds.
+fn sample(strand: &'static Strand, pace: Pace) {
+    let atomics = Request {
+        event: SparcEvent::AtomicOperations.into(),
+        pace: Some(pace),
+    };
+    let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[atomics]) else {
+        return;
+    };
+    let mut unit = OwnCounters::new(sun4v(), None);
+    if sampler.start(&mut unit, sun4v().ticks()).is_err() {
+        return;
+    }
+    let byte = byte(strand.cpu);
+    // SAFETY: this is the strand whose record it is, and its handler is not there yet.
+    unsafe { *strand.sampling.get() = Some((unit, sampler)) };
+    interrupts(true);
+    for _ in 0..ROUNDS {
+        // SAFETY: each writes the byte.
+        unsafe {
+            loop_0(byte, 16);
+            loop_1(byte, 32);
+            loop_2(byte, 64);
+            loop_3(byte, 128);
+        }
+    }
+    interrupts(false);
+}
+
+/// Returns the atomic instructions of a loop, and all of it and of what is around it.
+#[inline(never)]
+fn counted(strand: &Strand, times: u64) -> [u64; 2] {
+    let driver = StrandDriver::new(sun4v());
+    let pcr = SparcPcr::OFF
+        .with_system(true)
+        .with_select(Counter::Pic0, SparcEvent::AtomicOperations.into())
+        .with_select(Counter::Pic1, SparcEvent::Instructions.into());
+    if driver.start(pcr, SparcPic::new()).is_err() {
+        return [0; 2];
+    }
+    // SAFETY: it writes the byte.
+    unsafe { loop_0(byte(strand.cpu), times) };
+    let _ = driver.stop();
+    let counted = driver.read();
+    [counted.pic0().into(), counted.pic1().into()]
+}
+
+/// The overflow trap. `address` is that of the next instruction of what was interrupted.
+#[unsafe(no_mangle)]
+extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
+    // SAFETY: clears bit 15 of %softint, which has brought the trap here.
+    unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
+    let at = Interrupted {
+        address,
+        // The number of the CPU in this guest stands for the strand.
+        strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
+        time: sun4v().ticks(),
+        mode: SparcMode::Privileged,
+    };
+    // SAFETY: the program that was interrupted does not use it.
+    if let Some((unit, sampler)) = unsafe { &mut *strand.sampling.get() } {
+        let _ = sampler.handle(unit, &at);
+        if let Some(sample) = sampler.pop() {
+            let of_pace = &strand.samples[usize::from(strand.random.load(Ordering::Relaxed))];
+            let count = &of_pace[place(sample.at.address)];
+            count.store(load(count) + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns the number of the loop that an address is in, or 4.
+fn place(address: u64) -> usize {
+    let begin = loop_0 as *const () as u64;
+    let end = &raw const loop_end as u64;
+    if !(begin..end).contains(&address) {
+        return 4;
+    }
+    ((address - begin) / ((end - begin) / 4)) as usize
+}
+
+/// Lets the overflow trap come, or holds it back.
+fn interrupts(on: bool) {
+    let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
+    // SAFETY: the trap table has a handler for it, and nothing else asks for an interrupt.
+    unsafe {
+        asm!(
+            "wrpr {pil}, 0, %pil",
+            "wrpr {pstate}, 0, %pstate",
+            pil = in(reg) pil, pstate = in(reg) pstate, options(nostack),
+        );
+    }
+}
+
+/// Reads half a megabyte twice, each time another one, and says how many reads the memory channels of node 0 counted the second time:
+/// all else is in the caches then.
+fn memory(console: &mut Core<Sun4v>) {
+    const SIZE: usize = 1 << 20;
+    static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];
+    let channels = Mcu::ALL
+        .iter()
+        .map(|mcu| Pmu::from(DramPmu::new(Node::Node0, *mcu)));
+    let Ok(service) = PerfCounters::negotiate_best(sun4v()) else {
+        return;
+    };
+    for channel in Mcu::ALL {
+        let selected = service.select(
+            DramPmu::new(Node::Node0, *channel),
+            Counter::Pic0,
+            DramEvent::Reads,
+        );
+        if let Err(error) = selected {
+            let _ = writeln!(console, "no right to memory channels: {error:?}");
+            return;
+        }
+    }
+    let mut reads = [[0; 2]; 2];
+    for half in BLOCK.chunks(SIZE / 16) {
+        let count = || {
+            channels.clone().map(|channel| {
+                let value = service.get(channel.pic(Counter::Pic0)).unwrap_or(0);
+                u64::from(DramPic::from(value).pic0())
+            })
+        };
+        let mut before = [0; 2];
+        before
+            .iter_mut()
+            .zip(count())
+            .for_each(|(before, count)| *before = count);
+        for word in half.iter().step_by(8) {
+            load(word);
+        }
+        reads = [reads[1], [0; 2]];
+        for (read, (before, after)) in reads[1].iter_mut().zip(before.into_iter().zip(count())) {
+            *read = after - before;
+        }
+    }
+    let [first, second] = reads[1];
+    let _ = writeln!(console, "{} lines: reads {first} {second}", SIZE / 128);
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut console = Core::new(sun4v());
+    let _ = writeln!(console, "guest: {info}");
+    loop {
+        let _ = console.exit(101);
+    }
+}

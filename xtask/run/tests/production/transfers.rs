@@ -1,0 +1,160 @@
+//! Rights that go to and fro while all strands of two guests make calls.
+
+use std::fs;
+
+use guest_abi::event::DramEvent;
+use guest_abi::{Mcu, Node, StrandId};
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use simulator::execution::Limits;
+use simulator::execution::calls::Call;
+use simulator::memory::Config;
+use xtask::qemu::build::Production;
+
+use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, repeated};
+use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, assembled};
+
+const L2: u64 = 1;
+const DRAM_PCR: u64 = 2;
+const DRAM_PIC: u64 = 3;
+
+const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
+
+/// The cycles in which the guest that loses a right may still use it after the operator has asked: from then to when the hypervisor has
+/// served the step, whose code is in no cache.
+const SOON: u64 = 50_000;
+
+/// The guest `next` gets `global` and `strand`, which the other loses. Returns when the operator asked for it.
+fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
+    let mut grants = Grants::none(2);
+    for right in [Right::Global, Right::Strand] {
+        grants.grant(GuestId::new(next).unwrap(), right).unwrap();
+    }
+    let asked = booted.0.now();
+    let on = StrandId::new(on).unwrap();
+    booted.0.operate(on, &Step::Reconfigure(grants)).unwrap();
+    booted.0.run(Limits::instructions(instructions));
+    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    asked
+}
+
+/// Two guests sample on all their strands, and read what counts for all, while the right to that goes from one to the other and back.
+/// What the next owner reads is 0, and what has been counted since then, until it has written itself; then it is what it wrote, and what
+/// has been counted since. Nobody finds in
+/// %pic what it has lost, and the samples are in the guest's own program.
+#[test]
+#[ignore = "builds images"]
+fn who_gets_a_right_finds_nothing_of_the_owner_before() {
+    const OTHER: u64 = 0x4000_0000;
+    let strands: [Vec<usize>; 2] = [(0..8).collect(), (8..12).chain(64..68).collect()];
+    let program = fs::read(assembled("calls", OTHER)).unwrap();
+    let guests = [
+        Guest::listed(&strands[0], "global,strand"),
+        Guest {
+            program: &program,
+            real: OTHER,
+            ..Guest::listed(&strands[1], "")
+        },
+    ];
+    let mut booted = Booted::with(Production::Shipped, &guests, Some(Config::default()));
+    // What each guest writes: no value can be taken for the other's. Both counters stay far below the next.
+    const MARKS: [u64; 2] = [0x1000_0000, 0x2000_0000];
+    let own = MARKS.map(|mark| {
+        let number = mark >> 28;
+        [
+            (DRAM_PCR, number * 0x11),
+            (DRAM_PIC, mark << 32 | mark),
+            (HUB_PCR, number * 0x0101),
+            (L2, number),
+        ]
+    });
+    for (guest, own) in (0..).zip(own) {
+        for cpu in 0..8 {
+            let mut list = vec![SAMPLE];
+            list.extend([DRAM_PCR, DRAM_PIC, L2].map(|register| repeated(GET, register, 0)));
+            // One of the CPUs writes, and all read.
+            if cpu == 0 {
+                list.push(repeated(GET, HUB_PCR, 0));
+                list.extend(own.map(|(register, value)| repeated(SET, register, value)));
+            }
+            list.push(AGAIN);
+            booted.list(guest, cpu, &list);
+        }
+    }
+    let calls = booted.calls();
+    booted.0.run(Limits::instructions(3_000_000));
+    let mut times = vec![0];
+    for turn in 0..4 {
+        let next = 1 - turn % 2;
+        times.push(transfer(&mut booted, next, [3, 66][turn % 2], 1_500_000));
+    }
+    times.push(u64::MAX);
+
+    let truth = booted.0.truth().unwrap();
+    let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
+    assert!(most < MARKS[0]);
+    // How often each guest has read what nobody has written, and what it has written itself, and has been refused.
+    let mut found = [[0_u64; 3]; 2];
+    for (tenure, times) in times.windows(2).enumerate() {
+        let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);
+        let calls = calls.borrow();
+        let calls: Vec<_> = calls.iter().filter(of_tenure).collect();
+        let guest_of = |call: &Call| usize::from(!strands[0].contains(&call.strand.index()));
+        let owner = tenure % 2;
+        for call in calls.iter().filter(|call| call.function == GET) {
+            let (guest, register) = (guest_of(call), call.arguments[0]);
+            match call.status {
+                0 => {}
+                ENOACCESS => found[guest][2] += 1,
+                EWOULDBLOCK => {}
+                status => panic!("{status}: {call:x?}"),
+            }
+            if call.status != 0 {
+                continue;
+            }
+            // A call may have begun before the right was taken.
+            assert!(guest == owner || call.began - times[0] < SOON, "{call:x?}");
+            let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
+            // A channel whose PCR is 0 counts reads, from when it is scrubbed.
+            let counts = [call.value >> 32, call.value & 0xffff_ffff];
+            let (scrubbed, written) = match register {
+                DRAM_PIC => [0, MARKS[guest]]
+                    .map(|from| {
+                        counts
+                            .iter()
+                            .all(|count| (from..=from + most).contains(count))
+                    })
+                    .into(),
+                _ => (call.value == 0, call.value == *mine),
+            };
+            assert!(scrubbed || written, "guest {guest}: {call:x?}");
+            let is_first = |set: &&&Call| {
+                set.function == SET && set.arguments[0] == register && set.status == 0
+            };
+            let first = calls.iter().find(is_first);
+            assert!(
+                scrubbed || guest != owner || first.is_some_and(|set| set.began < call.ended),
+                "guest {guest} has not written it: {call:x?}"
+            );
+            found[guest][usize::from(written)] += 1;
+        }
+    }
+    assert!(
+        found.as_flattened().iter().all(|count| *count > 0),
+        "{found:?}"
+    );
+    for (guest, real) in [(0, REAL), (1, OTHER)] {
+        for cpu in 0..8 {
+            let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
+            assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
+            assert!(
+                real <= lowest && highest < real + MEMORY,
+                "{lowest:#x} to {highest:#x}"
+            );
+            // At first, and after each loss but the last, behind which the run may end.
+            assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
+            assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
+        }
+    }
+}
