@@ -19,6 +19,7 @@
 
 done:   .xword 0                                ! at 0x80: how many CPUs are at the end of their lists
         .xword answered                         ! at 0x88: where a CPU goes on behind a call
+        .xword cpu, traps                       ! at 0x90: where CPUs begin, and their trap table
 
 begin:  negotiate
         start_others 0

@@ -1,8 +1,10 @@
 //! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
 //! without the others. Needs what builds images.
 
+mod faults;
 mod kernel;
 mod lists;
+mod services;
 mod transfers;
 
 use std::fs;

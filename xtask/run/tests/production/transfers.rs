@@ -1,5 +1,6 @@
 //! Rights that go to and fro while all strands of two guests make calls.
 
+use std::env;
 use std::fs;
 
 use guest_abi::event::DramEvent;
@@ -7,8 +8,8 @@ use guest_abi::{Mcu, Node, StrandId};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
-use simulator::execution::Limits;
 use simulator::execution::calls::Call;
+use simulator::execution::{Limits, Stop};
 use simulator::memory::Config;
 use xtask::qemu::build::Production;
 
@@ -155,6 +156,65 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             // At first, and after each loss but the last, behind which the run may end.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
+        }
+    }
+}
+
+/// The right goes from one guest to the other and back while all strands make calls. All strands of the next owner are served within a
+/// number of cycles, and a number for each strand of the loser: these acknowledge one after the other. 32 strands of four nodes; with
+/// `PRODUCTION_LONG` in the environment also all 256.
+#[test]
+#[ignore = "builds images"]
+fn all_strands_call_while_rights_change() {
+    // Half as much again as it takes.
+    const FIRST: u64 = 75_000;
+    const EACH: u64 = 3_000;
+    let mut cases = vec![8];
+    if env::var_os("PRODUCTION_LONG").is_some() {
+        cases.push(1);
+    }
+    for step in cases {
+        let [first, second] = [0..128, 128..256].map(|all| all.step_by(step).collect::<Vec<_>>());
+        let strands = [first, second];
+        let guests = [
+            Guest::listed(&strands[0], "global,strand"),
+            Guest::listed(&strands[1], ""),
+        ];
+        let mut booted = Booted::new(Production::Shipped, &guests);
+        let cpus = strands[0].len() as u64;
+        // A channel of a node on which the guest has strands.
+        for (guest, register) in [(0, DRAM_PIC), (1, DRAM_PIC + 8)] {
+            for cpu in 0..cpus {
+                booted.list(guest, cpu, &[repeated(GET, register, 0), AGAIN]);
+            }
+        }
+        let calls = booted.calls();
+        let all_call = |calls: &[Call], guest: usize, since: u64, status: u64| {
+            let mut called = strands[guest].iter().map(|strand| {
+                let mut own = calls.iter().filter(|call| {
+                    (call.strand.index(), call.function, call.status) == (*strand, GET, status)
+                });
+                own.find(|call| call.began >= since).map(|call| call.ended)
+            });
+            called.try_fold(since, |last, ended| Some(last.max(ended?)))
+        };
+        while all_call(&calls.borrow(), 0, 0, 0).is_none()
+            || all_call(&calls.borrow(), 1, 0, ENOACCESS).is_none()
+        {
+            assert_eq!(booted.0.run(Limits::instructions(1_000_000)), Stop::Limit);
+        }
+        for turn in 0..3 {
+            calls.borrow_mut().clear();
+            let next = 1 - turn % 2;
+            let on = strands[turn % 2][3];
+            let asked = transfer(&mut booted, next, on, cpus * 500_000);
+            let calls = calls.borrow();
+            let refused = all_call(&calls, 1 - next, asked, ENOACCESS).unwrap();
+            let served = all_call(&calls, next, asked, 0).unwrap();
+            // The loser's calls are refused before anything is scrubbed.
+            assert!(refused < served, "{refused} {served}");
+            let took = served - asked;
+            assert!(took < FIRST + cpus * EACH, "{took} of {cpus} strands");
         }
     }
 }
