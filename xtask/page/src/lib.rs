@@ -1,5 +1,5 @@
-//! Makes one page of the report of a simulation or a profile: a file of HTML with charts, their words and their numbers, that
-//! needs no network and no script.
+//! Makes one page of the report of a simulation, of software that was executed, or of a profile: a file of HTML with charts, their
+//! words and their numbers, that needs no network and no script.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
@@ -18,21 +18,22 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use names::Names;
 use profiled::Profile;
 use report::Report;
-use sections::{Section, sections, summary};
+use sections::{Executed, Section, sections, summary};
 use serde_json::Value;
 
 /// How pages and pictures look.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Returns the page of a report, of `cargo xtask sim` or `profile`.
+/// Returns the page of a report, of `cargo xtask sim`, `run` or `profile`.
 ///
 /// # Errors
 /// The text is no JSON, or no such report.
 pub fn of(text: &[u8]) -> anyhow::Result<String> {
     let value: Value = serde_json::from_slice(text).context("is no JSON")?;
-    match value.get("rows_by") {
-        Some(_) => Ok(Profile::parse(value)?.page()),
-        None => Ok(page(&Report::read(value)?)),
+    match value {
+        _ if value.get("rows_by").is_some() => Ok(Profile::parse(value)?.page()),
+        _ if value.get("strands").is_some() => Ok(Executed::parse(value)?.page()),
+        _ => Ok(page(&Report::read(value)?)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Makes a page of a report. `cargo xtask sim --html` and `profile --html` run it.
+//! Makes a page of a report. `cargo xtask sim --html`, `run --html` and `profile --html` run it.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 use std::fs::File;
@@ -23,7 +23,7 @@ use xtask::output::Force;
                   cargo run --release --package page -- report.json --picture map -o map.svg"
 )]
 struct Args {
-    /// The report, which cargo xtask sim or profile has written with --json; `-` for standard input
+    /// The report, which cargo xtask sim, run or profile has written with --json; `-` for standard input
     #[arg(value_name = "REPORT")]
     report: PathBuf,
 

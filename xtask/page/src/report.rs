@@ -30,12 +30,33 @@ pub struct Report {
     pub counters: Vec<Counter>,
     pub truth_matches: bool,
     pub time: Time,
+    #[serde(flatten)]
+    pub usage: Usage,
+    #[serde(default)]
+    pub details: Option<Details>,
+}
+
+/// How channels, hubs and links were used.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as above")]
+pub struct Usage {
     pub traffic: Vec<Traffic>,
     pub channels: Vec<Channel>,
     pub hubs: Vec<Hub>,
     pub links: Vec<Link>,
-    #[serde(default)]
-    pub details: Option<Details>,
+}
+
+impl Usage {
+    /// Fails unless the machine has so many nodes as these parts say.
+    pub(crate) fn check(&self, nodes: usize) -> anyhow::Result<()> {
+        let traffic = self.traffic.iter().flat_map(|one| [one.from, one.to]);
+        let channels = self.channels.iter().map(|one| one.node);
+        let links = self.links.iter().map(|one| one.node);
+        for node in traffic.chain(channels).chain(links) {
+            ensure!(node < nodes, "node {node} is not in the machine");
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -406,11 +427,8 @@ impl Report {
     /// Fails unless numbers that are beside each other belong together.
     fn check(&self) -> anyhow::Result<()> {
         ensure!(self.time.hertz > 0.0, "the clock stands still");
-        let nodes = (self.traffic.iter().flat_map(|one| [one.from, one.to]))
-            .chain(self.channels.iter().map(|one| one.node))
-            .chain(self.links.iter().map(|one| one.node))
-            .chain(self.threads.iter().map(Thread::node));
-        for node in nodes {
+        self.usage.check(self.nodes)?;
+        for node in self.threads.iter().map(Thread::node) {
             ensure!(node < self.nodes, "node {node} is not in the machine");
         }
         Ok(())

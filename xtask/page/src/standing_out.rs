@@ -106,12 +106,13 @@ fn shared_line(report: &Report, names: &Names) -> Option<Finding> {
 fn served_by_another_node(report: &Report) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(&*one.kind, "memory" | "c2c");
     let all: u64 = report
+        .usage
         .traffic
         .iter()
         .filter(gives)
         .map(|one| one.lines)
         .sum();
-    let most = (report.traffic.iter().filter(gives))
+    let most = (report.usage.traffic.iter().filter(gives))
         .filter(|one| one.from != one.to)
         .max_by_key(|one| one.lines)?;
     let Traffic {
@@ -121,6 +122,7 @@ fn served_by_another_node(report: &Report) -> Option<Finding> {
         lines,
     } = most;
     let to_it = report
+        .usage
         .traffic
         .iter()
         .filter(gives)
@@ -144,15 +146,16 @@ fn served_by_another_node(report: &Report) -> Option<Finding> {
 
 /// The part of the machine that is busy for most of the time.
 fn busiest(report: &Report) -> Option<Finding> {
-    let channels = report.channels.iter().map(|one| {
+    let channels = report.usage.channels.iter().map(|one| {
         let name = format!("Memory channel MCU {} of node {}", one.mcu, one.node);
         (name, one.busy)
     });
     let hubs = report
+        .usage
         .hubs
         .iter()
         .map(|one| (format!("Hub {}", one.hub), one.busy));
-    let links = report.links.iter().map(|one| {
+    let links = report.usage.links.iter().map(|one| {
         let name = format!("The link of node {} and hub {}", one.node, one.hub);
         (name, one.busy)
     });
@@ -170,7 +173,7 @@ fn busiest(report: &Report) -> Option<Finding> {
 /// The node whose memory serves more than its share.
 fn uneven_memory(report: &Report) -> Option<Finding> {
     let mut nodes = vec![0; report.nodes];
-    for channel in &report.channels {
+    for channel in &report.usage.channels {
         *nodes.get_mut(channel.node)? += channel.reads + channel.writes;
     }
     let all: u64 = nodes.iter().sum();

@@ -145,6 +145,11 @@ fn a_browser_shows_the_numbers_of_the_report() {
     let profile = page::of(include_bytes!("profile.json")).unwrap();
     let shown = legible(&place, &profile, 400, true);
     assert_eq!(shown["figures"]["flames"]["rows"][0][0], "6");
+    let executed = page::of(include_bytes!("executed.json")).unwrap();
+    for (width, dark) in [(400, true), (1600, false)] {
+        let shown = legible(&place, &executed, width, dark);
+        assert_eq!(shown["figures"]["cycles"]["rows"][1][4], "500000");
+    }
     fs::remove_dir_all(place).unwrap();
 }
 

@@ -324,3 +324,56 @@ fn what_is_no_report_is_refused_in_one_line() {
         assert!(said.starts_with(says), "{said}");
     }
 }
+
+/// The page of `cargo xtask run`.
+#[test]
+fn a_run_that_executes_has_a_page() {
+    const EXECUTED: &str = include_str!("executed.json");
+    let page = page(EXECUTED);
+    for says in [
+        "<h1>primary, ldg1 on batoka</h1>",
+        "primary: a&lt;b&gt;.elf, on strand 0; it has ended with the code 3",
+        "ldg1: the bundled guest, on strand 64; it has not ended",
+        "500,000 instructions on 2 strands",
+        "1,000,000 cycles, 1.000 ms",
+        "<li>After 200,000 instructions: ldg1 is granted global; rejected: guests 0 and 1 both have global</li>",
+        "aria-label=\"Console of primary\">1 &lt; 2\n\u{fffd}bold\n</pre>",
+    ] {
+        assert!(page.contains(says), "{says}");
+    }
+    let has = |id: &str, text: &str| assert!(figure(&page, id).contains(text), "{id}: {text}");
+    has(
+        "instructions",
+        "<title>strand 0: 300,000 instructions of the guest</title>",
+    );
+    has(
+        "cycles",
+        "<title>strand 0: 400,000 cycles of the hypervisor</title>",
+    );
+    has("cycles", ">CPI 5.0</text>");
+    has(
+        "cycles",
+        "<td>0</td><td>0</td><td>300000</td><td>100000</td><td>600000</td><td>400000</td><td>2.50</td><td>12</td><td>1000</td>",
+    );
+    has("calls", "<title>primary: 10 ENOACCESS</title>");
+    has("event-0", "In all, 100.");
+    has("event-0", "<title>node 0: 75</title>");
+    has("event-1", "<td>3</td><td>40</td>");
+    has("map", ">1 strand</text>");
+    has("map", "<title>MCU 0: busy for 20% of the time</title>");
+    has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
+    assert!(!page.contains("no details"));
+
+    // Without a memory system there are neither channels nor events.
+    let mut plain: Value = serde_json::from_str(EXECUTED).unwrap();
+    for part in ["traffic", "channels", "hubs", "links"] {
+        plain.as_object_mut().unwrap().remove(part);
+    }
+    plain["events"] = Value::Array(Vec::new());
+    let plain = page::of(plain.to_string().as_bytes()).unwrap();
+    assert!(plain.contains("<figure id=\"cycles\"") && !plain.contains("<figure id=\"map\""));
+    let mut outside: Value = serde_json::from_str(EXECUTED).unwrap();
+    outside["strands"][1]["strand"] = 128.into();
+    let error = page::of(outside.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), "strand 128 is not in the machine");
+}

@@ -29,6 +29,7 @@ use simulator::strands;
 use xtask::cmd::Mismatch;
 use xtask::cmd::events_out::{FileArgs, Outputs};
 use xtask::cmd::machine::ConfiguredArgs;
+use xtask::cmd::sim::complete_page;
 use xtask::exit;
 use xtask::interrupt::{self, Interrupted};
 use xtask::output::Force;
@@ -55,6 +56,7 @@ use images::Image;
                   cargo xtask run guest.elf --strands 0-7,64-71   # on sixteen strands of two nodes\n  \
                   cargo xtask run a.elf b.elf --md machine.toml   # the guests of a machine description\n  \
                   cargo xtask run guest.elf -e dram:mem_reads --json out.json --events-out events\n  \
+                  cargo xtask run guest.elf --html page.html      # charts of it, for a browser\n  \
                   cargo xtask run guest.elf --limit 1000000       # at most so many instructions\n  \
                   cargo xtask run --md machine.toml --scenario steps.toml   # an operator transfers rights, resets a guest\n  \
                   cargo xtask run guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
@@ -120,6 +122,10 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Make a page of the results: one file that any browser opens
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     events: FileArgs,
 
@@ -139,6 +145,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let page = args.force.create_if_wanted(args.html.as_ref())?;
     let events = Outputs::create(&args.events, args.force)?;
     let memory = args.memory << 20;
     let hypervisor = match &args.hypervisor {
@@ -217,6 +224,9 @@ fn run(args: Args) -> anyhow::Result<()> {
     output.flush()?;
     if let Some(json) = json {
         json.complete_json(&results)?;
+    }
+    if let Some(page) = page {
+        complete_page(page, &results)?;
     }
     events.complete(&Trace {
         epoch: args.events.epoch(),

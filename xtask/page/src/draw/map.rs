@@ -20,8 +20,8 @@ pub struct Line {
 pub struct Machine {
     /// The channels of each node, with their numbers.
     pub channels: Vec<Vec<(usize, f64)>>,
-    /// The threads on each node.
-    pub threads: Vec<usize>,
+    /// What each node executes, such as `2 threads`.
+    pub executes: Vec<String>,
     /// The hubs.
     pub hubs: Vec<(usize, f64)>,
     /// The links between them.
@@ -72,7 +72,7 @@ pub fn map(machine: &Machine, scale: &Scale) -> Drawing {
             rect.box x=(round(x)) y=(NODE_TOP) width=(round(width)) height=(NODE_HEIGHT) rx="5" {}
             text.c x=(round(x + width / 2.0)) y="18" { "node " (node) }
             text.m.c x=(round(x + width / 2.0)) y="30" {
-                (machine.threads[node]) @if machine.threads[node] == 1 { " thread" } @else { " threads" }
+                (machine.executes[node])
             }
             @let channel_width = (width - 6.0) / channels.len().max(1) as f64;
             @for (place, (mcu, used)) in channels.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::draw::{Bar, Dots, Row, Strip, Strips, bars, dots, strips, timeline};
 use crate::figure::{Figure, Table};
 use crate::numbers::{TimeUnit, count, counted, short, top};
-use crate::report::{Call, Details, GuestSeries, Latency, Report};
+use crate::report::{Call, Details, GuestSeries, Latency, Report, Usage};
 
 /// Returns the charts of hypercalls and events.
 pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
@@ -13,7 +13,7 @@ pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
         by_status(report, details),
         latencies(report, &details.calls),
         conflicts(report, details),
-        waits(report),
+        waits(&report.usage),
         over_time(report, details),
         events(report, details),
     ];
@@ -21,7 +21,7 @@ pub(super) fn figures(report: &Report, details: &Details) -> Vec<Figure> {
 }
 
 /// Returns the class of the colour of a status.
-fn colour(status: &str) -> &'static str {
+pub(super) fn colour(status: &str) -> &'static str {
     match status {
         "EOK" => "c6",
         "EWOULDBLOCK" => "c3",
@@ -227,12 +227,12 @@ fn conflicts(report: &Report, details: &Details) -> Option<Figure> {
     })
 }
 
-fn waits(report: &Report) -> Option<Figure> {
-    report.hubs.first()?;
+pub(super) fn waits(usage: &Usage) -> Option<Figure> {
+    usage.hubs.first()?;
     let average = |waited: u64, requests: u64| waited as f64 / requests.max(1) as f64;
     let mut table = Table::new("hub|requests|cycles waited|cycles waited per request");
     let mut drawn = Vec::new();
-    for one in &report.hubs {
+    for one in &usage.hubs {
         let average = average(one.waited, one.requests);
         table.row([
             one.hub.to_string(),
@@ -253,7 +253,7 @@ fn waits(report: &Report) -> Option<Figure> {
             value: format!("{average:.1}"),
         });
     }
-    let longest = report
+    let longest = usage
         .hubs
         .iter()
         .map(|one| average(one.waited, one.requests));

@@ -2,21 +2,33 @@
 
 use crate::draw::{Line, Machine, Scale, map, matrices};
 use crate::figure::{Figure, Table};
-use crate::numbers::percent;
-use crate::report::{Report, Traffic};
+use crate::numbers::{counted, percent};
+use crate::report::{Traffic, Usage};
 
-/// Returns the charts of the machine.
+/// Returns the charts of a machine that has run for so many cycles, and what each of its nodes executes.
 #[must_use]
-pub(super) fn figures(report: &Report) -> Vec<Figure> {
-    let mut figures = vec![used(report)];
-    if !report.traffic.is_empty() {
-        figures.push(traffic(report));
+pub(super) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>) -> Vec<Figure> {
+    let nodes = executes.len();
+    let mut figures = vec![used(usage, cycles, executes)];
+    if !usage.traffic.is_empty() {
+        figures.push(traffic(usage, nodes));
     }
     figures
 }
 
-fn used(report: &Report) -> Figure {
-    let part = |busy: u64| busy as f64 / report.cycles.max(1) as f64;
+/// Returns how many threads or strands each of so many nodes executes: those that are at these nodes.
+#[must_use]
+pub(super) fn executes(nodes: usize, what: &str, at: impl Iterator<Item = usize>) -> Vec<String> {
+    let mut by_node = vec![0; nodes];
+    at.for_each(|node| by_node[node] += 1);
+    by_node
+        .into_iter()
+        .map(|count| counted(count, what))
+        .collect()
+}
+
+fn used(usage: &Usage, cycles: u64, executes: Vec<String>) -> Figure {
+    let part = |busy: u64| busy as f64 / cycles.max(1) as f64;
     let mut table = Table::new(
         "part|busy, cycles|busy, %|lines read or in|lines written or out|waited, cycles",
     );
@@ -32,39 +44,35 @@ fn used(report: &Report) -> Figure {
             cell(third),
         ]);
     };
-    for one in &report.channels {
+    for one in &usage.channels {
         let name = format!("node {} MCU {}", one.node, one.mcu);
         row(name, one.busy, [Some(one.reads), Some(one.writes), None]);
     }
-    for one in &report.hubs {
+    for one in &usage.hubs {
         row(
             format!("hub {}", one.hub),
             one.busy,
             [Some(one.requests), None, Some(one.waited)],
         );
     }
-    for one in &report.links {
+    for one in &usage.links {
         let name = format!("link of node {} and hub {}", one.node, one.hub);
         row(name, one.busy, [Some(one.inward), Some(one.out), None]);
     }
-    let mut channels = vec![Vec::new(); report.nodes];
-    for one in &report.channels {
+    let mut channels = vec![Vec::new(); executes.len()];
+    for one in &usage.channels {
         channels[one.node].push((one.mcu, part(one.busy)));
-    }
-    let mut threads = vec![0; report.nodes];
-    for one in &report.threads {
-        threads[one.node()] += 1;
     }
     let scale = Scale::of_use();
     let machine = Machine {
         channels,
-        threads,
-        hubs: report
+        executes,
+        hubs: usage
             .hubs
             .iter()
             .map(|one| (one.hub, part(one.busy)))
             .collect(),
-        lines: (report.links.iter())
+        lines: (usage.links.iter())
             .map(|one| Line {
                 node: one.node,
                 hub: one.hub,
@@ -72,7 +80,7 @@ fn used(report: &Report) -> Figure {
             })
             .collect(),
     };
-    let busiest = report.channels.iter().max_by_key(|one| one.busy);
+    let busiest = usage.channels.iter().max_by_key(|one| one.busy);
     let busiest = busiest.map_or(String::new(), |one| {
         let share = percent(part(one.busy), 1.0);
         format!(
@@ -104,7 +112,7 @@ fn kind_text(kind: &str) -> &str {
     }
 }
 
-fn traffic(report: &Report) -> Figure {
+fn traffic(usage: &Usage, nodes: usize) -> Figure {
     let mut kinds: Vec<(String, Vec<Vec<u64>>)> = Vec::new();
     let mut table = Table::new("kind|from node|to node|lines");
     for Traffic {
@@ -112,14 +120,14 @@ fn traffic(report: &Report) -> Figure {
         to,
         kind,
         lines,
-    } in &report.traffic
+    } in &usage.traffic
     {
         let text = kind_text(kind).to_owned();
         let place = kinds
             .iter()
             .position(|(name, _)| *name == text)
             .unwrap_or_else(|| {
-                kinds.push((text.clone(), vec![vec![0; report.nodes]; report.nodes]));
+                kinds.push((text.clone(), vec![vec![0; nodes]; nodes]));
                 kinds.len() - 1
             });
         kinds[place].1[*from][*to] += lines;

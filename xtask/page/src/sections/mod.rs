@@ -1,6 +1,7 @@
 //! The parts of the page, in its order.
 
 mod calls;
+mod executed;
 mod lines;
 mod machine;
 mod memory;
@@ -10,8 +11,9 @@ mod time;
 
 use crate::figure::Figure;
 use crate::names::Names;
-use crate::report::Report;
+use crate::report::{Report, Thread};
 
+pub(crate) use executed::Executed;
 pub use summary::summary;
 
 /// A part of the page.
@@ -30,7 +32,9 @@ pub fn sections(report: &Report, names: &Names) -> Vec<Section> {
         figures,
     };
     let mut run = threads::figures(report);
-    run.extend(machine::figures(report));
+    let nodes = report.threads.iter().map(Thread::node);
+    let executes = machine::executes(report.nodes, "thread", nodes);
+    run.extend(machine::figures(&report.usage, report.cycles, executes));
     let mut sections = vec![section("Threads and machine", run)];
     if let Some(details) = &report.details {
         sections.extend([

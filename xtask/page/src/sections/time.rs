@@ -113,6 +113,7 @@ fn of_event(
 fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
     let channels = series.channels.iter().map(|one| {
         let limit = report
+            .usage
             .channels
             .iter()
             .find(|use_| (use_.node, use_.mcu) == (one.node, one.mcu));
@@ -126,6 +127,7 @@ fn bandwidth(report: &Report, series: &Series) -> Vec<Figure> {
     });
     let links = series.links.iter().map(|one| {
         let limit = report
+            .usage
             .links
             .iter()
             .find(|use_| (use_.node, use_.hub) == (one.node, one.hub));
