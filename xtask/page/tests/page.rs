@@ -359,6 +359,8 @@ fn a_run_that_executes_has_a_page() {
     has("event-0", "In all, 100.");
     has("event-0", "<title>node 0: 75</title>");
     has("event-1", "<td>3</td><td>40</td>");
+    // An axis has an end though nothing happened.
+    has("event-2", ">1.0</text>");
     has("map", ">1 strand</text>");
     has("map", "<title>MCU 0: busy for 20% of the time</title>");
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");

@@ -349,7 +349,7 @@ impl Event {
                 "How often it happened, by {place}: what a guest that counts it should find. In all, {}.",
                 count(self.by_place.iter().sum())
             ),
-            drawing: Some(bars(&drawn, top(*most as f64), "events")),
+            drawing: Some(bars(&drawn, top((*most).max(1) as f64), "events")),
             legend: Vec::new(),
             table,
         })
