@@ -6,6 +6,7 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use object::{Object, ObjectSymbol};
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
+use simulator::execution::calls::Call;
 use simulator::execution::{Limits, Stop, map};
 use xtask::qemu::build::{self, Production};
 use xtask::qemu::elf;
@@ -21,45 +22,64 @@ use super::{Booted, ENOACCESS, Guest};
 fn a_store_fails_late() {
     const MCU: [u64; 2] = [2, 4];
     const L2: u64 = 1;
+    // A loop of 3000 instructions.
+    const WAIT: Entry = [4, 1000, 0, 0, 0, 0, 0, 0];
     let guests = [
         Guest::listed(&[0], "global,strand"),
         Guest::listed(&[8], "strand"),
     ];
     let mut booted = Booted::new(Production::Shipped, &guests);
-    let devices = booted.0.devices();
-    for mcu in Mcu::ALL {
-        devices.set_faulty(FaultyUnit::Mcu(Node::Node0, *mcu), true);
+    let faulty = [
+        (MCU[0], FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0])),
+        (MCU[1], FaultyUnit::Mcu(Node::Node0, Mcu::ALL[1])),
+        (HUB_PCR, FaultyUnit::Hub(Hub::ALL[0])),
+    ];
+    for (_, unit) in faulty {
+        booted.0.devices().set_faulty(unit, true);
     }
-    devices.set_faulty(FaultyUnit::Hub(Hub::ALL[0]), true);
     let calls = [
         // Between calls.
         (fast(SET, MCU[0], 0x11), 0),
-        ([4, 1000, 0, 0, 0, 0, 0, 0], 0),
+        (WAIT, 0),
         (fast(GET, MCU[0], 0), ENOACCESS),
         (fast(SET, MCU[0] + 1, 0), ENOACCESS),
         (fast(SET, 0, 2), 0),
         // While the next call is served, which is right nevertheless.
         (fast(SET, MCU[1], 0x11), 0),
         (fast(SET, L2, 1), 0),
+        (WAIT, 0),
         (fast(GET, L2, 0), 0),
         (fast(GET, MCU[1], 0), ENOACCESS),
         // While the call waits for the store.
         (fast(SET, HUB_PCR, 0x0101), ENOACCESS),
+        (WAIT, 0),
         (fast(GET, HUB_PCR, 0), ENOACCESS),
         (fast(GET, 0, 0), 0),
     ];
     booted.list(0, 0, &calls.map(|(entry, _)| entry));
     booted.list(1, 0, &[fast(GET, 0, 0), AGAIN]);
     let made = booted.calls();
-    booted.0.run(Limits::instructions(3_000_000));
+    // A unit works again when one store has failed, and stays out of service.
+    for (register, unit) in faulty {
+        let is_made = |calls: &[Call]| {
+            let mut calls = calls.iter();
+            calls.any(|call| (call.function, call.arguments[0]) == (SET, register))
+        };
+        while !is_made(&made.borrow()) {
+            assert_eq!(booted.0.run(Limits::instructions(100)), Stop::Limit);
+        }
+        booted.0.run(Limits::instructions(1000));
+        booted.0.devices().set_faulty(unit, false);
+    }
+    booted.0.run(Limits::instructions(100_000));
     for (number, (entry, status)) in calls.into_iter().enumerate() {
         let found = booted.entry(0, 0, number);
         if entry[0] == 1 {
             assert_eq!(found[1], status, "call {number}: {entry:x?}");
         }
     }
-    assert_eq!(booted.entry(0, 0, 7)[2], 1);
-    assert_eq!(booted.entry(0, 0, 11)[2], 2);
+    assert_eq!(booted.entry(0, 0, 8)[2], 1);
+    assert_eq!(booted.entry(0, 0, 13)[2], 2);
     let made = made.borrow();
     let of_first = |number: &u64, register| {
         let of_register = made
