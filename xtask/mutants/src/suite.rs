@@ -28,11 +28,13 @@ pub(crate) const MUTATED: [&str; 4] = [
 ];
 
 /// Files in these directories that are not mutated: they are compiled only for SPARC V9, where
-/// `cargo xtask qemu` tests them, or only for loom or for tests.
-pub(crate) const NOT_MUTATED: [&str; 4] = [
+/// `cargo xtask qemu` tests them, or only for loom, for shuttle or for tests.
+pub(crate) const NOT_MUTATED: [&str; 6] = [
     "guest-abi/src/guest/sparc64.rs",
     "hv-core/src/sync/model.rs",
+    "hv-core/src/sync/schedules.rs",
     "hv-core/src/sync/steps.rs",
+    "perfctr-service/src/service/words.rs",
     "perfctr-service/src/sparc64/**",
 ];
 
@@ -40,7 +42,7 @@ pub(crate) const NOT_MUTATED: [&str; 4] = [
 ///
 /// They leave out examples in documentation, and tests that take minutes with a mutant: the end-to-end tests of `xtask` and
 /// the slow tests named here.
-pub(crate) const SUITES: [Suite; 7] = [
+pub(crate) const SUITES: [Suite; 8] = [
     Suite {
         name: "guest-abi's tests",
         of: &["guest-abi/src"],
@@ -73,6 +75,19 @@ pub(crate) const SUITES: [Suite; 7] = [
         not_of: &["perfctr-service/src/description"],
         packages: &["perfctr-service"],
         targets: &["--lib"],
+        slow: &[],
+    },
+    Suite {
+        name: "models of the decisions",
+        of: &[
+            "perfctr-service/src/hubs/turns.rs",
+            "perfctr-service/src/progress",
+            "perfctr-service/src/rights/protocol.rs",
+            "perfctr-service/src/rights/protocol",
+        ],
+        not_of: &[],
+        packages: &["proof"],
+        targets: &["--test=small"],
         slow: &[],
     },
     Suite {
@@ -158,6 +173,20 @@ mod tests {
             names("perfctr-service/src/service/call.rs"),
             ["perfctr-service's tests", "whole-system tests"]
         );
+        for file in [
+            "hubs/turns.rs",
+            "progress/mod.rs",
+            "rights/protocol/ledger.rs",
+        ] {
+            assert_eq!(
+                names(&format!("perfctr-service/src/{file}")),
+                [
+                    "perfctr-service's tests",
+                    "models of the decisions",
+                    "whole-system tests"
+                ]
+            );
+        }
         assert!(names("hv-core/srcs.rs").is_empty());
     }
 
