@@ -21,6 +21,8 @@ pub struct Entry {
 pub enum What {
     /// A word that is no instruction of this processor.
     Illegal(u32),
+    /// A word that is an instruction of the floating-point unit, which this machine does not have.
+    FloatingPoint(u32),
     /// A load from a register in an alternate space that has no effect here: the space, and the address in it.
     Load(u8, u64),
     /// A store to such a register.
@@ -33,6 +35,12 @@ impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Illegal(word) => write!(f, "{word:#010x} is no instruction of this processor"),
+            Self::FloatingPoint(word) => {
+                write!(
+                    f,
+                    "{word:#010x} needs the floating-point unit, which is not simulated"
+                )
+            }
             Self::Load(space, address) => write!(
                 f,
                 "load from space {space:#x}, address {address:#x}, without effect"

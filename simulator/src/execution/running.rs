@@ -330,12 +330,17 @@ impl Executing {
         }
         local.counts.cycles[level as usize] += ends - now;
         if let Some(exception) = trap {
-            if exception.trap == Trap::ILLEGAL_INSTRUCTION
+            let refused = match exception.trap {
+                Trap::ILLEGAL_INSTRUCTION => Some(What::Illegal as fn(u32) -> What),
+                Trap::FP_DISABLED => Some(What::FloatingPoint as fn(u32) -> What),
+                _ => None,
+            };
+            if let Some(what) = refused
                 && let Some((_, physical)) = fetched
                 && let Some(page) = shared.physical.page(physical)
             {
                 let word = shared.physical.read(page, physical, 2) as u32;
-                shared.log.note(id, pc, What::Illegal(word));
+                shared.log.note(id, pc, what(word));
             }
             local.counts.traps += 1;
             if exception.trap.is_software() && level < Level::Hyperprivileged {

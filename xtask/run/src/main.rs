@@ -3,6 +3,7 @@
 
 mod consoles;
 mod description;
+mod disassembly;
 mod gdb;
 mod images;
 mod places;

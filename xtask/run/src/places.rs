@@ -5,11 +5,11 @@ use std::path::Path;
 
 use object::read::elf::ProgramHeader;
 use object::{BigEndian, Object};
-use simulator::interpreter::Instruction;
 use xtask::qemu::{elf, fatal};
 
 use crate::consoles::Consoles;
 use crate::description::Complete;
+use crate::disassembly::disassembly;
 use crate::images::Image;
 
 /// Prints functions and lines after the registers of fatal traps that the hypervisor has printed, and the instruction at %tpc.
@@ -33,9 +33,9 @@ pub(crate) fn print(
             let place = image.place(address);
             let instruction = match register {
                 "%tpc" => image.word(address).map(|word| {
-                    let instruction = format!("{:?}", Instruction::decode(word));
-                    let name = instruction.split(' ').next().unwrap_or_default();
-                    format!("{word:#010x} ({name})")
+                    let instruction = disassembly(word);
+                    let instruction = instruction.as_deref().unwrap_or("no instruction");
+                    format!("{word:#010x} ({instruction})")
                 }),
                 _ => None,
             };

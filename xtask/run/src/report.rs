@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
-use simulator::execution::log::{Entry, Log};
+use simulator::execution::log::{Entry, Log, What};
 use simulator::execution::operator::{Operator, StepMade};
 use simulator::execution::results::Results;
 use simulator::strands;
 use xtask::report::summary::short;
 use xtask::table::Table;
+
+use crate::disassembly::disassembly;
 
 /// Prints what happened.
 ///
@@ -52,7 +54,14 @@ pub(crate) fn step(operator: &Operator, step: &StepMade) -> String {
 /// `output` cannot be written.
 pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     for Entry { strand, pc, what } in log.entries() {
-        writeln!(output, "strand {strand} at {pc:#x}: {what}")?;
+        write!(output, "strand {strand} at {pc:#x}: {what}")?;
+        match what {
+            What::Illegal(word) | What::FloatingPoint(word) => {
+                let known = disassembly(*word);
+                writeln!(output, ": {}", known.as_deref().unwrap_or("no known one"))?;
+            }
+            _ => writeln!(output)?,
+        }
     }
     match log.dropped() {
         0 => Ok(()),

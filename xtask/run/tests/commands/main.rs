@@ -81,7 +81,38 @@ fn a_fatal_trap_says_where() {
         "{said}"
     );
     let last = said.lines().last();
-    assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (Load)"));
+    assert_eq!(
+        last,
+        Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)")
+    );
+}
+
+#[test]
+fn what_is_no_instruction_here_is_named() {
+    let place = Place::new("no-instruction");
+    for (word, expected) in [
+        (
+            0x89a0_0842,
+            "0x89a00842 needs the floating-point unit, which is not simulated: faddd",
+        ),
+        (
+            0x81b0_0300,
+            "0x81b00300 needs the floating-point unit, which is not simulated: alignaddr",
+        ),
+        (
+            0x0000_0005,
+            "0x00000005 is no instruction of this processor: illtrap 0x5",
+        ),
+        (
+            0x81f8_0000,
+            "0x81f80000 is no instruction of this processor: no known one",
+        ),
+    ] {
+        let program = elf::program(0x8000_0000, &[0x0100_0000, word]);
+        let ended = run(&[&place.file("guest.elf", program), "--log"]);
+        let line = format!("strand 0 at 0x80000004: {expected}\n");
+        assert!(ended.stdout.contains(&line), "{line}: {}", ended.stdout);
+    }
 }
 
 #[test]
