@@ -164,6 +164,32 @@ pub struct Execution {
     running: Running,
 }
 
+/// Does the same with either kind of memory system, or without one.
+macro_rules! with_cost {
+    ($execution:expr, $running:ident, $devices:ident, $cost:ident => $does:expr) => {{
+        let Execution {
+            devices: $devices,
+            memory,
+            plain,
+            running: $running,
+        } = $execution;
+        match memory.as_deref_mut() {
+            None => {
+                let $cost = &mut plain.work($devices);
+                $does
+            }
+            Some(AnyMemory::T2Plus(memory)) => {
+                let $cost = &mut memory.work($devices);
+                $does
+            }
+            Some(AnyMemory::Other(memory)) => {
+                let $cost = &mut memory.work($devices);
+                $does
+            }
+        }
+    }};
+}
+
 impl Execution {
     /// Returns a machine that has been switched on. Its memory is zero.
     ///
@@ -228,41 +254,13 @@ impl Execution {
 
     /// Executes until a limit, or until something stops the machine. What the counters count is up to date then.
     pub fn run(&mut self, limits: Limits) -> Stop {
-        let Self {
-            devices,
-            memory,
-            plain,
-            running,
-        } = self;
-        match memory.as_deref_mut() {
-            None => running.run(devices, &mut plain.work(devices), limits),
-            Some(AnyMemory::T2Plus(memory)) => {
-                running.run(devices, &mut memory.work(devices), limits)
-            }
-            Some(AnyMemory::Other(memory)) => {
-                running.run(devices, &mut memory.work(devices), limits)
-            }
-        }
+        with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
     }
 
     /// Executes one instruction of a strand, or lets it take a trap, whoever's turn it is: for tests that try every order of what
     /// strands do. Returns `None` if the strand executes nothing now.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        let Self {
-            devices,
-            memory,
-            plain,
-            running,
-        } = self;
-        match memory.as_deref_mut() {
-            None => running.step(devices, &mut plain.work(devices), strand),
-            Some(AnyMemory::T2Plus(memory)) => {
-                running.step(devices, &mut memory.work(devices), strand)
-            }
-            Some(AnyMemory::Other(memory)) => {
-                running.step(devices, &mut memory.work(devices), strand)
-            }
-        }
+        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
 
     /// Returns the time of the earliest strand, in cycles from the start of the machine.
