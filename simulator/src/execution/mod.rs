@@ -27,6 +27,7 @@
 pub mod calls;
 mod console;
 mod cost;
+mod executing;
 mod interrupts;
 pub mod log;
 pub mod mailbox;
