@@ -73,10 +73,10 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     for (guest, own) in (0..).zip(own) {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
-            list.extend([DRAM_PCR, DRAM_PIC, L2].map(|register| repeated(GET, register, 0)));
-            // One of the CPUs writes, and all read.
+            list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
+            // One of the CPUs writes, and reads what has a lock, for which the others would wait.
             if cpu == 0 {
-                list.push(repeated(GET, HUB_PCR, 0));
+                list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
             }
             list.push(AGAIN);
