@@ -5,12 +5,11 @@ use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
-use hv_core::{
-    Caller, ConsoleOutput, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service,
-};
+use hv_core::{Caller, ConsoleOutput, GuestId, Negotiated, Reply, Service};
 
 use crate::cpus::{Cpus, Start};
 use crate::description::Description;
+use crate::group::{Group, GroupContext};
 use crate::image::{ConsoleInput, Image};
 use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
@@ -112,12 +111,12 @@ impl<I: Image> Service for CoreGroup<I> {
     ];
 
     type Context<'a>
-        = CoreContext<'a, I>
+        = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> CoreContext<'a, I> {
-        CoreContext {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext {
             group: self,
             caller,
         }
@@ -129,39 +128,26 @@ impl<I: Image> Service for CoreGroup<I> {
     }
 }
 
-/// One strand's way into group CORE.
-#[derive(Debug)]
-pub struct CoreContext<'a, I> {
-    group: &'a CoreGroup<I>,
-    caller: Caller,
-}
-
-impl<I: Image> Context for CoreContext<'_, I> {
-    fn slow_path(
-        &self,
-        function: u64,
-        _: NegotiatedVersion,
-        registers: &Registers,
-    ) -> Result<Reply, HvError> {
+impl<I: Image> Group for CoreGroup<I> {
+    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let Registers { o0, o1, o2, o3, .. } = *registers;
-        let Self { group, caller } = *self;
-        let image = &group.image;
+        let image = &self.image;
         match function {
             MACH_EXIT => {
-                group.end(caller.guest, caller.strand);
+                self.end(caller.guest, caller.strand);
                 image.exited(caller, o0);
                 Ok(Reply::Done)
             }
-            MACH_DESC => self.describe(o0, o1),
+            MACH_DESC => self.describe(caller, o0, o1),
             CPU_START => {
                 let start = Start {
                     pc: o1,
                     rtba: o2,
                     argument: o3,
                 };
-                self.start(o0, start)
+                self.start(caller, o0, start)
             }
-            CPU_STOP => self.stop(o0),
+            CPU_STOP => self.stop(caller, o0),
             CPU_YIELD => {
                 image.suspend(caller);
                 Ok(Reply::Done)
@@ -169,8 +155,8 @@ impl<I: Image> Context for CoreContext<'_, I> {
             CPU_QCONF => queue(o0, o2),
             CPU_MYID => Ok(Reply::Value(image.cpu(caller))),
             CPU_STATE => {
-                let strand = self.strand(o0)?;
-                Ok(Reply::Value(group.cpus.state(strand) as u64))
+                let strand = self.strand(caller, o0)?;
+                Ok(Reply::Value(self.cpus.state(strand) as u64))
             }
             TOD_GET => image.time_of_day().map(Reply::Value),
             CONS_GETCHAR => match image.console_input(caller) {
@@ -183,45 +169,37 @@ impl<I: Image> Context for CoreContext<'_, I> {
                 let output = ConsoleOutput::of(o0).ok_or(HvError::Invalid)?;
                 image.console(caller, output).map(|()| Reply::Done)
             }
-            CONS_WRITE => self.write(o0, o1),
+            CONS_WRITE => self.write(caller, o0, o1),
             _ => Err(HvError::BadTrap),
         }
     }
-
-    #[inline(always)]
-    fn is_current(&self, _: NegotiatedVersion) -> bool {
-        true
-    }
 }
 
-impl<I: Image> CoreContext<'_, I> {
+impl<I: Image> CoreGroup<I> {
     /// The strand of a CPU of the caller's guest.
-    fn strand(&self, cpu: u64) -> Result<StrandId, HvError> {
-        let Self { group, caller } = self;
-        let strand = group.image.strand(caller.guest, cpu);
+    fn strand(&self, caller: Caller, cpu: u64) -> Result<StrandId, HvError> {
+        let strand = self.image.strand(caller.guest, cpu);
         strand.ok_or(HvError::NoCpu)
     }
 
-    fn start(&self, cpu: u64, start: Start) -> Result<Reply, HvError> {
-        let Self { group, caller } = self;
-        let strand = self.strand(cpu)?;
-        let memory = group.image.memory(caller.guest);
+    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, HvError> {
+        let strand = self.strand(caller, cpu)?;
+        let memory = self.image.memory(caller.guest);
         memory.contains(start.pc, INSTRUCTION)?;
         memory.contains(start.rtba, TRAP_TABLE)?;
         memory.check(start.pc, INSTRUCTION, INSTRUCTION)?;
         memory.check(start.rtba, TRAP_TABLE, TRAP_TABLE)?;
-        let ended = || group.has_ended(caller.guest);
-        group.cpus.start_unless(strand, start, ended)?;
-        group.image.notify(strand);
+        let ended = || self.has_ended(caller.guest);
+        self.cpus.start_unless(strand, start, ended)?;
+        self.image.notify(strand);
         Ok(Reply::Done)
     }
 
     /// Waits until the other strand has stopped. It gives up if this strand is told to stop, too: by the other one, perhaps, which
     /// then waits for this one.
-    fn stop(&self, cpu: u64) -> Result<Reply, HvError> {
-        let Self { group, caller } = self;
-        let (image, cpus) = (&group.image, &group.cpus);
-        let strand = self.strand(cpu)?;
+    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
+        let (image, cpus) = (&self.image, &self.cpus);
+        let strand = self.strand(caller, cpu)?;
         if strand == caller.strand {
             return Err(HvError::Invalid);
         }
@@ -243,17 +221,16 @@ impl<I: Image> CoreContext<'_, I> {
             return Ok(Reply::Done);
         }
         // A guest that has ended meanwhile has told it to stop, too.
-        if group.has_ended(caller.guest) && cpus.end(strand) {
+        if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }
         Err(HvError::WouldBlock)
     }
 
     /// Copies the machine description. The size comes first, because guests ask for it with an address that is none.
-    fn describe(&self, real: u64, room: u64) -> Result<Reply, HvError> {
-        let Self { group, caller } = self;
-        let image = &group.image;
-        let cpus = group.strands(caller.guest).count() as u64;
+    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
+        let image = &self.image;
+        let cpus = self.strands(caller.guest).count() as u64;
         let memory = image.memory(caller.guest);
         let description = Description::new(image.platform(), cpus, memory);
         let size = description.size();
@@ -270,9 +247,8 @@ impl<I: Image> CoreContext<'_, I> {
     }
 
     /// Sends bytes until the console takes no more.
-    fn write(&self, real: u64, size: u64) -> Result<Reply, HvError> {
-        let Self { group, caller } = self;
-        let image = &group.image;
+    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, HvError> {
+        let image = &self.image;
         if size != 0 {
             image.memory(caller.guest).contains(real, size)?;
         }
@@ -280,7 +256,7 @@ impl<I: Image> CoreContext<'_, I> {
             let at = real + written;
             let word = image.load(caller.guest, at & !7);
             let byte = (word >> (56 - at % 8 * 8)) as u8;
-            match image.console(*caller, ConsoleOutput::Byte(byte)) {
+            match image.console(caller, ConsoleOutput::Byte(byte)) {
                 Ok(()) => {}
                 Err(error) if written == 0 => return Err(error),
                 Err(_) => return Ok(Reply::Value(written)),

@@ -2,8 +2,9 @@
 //! mode. Here no guest may.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
-use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
+use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
 
+use crate::group::{Group, GroupContext};
 use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
 
 /// Group 0x300, version 1.0. Every call answers ENOACCESS, as Sun's hypervisor answers a guest without the right: Solaris panics if
@@ -16,22 +17,20 @@ impl Service for DiagGroup {
     const VERSIONS: &'static [Version] = &[Version::V1_0];
     const FUNCTIONS: &'static [u64] = &[DIAG_RA2PA, DIAG_HEXEC];
 
-    type Context<'a> = Self;
+    type Context<'a> = GroupContext<'a, Self>;
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self {
-        Self
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext {
+            group: self,
+            caller,
+        }
     }
 
     fn guest_reset(&self, _: GuestId, _: StrandId) {}
 }
 
-impl Context for DiagGroup {
-    fn slow_path(&self, _: u64, _: NegotiatedVersion, _: &Registers) -> Result<Reply, HvError> {
+impl Group for DiagGroup {
+    fn call(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
         Err(HvError::NoAccess)
-    }
-
-    #[inline(always)]
-    fn is_current(&self, _: NegotiatedVersion) -> bool {
-        true
     }
 }

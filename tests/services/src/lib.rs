@@ -26,6 +26,7 @@ mod core_group;
 mod cpus;
 mod description;
 mod diag;
+mod group;
 mod image;
 mod soft_state;
 

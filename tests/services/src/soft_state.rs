@@ -4,8 +4,9 @@ use core::array;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
-use hv_core::{Caller, Context, GuestId, Negotiated, NegotiatedVersion, Reply, Service};
+use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
 
+use crate::group::{Group, GroupContext};
 use crate::image::Image;
 use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
@@ -77,14 +78,14 @@ impl<I: Image> Service for SoftStateGroup<I> {
     const FUNCTIONS: &'static [u64] = &[SOFT_STATE_SET, SOFT_STATE_GET];
 
     type Context<'a>
-        = SoftStateContext<'a, I>
+        = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> SoftStateContext<'a, I> {
-        SoftStateContext {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext {
             group: self,
-            guest: caller.guest,
+            caller,
         }
     }
 
@@ -97,47 +98,29 @@ impl<I: Image> Service for SoftStateGroup<I> {
     }
 }
 
-/// One strand's way to the soft state of its guest.
-#[derive(Debug)]
-pub struct SoftStateContext<'a, I> {
-    group: &'a SoftStateGroup<I>,
-    guest: GuestId,
-}
-
-impl<I: Image> Context for SoftStateContext<'_, I> {
-    fn slow_path(
-        &self,
-        function: u64,
-        _: NegotiatedVersion,
-        registers: &Registers,
-    ) -> Result<Reply, HvError> {
+impl<I: Image> Group for SoftStateGroup<I> {
+    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         match function {
-            SOFT_STATE_SET => self.set(registers.o0, registers.o1),
-            SOFT_STATE_GET => self.get(registers.o0),
+            SOFT_STATE_SET => self.set(caller.guest, registers.o0, registers.o1),
+            SOFT_STATE_GET => self.tell(caller.guest, registers.o0),
             _ => Err(HvError::BadTrap),
         }
     }
-
-    #[inline(always)]
-    fn is_current(&self, _: NegotiatedVersion) -> bool {
-        true
-    }
 }
 
-impl<I: Image> SoftStateContext<'_, I> {
-    fn set(&self, state: u64, real: u64) -> Result<Reply, HvError> {
-        let Self { group, guest } = self;
+impl<I: Image> SoftStateGroup<I> {
+    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, HvError> {
         let state = match state {
             1 => NORMAL,
             2 => TRANSITION,
             _ => return Err(HvError::Invalid),
         };
-        group.image.memory(*guest).check(real, TEXT, TEXT)?;
+        self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
         // All bits of the bytes before the first NUL.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
-            let loaded = group.image.load(*guest, at);
+            let loaded = self.image.load(guest, at);
             if kept != 0 {
                 kept = before_nul(loaded);
                 *word = loaded & kept;
@@ -147,7 +130,7 @@ impl<I: Image> SoftStateContext<'_, I> {
         if kept != 0 {
             return Err(HvError::Invalid);
         }
-        let guest = group.kept(*guest);
+        let guest = self.kept(guest);
         guest.state.store(state, Ordering::Relaxed);
         for (word, value) in guest.text.iter().zip(text) {
             word.store(value, Ordering::Relaxed);
@@ -155,12 +138,11 @@ impl<I: Image> SoftStateContext<'_, I> {
         Ok(Reply::Done)
     }
 
-    fn get(&self, real: u64) -> Result<Reply, HvError> {
-        let Self { group, guest } = self;
-        group.image.memory(*guest).check(real, TEXT, TEXT)?;
-        let kept = group.kept(*guest);
+    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, HvError> {
+        self.image.memory(guest).check(real, TEXT, TEXT)?;
+        let kept = self.kept(guest);
         for (word, at) in kept.text.iter().zip((real..).step_by(8)) {
-            group.image.store(*guest, at, word.load(Ordering::Relaxed));
+            self.image.store(guest, at, word.load(Ordering::Relaxed));
         }
         Ok(Reply::Value(kept.state.load(Ordering::Relaxed).into()))
     }

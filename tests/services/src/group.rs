@@ -1,0 +1,37 @@
+//! Groups that keep nothing for a strand but who calls.
+
+use guest_abi::{HvError, Registers};
+use hv_core::{Caller, Context, NegotiatedVersion, Reply};
+
+/// What a group does in a call.
+pub trait Group {
+    /// Serves a call of one of the group's functions. Called on the caller's strand.
+    ///
+    /// # Errors
+    /// The status of the call.
+    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError>;
+}
+
+/// One strand's way into a group.
+#[derive(Debug)]
+pub struct GroupContext<'a, G> {
+    pub(crate) group: &'a G,
+    pub(crate) caller: Caller,
+}
+
+impl<G: Group> Context for GroupContext<'_, G> {
+    #[inline(always)]
+    fn slow_path(
+        &self,
+        function: u64,
+        _: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        self.group.call(self.caller, function, registers)
+    }
+
+    #[inline(always)]
+    fn is_current(&self, _: NegotiatedVersion) -> bool {
+        true
+    }
+}
