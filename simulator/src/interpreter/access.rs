@@ -74,17 +74,29 @@ impl Strand {
         environment.store(at, shift, value)
     }
 
-    /// Loads two words, of which each is in the order of the space.
+    /// Loads two words, of which each is in the order of the space; from a twin space (table 10-1, LDTXA) two of 64 bits.
     pub(super) fn load_twin(
         &self,
         rd: Register,
         place: Place,
         environment: &mut impl Environment,
-    ) -> Result<u64, Trap> {
+    ) -> Result<[u64; 2], Trap> {
         let (at, little) = self.twin(rd, place)?;
+        if let Some(space) = twin_space(place, at.space) {
+            let address = aligned(at.address, 4)?;
+            let mut load = |address| {
+                let at = At {
+                    address,
+                    space,
+                    ..at
+                };
+                let value = environment.load(at, 3)?;
+                Ok(ordered(little, 3, value))
+            };
+            return Ok([load(address)?, load(address + 8)?]);
+        }
         let value = environment.load(at, 3)?;
-        let word = |value| ordered(little, 2, value & 0xffff_ffff);
-        Ok((word(value >> 32) << 32) | word(value))
+        Ok([value >> 32, value & 0xffff_ffff].map(|word| ordered(little, 2, word)))
     }
 
     pub(super) fn store_twin(
@@ -120,6 +132,19 @@ impl Strand {
         })?;
         self.registers.set(rd, ordered(little, shift, old));
         Ok(())
+    }
+}
+
+/// Returns the space of single loads that has what a twin space has; `None` if the space of an access is none.
+fn twin_space(place: Place, space: u8) -> Option<u8> {
+    match (place.space, space) {
+        (Space::Primary, _) => None,
+        // As if user, primary and secondary; real; nucleus; primary and secondary.
+        (_, 0x22 | 0x23) => Some(space - 0x12),
+        (_, 0x26) => Some(0x14),
+        (_, 0x27) => Some(NUCLEUS),
+        (_, 0xe2 | 0xe3) => Some(space - 0x62),
+        _ => None,
     }
 }
 

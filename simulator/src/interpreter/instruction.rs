@@ -346,7 +346,7 @@ pub enum Instruction {
         rd: Register,
         place: Place,
     },
-    /// LDTW.
+    /// LDTW, LDTWA and LDTXA.
     LoadTwin {
         rd: Register,
         place: Place,

@@ -274,9 +274,9 @@ impl Strand {
                 }
             }
             Instruction::LoadTwin { rd, place } => {
-                let value = self.load_twin(rd, place, environment)?;
-                self.registers.set(rd, value >> 32);
-                self.registers.set(rd.odd(), value & 0xffff_ffff);
+                let [even, odd] = self.load_twin(rd, place, environment)?;
+                self.registers.set(rd, even);
+                self.registers.set(rd.odd(), odd);
             }
             Instruction::StoreTwin { rd, place } => self.store_twin(rd, place, environment)?,
             Instruction::Ldstub { rd, place } => {

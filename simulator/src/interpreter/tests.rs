@@ -376,3 +376,26 @@ fn an_instruction_is_small() {
         size_of::<Instruction>()
     );
 }
+
+/// LDTXA loads 16 bytes, of which each half is in the order of the space, and wants their address aligned. LDTWA has the same opcode and
+/// loads two words.
+#[test]
+fn twins_of_twin_spaces_have_64_bits() {
+    const DATA: u64 = PARTITION + 0x20_0000;
+    const HALVES: [u64; 2] = [0x0102_0304_0506_0708, 0x1112_1314_1516_1718];
+    let loaded = |word, address| {
+        let (mut strand, mut board) = privileged(&[word]);
+        board.load_bytes(DATA, HALVES.map(u64::to_be_bytes).as_flattened());
+        strand.registers.set(O0, address);
+        run(&mut strand, &mut board, 1);
+        let halves = [L0, L0.odd()].map(|register| strand.registers.get(register));
+        (strand.control.tl == 0).then_some(halves)
+    };
+    let swapped = [0x0807_0605_0403_0201, 0x1817_1615_1413_1211];
+    assert_eq!(loaded(0xe09a_1c40, DATA), Some(HALVES)); // ldtxa [%o0] 0xe2, %l0: primary
+    assert_eq!(loaded(0xe09a_1d40, DATA), Some(swapped)); // 0xea: primary, little-endian
+    assert_eq!(loaded(0xe09a_04c0, DATA), Some(HALVES)); // 0x26: real
+    assert_eq!(loaded(0xe09a_1c40, DATA + 8), None);
+    let words = [0x1112_1314, 0x1516_1718];
+    assert_eq!(loaded(0xe09a_1000, DATA + 8), Some(words)); // ldtwa [%o0] 0x80, %l0
+}
