@@ -2,7 +2,7 @@
 //!
 //! A word of memory becomes an [`Instruction`] once, and is executed from that form. A [`Strand`] is a strand's registers; what it
 //! fetches, loads and stores is an [`Environment`]. The strand has no floating-point unit: its instructions trap as if that
-//! were disabled.
+//! were disabled, and so do all visual instructions (VIS). POPC is executed, as by every sun4v processor since the UltraSPARC T2.
 //!
 //! A trap at the highest trap level ends the strand ([`ErrorState`]); there is no RED state but after a reset.
 
