@@ -6,6 +6,8 @@
 mod deaths;
 #[cfg(not(loom))]
 mod judged;
+#[cfg(not(loom))]
+mod kept;
 #[cfg(loom)]
 mod loom_gate;
 mod schedules;
