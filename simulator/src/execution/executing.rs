@@ -23,6 +23,8 @@ pub(super) struct Executing {
     pub(super) ready: u64,
     /// The hypercall that it is in.
     calling: Option<Calling>,
+    /// A run has stopped at a breakpoint, which the strand has not gone on from.
+    pub(super) stopped: bool,
 }
 
 /// What a trap takes that is not a software trap, in cycles. *Assumed*.
@@ -36,6 +38,7 @@ impl Executing {
             local: Local::new(),
             ready: 0,
             calling: None,
+            stopped: false,
         }
     }
 

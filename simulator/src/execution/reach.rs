@@ -132,6 +132,7 @@ impl<C: Cost> Reach<'_, C> {
         if let Some(observer) = &mut self.shared.observer {
             observer(&Observed {
                 strand: self.id,
+                time: self.now,
                 level,
                 physical,
                 size,

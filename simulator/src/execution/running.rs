@@ -22,8 +22,6 @@ pub(super) struct Running {
     /// The time of the latest turn.
     time: u64,
     off: bool,
-    /// The strand that the run has stopped at a breakpoint.
-    stopped: Option<StrandId>,
 }
 
 impl Running {
@@ -38,7 +36,6 @@ impl Running {
             turns: Turns::new(),
             time: 0,
             off: false,
-            stopped: None,
         };
         new.shared.running[0] = 1;
         new.set_running(Node::Node0, 1);
@@ -78,10 +75,10 @@ impl Running {
             let mut issued = now;
             let ended = loop {
                 if !self.breakpoints.is_empty()
-                    && self.stopped.take() != Some(id)
+                    && !std::mem::take(&mut executing.stopped)
                     && self.breakpoints.contains(&executing.strand.pc)
                 {
-                    self.stopped = Some(id);
+                    executing.stopped = true;
                     break Some(Stop::Breakpoint(id));
                 }
                 issued = now;
@@ -125,6 +122,7 @@ impl Running {
             return None;
         }
         let now = executing.ready.max(self.time);
+        executing.stopped = false;
         let result = executing.execute(id, now, &mut self.shared, devices, cost);
         self.time = now;
         executing.ready = *result.as_ref().unwrap_or(&now);

@@ -21,6 +21,8 @@ pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 pub struct Observed {
     /// The strand.
     pub strand: StrandId,
+    /// When its instruction began, in cycles from the start of the machine.
+    pub time: u64,
     /// Who executes on it.
     pub level: Level,
     /// The physical address.

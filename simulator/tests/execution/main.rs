@@ -14,6 +14,7 @@ use simulator::execution::{Execution, Limits, Setup, State, Stop};
 use simulator::interpreter::Level;
 use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
+use simulator::recording::Kind;
 
 /// Where the hypervisor's program begins, its trap table is, and the programs leave what they find.
 const PROGRAM: u64 = 0x10_0000;
@@ -214,6 +215,30 @@ fn runs_are_the_same() {
         }
         assert_eq!(state(&mut pieces), expected);
     }
+}
+
+/// Eight strands of a core come to a breakpoint again and again: each stops once before each time that it executes the instruction.
+#[test]
+fn strands_stop_at_a_breakpoint_once() {
+    const CASXA: u64 = PROGRAM + 4 * 10;
+    let executed = Rc::new(RefCell::new([0; 8]));
+    let counts = Rc::clone(&executed);
+    let mut execution = machine(None, LOCK, &[]);
+    execution.observe(Some(Box::new(move |access| {
+        if access.kind == Kind::FetchOther && access.physical == CASXA {
+            counts.borrow_mut()[access.strand.index()] += 1;
+        }
+    })));
+    execution.breakpoints().insert(CASXA);
+    let mut stops = [0; 8];
+    loop {
+        match execution.run(Limits::NONE) {
+            Stop::Breakpoint(strand) => stops[strand.index()] += 1,
+            stop => break assert_eq!(stop, Stop::Ended),
+        }
+    }
+    assert!(stops.iter().all(|stops| *stops >= 200), "{stops:?}");
+    assert_eq!(stops, *executed.borrow());
 }
 
 /// Memory that has been executed is changed, and executed again.
