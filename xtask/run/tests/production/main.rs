@@ -1,11 +1,15 @@
 //! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
 //! without the others. Needs what builds images.
 
+mod callers;
+mod contract;
 mod faults;
+mod judge;
 mod kernel;
 mod lists;
 mod services;
 mod transfers;
+mod watch;
 
 use std::fs;
 use std::path::PathBuf;
@@ -121,6 +125,11 @@ impl Booted {
     }
 
     fn with(production: Production, guests: &[Guest<'_>], memory: Option<Config>) -> Self {
+        Self::boot(&image(production), guests, memory)
+    }
+
+    /// A T5440 with this hypervisor.
+    fn boot(hypervisor: &[u8], guests: &[Guest<'_>], memory: Option<Config>) -> Self {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
         let mut execution = Execution::new(&Setup {
             memory,
@@ -131,7 +140,7 @@ impl Booted {
         execution
             .load(map::RESET, RESET.map(u32::to_be_bytes).as_flattened())
             .unwrap();
-        load(&mut execution, &image(production), 0);
+        load(&mut execution, hypervisor, 0);
         let description = md::parse(&description(guests)).unwrap().build().unwrap();
         execution
             .load(map::DESCRIPTION.start, &description)

@@ -1,0 +1,268 @@
+//! Strands of guests that make the calls that a test asks for, and what becomes of their registers: see `requests.s`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use guest_abi::StrandId;
+use simulator::execution::{Execution, Limits, Stop};
+use simulator::interpreter::instruction::{Control, Register};
+use simulator::interpreter::{
+    At, Counting, Environment, Instruction, Level, Strand, Trap, WindowState,
+};
+use tests::random::Random;
+
+use super::watch::Watch;
+
+/// Where a strand makes a call, where its call has returned, and where it is if it has nothing more to ask for.
+const REQUEST: u64 = 0x8000_1000;
+const ANSWERED: u64 = 0x8000_1004;
+const IDLE: u64 = 0x8000_1008;
+
+/// The instructions until a strand more is there, at most.
+const BOOT: u64 = 10_000_000;
+
+/// %l0, the number of the trap.
+const TRAP: Register = Register::new(16);
+
+/// A call that a strand is to make: the number of the software trap, and %o0 to %o5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) trap: u8,
+    pub(crate) registers: [u64; 6],
+}
+
+/// A call that a strand has made.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) strand: StrandId,
+    pub(crate) request: Request,
+    /// %o0 to %o5 after it.
+    pub(crate) after: [u64; 6],
+    /// The turns at which it began and at which its strand had gone on after it.
+    pub(crate) turns: Range<usize>,
+    /// Which accesses to devices were made meanwhile, by all strands.
+    pub(crate) accesses: Range<usize>,
+}
+
+/// The strands, and their calls.
+pub(crate) struct Callers {
+    /// The calls in the order in which they returned.
+    pub(crate) made: Vec<Made>,
+    /// Those that have not returned: the strand before it, and the turn and the accesses at which it began.
+    calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
+    turns: usize,
+    random: Random,
+}
+
+impl Callers {
+    /// Runs a machine that has been switched on until these strands are where they ask.
+    pub(crate) fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Self {
+        execution.breakpoints().insert(ANSWERED);
+        for _ in strands {
+            let stop = execution.run(Limits::instructions(BOOT));
+            let strand = Self::asks(execution, stop).unwrap_or_else(|| panic!("{stop:?}"));
+            go_on_at(execution.strand_mut(strand), IDLE);
+            execution.step(strand);
+        }
+        for strand in strands {
+            go_on_at(execution.strand_mut(*strand), ANSWERED);
+        }
+        Self {
+            made: Vec::new(),
+            calling: BTreeMap::new(),
+            turns: 0,
+            random: Random(seed),
+        }
+    }
+
+    /// Returns the strand that stops here; `None` if the machine has stopped for another reason.
+    pub(crate) fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
+        match stop {
+            Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
+            _ => None,
+        }
+    }
+
+    /// A strand has come to where it asks: its last call has returned. Everything but the results must be as it was before it. It makes
+    /// this call next; without one it is idle.
+    ///
+    /// # Errors
+    /// What is not as it was.
+    pub(crate) fn turn(
+        &mut self,
+        execution: &mut Execution,
+        watch: &Watch,
+        id: StrandId,
+        next: Option<Request>,
+    ) -> Result<(), String> {
+        self.turns += 1;
+        let now = [self.turns, watch.seen().devices.len()];
+        let strand = execution.strand_mut(id);
+        if let Some((before, request, began)) = self.calling.remove(&id) {
+            unchanged(&before, strand).map_err(|what| format!("{id}, {request:x?}: {what}"))?;
+            self.made.push(Made {
+                strand: id,
+                request,
+                after: outs(strand),
+                turns: began[0]..now[0],
+                accesses: began[1]..now[1],
+            });
+        }
+        match next {
+            Some(request) => {
+                scramble(strand, &mut self.random);
+                for (number, value) in (8..).zip(request.registers) {
+                    strand.registers.set(Register::new(number), value);
+                }
+                strand.registers.set(TRAP, request.trap.into());
+                go_on_at(strand, REQUEST);
+                self.calling.insert(id, (strand.clone(), request, now));
+            }
+            None => go_on_at(strand, IDLE),
+        }
+        Ok(())
+    }
+
+    /// Returns whether a strand is in a call.
+    pub(crate) fn is_calling(&self, strand: StrandId) -> bool {
+        self.calling.contains_key(&strand)
+    }
+}
+
+fn go_on_at(strand: &mut Strand, address: u64) {
+    (strand.pc, strand.npc) = (address, address + 4);
+}
+
+/// Gives random values to all registers that a guest has at its trap level, but for those that say how it executes.
+fn scramble(strand: &mut Strand, random: &mut Random) {
+    let global = random.below(3);
+    for level in [0, 1, 2] {
+        strand.registers.set_global((global + 1 + level) % 3);
+        (1..8).for_each(|number| {
+            strand
+                .registers
+                .set(Register::new(number), random.next_u64())
+        });
+    }
+    let window = random.below(8);
+    for distance in 1..9 {
+        strand.registers.set_window((window + distance) % 8);
+        (8..32).for_each(|number| {
+            strand
+                .registers
+                .set(Register::new(number), random.next_u64())
+        });
+    }
+    let any = random.next_u64();
+    (strand.ccr, strand.asi, strand.y) = (any as u8, (any >> 8) as u8, (any >> 32) as u32);
+    let mut count = || random.below(8) as u8;
+    // Every second strand has counts as software has them.
+    strand.windows = match any >> 16 & 1 {
+        0 => {
+            let can_save = count() % 7;
+            let can_restore = count() % (7 - can_save);
+            WindowState {
+                can_save,
+                can_restore,
+                other: 6 - can_save - can_restore,
+                clean: can_restore.max(count()),
+                state: (any >> 24) as u8 & 0x3f,
+            }
+        }
+        _ => WindowState {
+            can_save: count(),
+            can_restore: count(),
+            other: count(),
+            clean: count(),
+            state: (any >> 24) as u8 & 0x3f,
+        },
+    };
+}
+
+fn outs(strand: &Strand) -> [u64; 6] {
+    [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
+}
+
+/// Compares a strand before and after a call, but for %o0 to %o5. Of two windows that the guest had free, what it cannot have relied on
+/// may be 0.
+///
+/// # Errors
+/// What differs.
+fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
+    let differ = |what: &str, before: u64, after: u64| match before == after {
+        true => Ok(()),
+        false => Err(format!("{what} is {after:#x} and was {before:#x}")),
+    };
+    let [mut before, mut after] = [before.clone(), after.clone()];
+    differ("the state", before.state(), after.state())?;
+    differ("%y", before.y.into(), after.y.into())?;
+    if before.windows != after.windows {
+        return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
+    }
+    // %tba, %pstate, %tl and %pil.
+    for number in [5, 6, 7, 8].map(Control::Privileged) {
+        let [before, after] = [&mut before, &mut after].map(|strand| {
+            let value = strand.control_register(number, &mut Nothing);
+            value.unwrap_or_default()
+        });
+        differ(&format!("{number:?}"), before, after)?;
+    }
+    for global in 0..3 {
+        for strand in [&mut before, &mut after] {
+            strand.registers.set_global(global);
+        }
+        for number in (0..8).map(Register::new) {
+            let [before, after] = [&before, &after].map(|strand| strand.registers.get(number));
+            differ(&format!("%g of level {global}, {number:?}"), before, after)?;
+        }
+    }
+    let (current, free) = (before.registers.window(), before.windows.can_save >= 2);
+    for distance in 0..8 {
+        for strand in [&mut before, &mut after] {
+            strand.registers.set_window((current + distance) % 8);
+        }
+        for number in 16..32 {
+            let is_in = number >= 24;
+            // The %i registers of the next window are the %o registers of this one.
+            if distance == 1 && (24..30).contains(&number) {
+                continue;
+            }
+            let may_be_clear = free
+                && match is_in {
+                    true => matches!(distance, 2 | 3),
+                    false => matches!(distance, 1 | 2),
+                };
+            let register = Register::new(number);
+            let [before, after] = [&before, &after].map(|strand| strand.registers.get(register));
+            if !may_be_clear || after != 0 {
+                differ(&format!("window +{distance}, {register:?}"), before, after)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a strand reaches whose registers are only looked at.
+struct Nothing;
+
+impl Environment for Nothing {
+    fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
+        Err(Trap::INSTRUCTION_ACCESS_ERROR)
+    }
+
+    fn load(&mut self, _: At, _: u8) -> Result<u64, Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn store(&mut self, _: At, _: u8, _: u64) -> Result<(), Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn read(&mut self, _: Counting, _: Level) -> Result<u64, Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn write(&mut self, _: Counting, _: u64, _: Level) -> Result<(), Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+}
