@@ -17,6 +17,7 @@ use crate::rights::policy::StrandSet;
 
 /// What is known of the strands that ask for a hub.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Kept {
     /// [`Turns::remembered`]. Every strand may change its own bit.
     remembered: [AtomicU64; Node::ALL.len()],

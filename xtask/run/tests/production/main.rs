@@ -7,6 +7,7 @@ mod faults;
 mod judge;
 mod kernel;
 mod lists;
+mod orders;
 mod services;
 mod transfers;
 mod watch;

@@ -1,0 +1,570 @@
+//! Every order of the accesses of two strands that call a hub: the shipped code on the instruction set answers as the gate's pure
+//! function does.
+//!
+//! The shared memory is the hub's arbiter and the hub's registers. A strand goes on until it has made its next access to it, and at
+//! each of these accesses either strand may be the next. From every state that is reached so, both ways are tried; a state that is
+//! reached in many orders is gone on from once. A store to the hub and the `membar` that waits for it are one access.
+//!
+//! What is allowed comes from [`Turns::step`], in every order of the two calls' own events. While the calls overlap, a strand may be
+//! remembered before its ask is decided, or be refused and remembered with no decision: it has found the other in the gate.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hasher};
+use std::rc::Rc;
+
+use guest_abi::StrandId;
+use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use platform::{Bus, PhysicalAddress};
+use simulator::execution::{Limits, Stop, map};
+use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Level, Strand};
+use simulator::recording::Kind;
+use xtask::qemu::build::Production;
+
+use super::lists::{AGAIN, EWOULDBLOCK, GET, HUB_PCR, SET};
+use super::{Booted, Guest};
+
+/// The strands: two that call at the same time, and a third that has called before.
+const STRANDS: [usize; 3] = [3, 70, 130];
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+
+/// What the hub's register holds before, and what a call sets.
+const BEFORE: u64 = 0x0101;
+const WRITTEN: u64 = 0x0202;
+
+/// Where the gate's words are in the arbiter: see `hubs/gate.rs` and `hubs/kept.rs`.
+const STATE: u64 = 0;
+const CLOSED: u64 = 4;
+const REMEMBERED: u64 = 8;
+const TURN: u64 = 40;
+const LAST: u64 = 48;
+const LOCK: u64 = 56;
+/// Its size, with the counts of its progress.
+const ARBITER: u64 = 128;
+
+/// `membar #Sync`.
+const SYNC: u32 = 0x8143_e040;
+/// `ta 0x80`.
+const TRAP: u32 = 0x91d0_2080;
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(STRANDS[number]).unwrap()
+}
+
+/// What stands for a strand in the word at [`STATE`], beside its lowest bit.
+fn token(number: usize) -> u32 {
+    (STRANDS[number] as u32 + 1) << 1
+}
+
+/// What a strand has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Call {
+    /// It has not begun.
+    Waits,
+    Within,
+    /// Its status, and what it has read.
+    Done(u64, u64),
+}
+
+/// The two calls, the hub's register, and what the gate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Outcome {
+    calls: [Call; 2],
+    device: u64,
+    turns: Turns,
+}
+
+/// A hub, as [`Turns::step`] has it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Specified {
+    outcome: Outcome,
+    holder: Option<usize>,
+    marked: [bool; 2],
+}
+
+impl Specified {
+    fn step(&mut self, event: Event) -> Answer {
+        let (turns, answer) = self.outcome.turns.step(event);
+        self.outcome.turns = turns;
+        answer
+    }
+
+    /// A strand asks. Returns `true` if its access is in flight.
+    fn asks(&mut self, number: usize) -> bool {
+        let event = match self.holder {
+            Some(_) => Event::AsksTaken(strand(number)),
+            None => Event::AsksFree(strand(number)),
+        };
+        let served = self.step(event) == Answer::Served;
+        if served {
+            self.holder = Some(number);
+        }
+        served
+    }
+
+    /// Adds all that can come of the calls. `overlap` says whether they do; otherwise the first of them comes first.
+    fn outcomes(self, functions: [u64; 2], overlap: bool, first: usize, all: &mut HashSet<Self>) {
+        if !all.insert(self) {
+            return;
+        }
+        for number in [A, B] {
+            let mut after = self;
+            let call = &mut after.outcome.calls[number];
+            match *call {
+                Call::Done(..) => continue,
+                _ if !overlap
+                    && number != first
+                    && !matches!(self.outcome.calls[first], Call::Done(..)) =>
+                {
+                    continue;
+                }
+                Call::Within => {
+                    let read = match functions[number] {
+                        GET => self.outcome.device,
+                        _ => 0,
+                    };
+                    *call = Call::Done(0, read);
+                    if functions[number] == SET {
+                        after.outcome.device = WRITTEN;
+                    }
+                    after.holder = None;
+                }
+                Call::Waits => {
+                    after.outcome.calls[number] = match after.asks(number) {
+                        true => Call::Within,
+                        false => Call::Done(EWOULDBLOCK, 0),
+                    };
+                    if overlap {
+                        let mut marked = self;
+                        marked.step(Event::AsksTaken(strand(number)));
+                        let mut refused = marked;
+                        refused.outcome.calls[number] = Call::Done(EWOULDBLOCK, 0);
+                        refused.outcomes(functions, overlap, first, all);
+                        if !std::mem::replace(&mut marked.marked[number], true) {
+                            marked.outcomes(functions, overlap, first, all);
+                        }
+                    }
+                }
+            }
+            after.outcomes(functions, overlap, first, all);
+        }
+    }
+}
+
+/// What the machine's observer has noted since it was cleared.
+#[derive(Default)]
+struct Noted {
+    /// Accesses of hyperprivileged software: whether it is a store, and the address.
+    accesses: Vec<(bool, u64)>,
+}
+
+/// A state of the machine, as far as the calls change it.
+#[derive(Clone)]
+struct State {
+    strands: [Strand; 2],
+    calls: [Call; 2],
+    /// The call that was over before the other began.
+    first: Option<usize>,
+    device: u64,
+    /// The words of memory that differ from those before, and which strand has written them last.
+    memory: BTreeMap<u64, (u64, usize)>,
+}
+
+/// The machine, and all orders from a state on.
+struct Orders {
+    booted: Booted,
+    noted: Rc<RefCell<Noted>>,
+    /// The address of `ta 0x80` in the guest.
+    trap: u64,
+    arbiter: u64,
+    hub: u64,
+    /// The hypervisor's memory before, from an address on.
+    base: (u64, Vec<u8>),
+    /// As [`State::memory`], of the machine now.
+    memory: BTreeMap<u64, (u64, usize)>,
+    functions: [u64; 2],
+    known: HashMap<[u64; 2], u128>,
+    /// What came of the calls, with [`State::first`].
+    ends: HashSet<(Outcome, Option<usize>)>,
+}
+
+impl Orders {
+    fn new() -> Self {
+        let guest = Guest::listed(&STRANDS, "global");
+        let mut booted = Booted::new(Production::Shipped, &[guest]);
+        for cpu in 0..STRANDS.len() as u64 {
+            booted.list(0, cpu, &[[4, 1000, 0, 0, 0, 0, 0, 0], AGAIN]);
+        }
+        assert_eq!(booted.0.run(Limits::instructions(4_000_000)), Stop::Limit);
+        let mut program = vec![0; 4096];
+        booted.0.read(map::PARTITION, &mut program).unwrap();
+        let (words, _) = program.as_chunks();
+        let trap = words.iter().position(|word| *word == TRAP.to_be_bytes());
+        let noted = Rc::new(RefCell::new(Noted::default()));
+        let notes = Rc::clone(&noted);
+        booted.0.observe(Some(Box::new(move |access| {
+            if access.level == Level::Hyperprivileged && access.kind != Kind::FetchOther {
+                let store = access.kind == Kind::Store;
+                notes.borrow_mut().accesses.push((store, access.physical));
+            }
+        })));
+        let mut new = Self {
+            booted,
+            noted,
+            trap: 0x8000_0000 + 4 * trap.unwrap() as u64,
+            arbiter: 0,
+            hub: 0,
+            base: (0, Vec::new()),
+            memory: BTreeMap::new(),
+            functions: [GET, GET],
+            known: HashMap::new(),
+            ends: HashSet::new(),
+        };
+        // The first store of a call on the fast path takes the hub, and the access after it is the hub's.
+        for number in [C, B, A] {
+            new.noted.borrow_mut().accesses.clear();
+            new.begin(number, SET, BEFORE);
+            while new.is_within(number) {
+                new.instruction(number);
+            }
+        }
+        let first = {
+            let accesses = &new.noted.borrow().accesses;
+            let stores = || (accesses.iter()).filter_map(|(store, at)| store.then_some(*at));
+            new.arbiter = stores().next().unwrap();
+            new.hub = stores().find(|at| at >> 32 != 0).unwrap();
+            stores().min().unwrap() >> 20 << 20
+        };
+        assert_eq!(new.arbiter % 64, 0, "{:#x}", new.arbiter);
+        // All that it stores to, stacks included.
+        new.base = (first, vec![0; 16 << 20]);
+        new.booted.0.read(first, &mut new.base.1).unwrap();
+        new
+    }
+
+    fn begin(&mut self, number: usize, function: u64, value: u64) {
+        let trap = self.trap;
+        let strand = self.booted.0.strand_mut(strand(number));
+        (strand.pc, strand.npc) = (trap, trap + 4);
+        let arguments = [HUB_PCR, value, 0, 0, 0, function];
+        for (register, value) in (Register::O0.index() as u32..).zip(arguments) {
+            strand.registers.set(Register::new(register), value);
+        }
+    }
+
+    /// Returns whether a call has not returned.
+    fn is_within(&self, number: usize) -> bool {
+        self.booted.0.strand(strand(number)).pc != self.trap + 4
+    }
+
+    fn instruction(&mut self, number: usize) {
+        let stop = self.booted.0.step(strand(number));
+        assert_eq!(stop, Some(Stop::Limit));
+    }
+
+    fn word<const N: usize>(&mut self, address: u64) -> [u8; N] {
+        let mut word = [0; N];
+        self.booted.0.read(address, &mut word).unwrap();
+        word
+    }
+
+    fn of_arbiter(&mut self, at: u64) -> u32 {
+        u32::from_be_bytes(self.word(self.arbiter + at))
+    }
+
+    /// The strand goes on until it has made its next access to what is shared, or its call has returned.
+    fn advance(&mut self, number: usize) {
+        let before = self.of_arbiter(STATE) & !1;
+        let (mut reached, mut stored) = (false, false);
+        while !reached && self.is_within(number) {
+            let pc = self.booted.0.strand(strand(number)).pc;
+            self.noted.borrow_mut().accesses.clear();
+            self.instruction(number);
+            let accesses = std::mem::take(&mut self.noted.borrow_mut().accesses);
+            for (store, address) in accesses {
+                let shared = self.arbiter..self.arbiter + ARBITER;
+                reached |= shared.contains(&address);
+                if address >> 32 != 0 {
+                    assert_eq!(
+                        self.of_arbiter(STATE) & !1,
+                        token(number),
+                        "an access of {number}"
+                    );
+                    stored = store;
+                    reached |= !store;
+                } else if store {
+                    let address = address & !7;
+                    let value = u64::from_be_bytes(self.word(address));
+                    self.memory.insert(address, (value, number));
+                }
+            }
+            let waited = self.booted.0.strand(strand(number)).pc != pc;
+            reached |= stored && waited && self.word(pc) == SYNC.to_be_bytes();
+        }
+        let after = self.of_arbiter(STATE) & !1;
+        assert!(
+            before == 0 || before == token(number) || after == before,
+            "strand {number} has taken the hub from another"
+        );
+    }
+
+    /// Returns the status of a call that has returned, and what it has read.
+    fn answer(&self, number: usize, function: u64) -> (u64, u64) {
+        let registers = &self.booted.0.strand(strand(number)).registers;
+        let o0 = Register::O0.index() as u32;
+        let [status, value] = [o0, o0 + 1].map(|number| registers.get(Register::new(number)));
+        let read = status == 0 && function == GET;
+        (status, if read { value } else { 0 })
+    }
+
+    /// Returns what the gate knows.
+    fn turns(&mut self) -> Turns {
+        let mut turns = Turns::NEW;
+        for node in 0..4 {
+            let word = u64::from_be_bytes(self.word(self.arbiter + REMEMBERED + 8 * node));
+            let strands = (0..64).filter(|bit| word >> bit & 1 != 0);
+            for bit in strands {
+                let strand = StrandId::new(64 * node as usize + bit).unwrap();
+                turns.remembered.insert(strand);
+            }
+        }
+        let turn = u64::from_be_bytes(self.word(self.arbiter + TURN)) as u32;
+        turns.turn = (turn as u16 as usize)
+            .checked_sub(1)
+            .and_then(StrandId::new);
+        turns.refusals = turn >> 16;
+        turns.last = self.of_arbiter(LAST);
+        turns
+    }
+
+    /// Makes the machine that of a state.
+    fn enter(&mut self, state: &State) {
+        let before = std::mem::replace(&mut self.memory, state.memory.clone());
+        let (start, base) = (self.base.0, &self.base.1);
+        for address in before.keys() {
+            if !state.memory.contains_key(address) {
+                let at = (address - start) as usize;
+                self.booted.0.load(*address, &base[at..at + 8]).unwrap();
+            }
+        }
+        for (address, (value, _)) in &state.memory {
+            if before.get(address).is_none_or(|before| before.0 != *value) {
+                self.booted.0.load(*address, &value.to_be_bytes()).unwrap();
+            }
+        }
+        for (number, registers) in state.strands.iter().enumerate() {
+            *self.booted.0.strand_mut(strand(number)) = registers.clone();
+        }
+        let hub = PhysicalAddress(self.hub);
+        let devices = self.booted.0.devices();
+        devices.write(strand(A), hub, state.device).unwrap();
+    }
+
+    /// Returns the machine's state, in which the calls are so.
+    fn state(&self, calls: [Call; 2], first: Option<usize>) -> State {
+        let hub = PhysicalAddress(self.hub);
+        State {
+            strands: [A, B].map(|number| self.booted.0.strand(strand(number)).clone()),
+            calls,
+            first,
+            device: self.booted.0.devices().read(strand(A), hub).unwrap(),
+            memory: self.memory.clone(),
+        }
+    }
+
+    /// Returns the state after a strand's next access.
+    fn next(&mut self, state: &State, number: usize) -> State {
+        self.enter(state);
+        let (mut calls, mut first) = (state.calls, state.first);
+        if calls[number] == Call::Waits {
+            calls[number] = Call::Within;
+            let other = 1 - number;
+            if matches!(calls[other], Call::Done(..)) {
+                first = Some(other);
+            }
+        }
+        self.advance(number);
+        if !self.is_within(number) {
+            let (status, value) = self.answer(number, self.functions[number]);
+            calls[number] = Call::Done(status, value);
+            // Its stack and its own words do not matter any more.
+            let (arbiter, start) = (self.arbiter, self.base.0);
+            let own = |address: &u64| !(arbiter..arbiter + ARBITER).contains(address);
+            let dropped: Vec<u64> = (self.memory.iter())
+                .filter(|(address, (_, by))| *by == number && own(address))
+                .map(|(address, _)| *address)
+                .collect();
+            for address in dropped {
+                let at = (address - start) as usize;
+                let value = &self.base.1[at..at + 8];
+                self.booted.0.load(address, value).unwrap();
+                self.memory.remove(&address);
+            }
+        }
+        self.state(calls, first)
+    }
+
+    /// Goes on from a state in every order. Returns how many there are.
+    fn explore(&mut self, state: &State) -> u128 {
+        let key = state.key();
+        if let Some(orders) = self.known.get(&key) {
+            return *orders;
+        }
+        let mut orders = 0;
+        for number in [A, B] {
+            if !matches!(state.calls[number], Call::Done(..)) {
+                let next = self.next(state, number);
+                orders += self.explore(&next);
+            }
+        }
+        if orders == 0 {
+            orders = 1;
+            self.enter(state);
+            self.end(state);
+        }
+        self.known.insert(key, orders);
+        orders
+    }
+
+    /// Both calls are over.
+    fn end(&mut self, state: &State) {
+        let turns = self.turns();
+        let [hub, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.of_arbiter(at));
+        assert_eq!(lock, 0);
+        let open = turns.remembered.is_empty();
+        assert_eq!(closed == 0, open, "{turns:?}");
+        // A shut gate is closed, and only the third strand may still have the hub.
+        assert!(hub & 1 <= closed, "{hub} {turns:?}");
+        assert!([0, token(C)].contains(&(hub & !1)), "{hub} {turns:?}");
+        let (calls, device) = (state.calls, state.device);
+        let outcome = Outcome {
+            calls,
+            device,
+            turns,
+        };
+        self.ends.insert((outcome, state.first));
+    }
+}
+
+impl State {
+    /// Returns what is different in different states: two numbers, by chance the same for others with a probability of 2^-128.
+    fn key(&self) -> [u64; 2] {
+        let mut text = String::new();
+        for (strand, call) in self.strands.iter().zip(self.calls) {
+            match call {
+                Call::Within => write!(text, "{strand:?}").unwrap(),
+                _ => write!(text, "{call:?}").unwrap(),
+            }
+        }
+        let (first, device, memory) = (self.first, self.device, &self.memory);
+        write!(text, "{first:?} {device} {memory:?}").unwrap();
+        [0, 1].map(|salt| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u8(salt);
+            hasher.write(text.as_bytes());
+            hasher.finish()
+        })
+    }
+}
+
+/// What happens before the two calls.
+#[derive(Clone, Copy)]
+enum Step {
+    /// A strand makes a call.
+    Calls(usize),
+    /// A strand makes a call, and stops after its access.
+    Accesses(usize),
+    /// That call goes on.
+    Ends(usize),
+}
+
+#[test]
+#[ignore = "builds images"]
+fn two_calls_of_a_hub_in_every_order() {
+    use Step::{Accesses, Calls, Ends};
+    let third_refused = [Accesses(A), Calls(C), Ends(A)];
+    let turn_of_third = [&third_refused[..], &[Calls(A)]].concat();
+    let almost_forgotten = [
+        &turn_of_third[..],
+        &[Calls(B), Calls(A), Calls(B), Calls(A)],
+    ]
+    .concat();
+    let turn_of_one = [Accesses(C), Calls(A), Ends(C), Calls(B)];
+    let cases: [(&str, &[Step], [u64; 2]); 8] = [
+        ("free", &[], [GET, GET]),
+        ("free", &[], [GET, SET]),
+        ("free", &[], [SET, SET]),
+        ("the turn of a third", &turn_of_third, [GET, GET]),
+        ("for the last time", &almost_forgotten, [GET, GET]),
+        ("the turn of one", &turn_of_one, [SET, GET]),
+        ("taken by a third", &[Accesses(C)], [GET, GET]),
+        ("a third is remembered", &third_refused, [GET, GET]),
+    ];
+    let mut orders = Orders::new();
+    let empty = orders.state([Call::Waits; 2], None);
+    let third = orders.booted.0.strand(strand(C)).clone();
+    for (name, steps, functions) in cases {
+        orders.enter(&empty);
+        *orders.booted.0.strand_mut(strand(C)) = third.clone();
+        orders.functions = functions;
+        let mut specified = Specified {
+            outcome: Outcome {
+                calls: [Call::Waits; 2],
+                device: BEFORE,
+                turns: Turns {
+                    last: orders.turns().last,
+                    ..Turns::NEW
+                },
+            },
+            holder: None,
+            marked: [false; 2],
+        };
+        for step in steps {
+            let number = match *step {
+                Calls(number) | Accesses(number) => {
+                    orders.begin(number, GET, 0);
+                    orders.advance(number);
+                    let served = specified.asks(number);
+                    if served && matches!(step, Accesses(_)) {
+                        // The access of a free hub's fast path.
+                        orders.advance(number);
+                        continue;
+                    }
+                    number
+                }
+                Ends(number) => number,
+            };
+            while orders.is_within(number) {
+                orders.advance(number);
+            }
+            let (status, _) = orders.answer(number, GET);
+            let served = specified
+                .holder
+                .take_if(|holder| *holder == number)
+                .is_some();
+            assert_eq!(status, if served { 0 } else { EWOULDBLOCK }, "{name}");
+        }
+        assert_eq!(orders.turns(), specified.outcome.turns, "{name}");
+        orders.begin(A, functions[A], WRITTEN);
+        orders.begin(B, functions[B], WRITTEN);
+        let state = orders.state([Call::Waits; 2], None);
+        orders.known.clear();
+        orders.ends.clear();
+        let count = orders.explore(&state);
+        for (outcome, first) in std::mem::take(&mut orders.ends) {
+            let mut allowed = HashSet::new();
+            specified.outcomes(functions, first.is_none(), first.unwrap_or(A), &mut allowed);
+            let is_allowed = |allowed: &Specified| allowed.outcome == outcome;
+            assert!(
+                allowed.iter().any(is_allowed),
+                "{name}: {outcome:?}, first {first:?}"
+            );
+        }
+        let states = orders.known.len();
+        println!("{name}, {functions:x?}: {count} orders, {states} states");
+    }
+}
