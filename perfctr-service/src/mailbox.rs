@@ -128,24 +128,26 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the step that waits, on the strand that executes this; `reset` has a guest start again. Does nothing if no step waits.
+/// Serves the step that waits, on the strand that executes this. What the service cannot do of a death or a reset, `rest` does: a dead
+/// strand executes no guest, and a guest starts again. Does nothing if no step waits.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
     on: StrandId,
-    reset: impl FnOnce(GuestId),
+    rest: impl FnOnce(Step),
 ) {
     if words[STATE] != ASKED {
         return;
     }
     let result = match asked(words) {
         Some(Step::Reconfigure(grants)) => service.reconfigure(on, &grants).map(drop),
-        Some(Step::Died(strand)) => {
+        Some(step @ Step::Died(strand)) => {
             service.strand_died(on, strand);
+            rest(step);
             Ok(())
         }
-        Some(Step::Reset(guest)) => {
-            reset(guest);
+        Some(step @ Step::Reset(_)) => {
+            rest(step);
             Ok(())
         }
         Some(Step::ReturnToService(unit)) => service.return_to_service(on, unit),

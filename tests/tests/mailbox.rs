@@ -34,11 +34,11 @@ fn grants(of: &[Grant]) -> Grants {
     grants
 }
 
-/// The mailbox, a service that takes steps on strand 0, and the guests that were reset.
+/// The mailbox, a service that takes steps on strand 0, and what it leaves to the image.
 struct Mailbox<'m, 'a> {
     words: RefCell<[u64; WORDS]>,
     machine: &'m MachineUnderTest<'a>,
-    reset: RefCell<Vec<usize>>,
+    rest: RefCell<Vec<Step>>,
 }
 
 impl Mailbox<'_, '_> {
@@ -50,9 +50,7 @@ impl Mailbox<'_, '_> {
             &mut words,
             self.machine.service(),
             machine::strand(0),
-            |guest| {
-                self.reset.borrow_mut().push(guest.index());
-            },
+            |step| self.rest.borrow_mut().push(step),
         );
         *words
     }
@@ -80,7 +78,7 @@ fn every_step_and_what_it_answers() {
     let mailbox = Mailbox {
         words: RefCell::new([0; WORDS]),
         machine: &machine,
-        reset: RefCell::default(),
+        rest: RefCell::default(),
     };
 
     // No step waits.
@@ -167,7 +165,9 @@ fn every_step_and_what_it_answers() {
     assert_eq!(machine.get(1, 4), (0, 0));
 
     assert_eq!(mailbox.step(Step::Reset(guest_id(2))), Ok(None));
-    assert_eq!(*mailbox.reset.borrow(), [2]);
+    // The image knows of the death and of the reset.
+    let rest = [Step::Died(machine::strand(64)), Step::Reset(guest_id(2))];
+    assert_eq!(*mailbox.rest.borrow(), rest);
 
     // Words that make no sense.
     for (step, argument) in [
@@ -261,7 +261,7 @@ fn a_unit_that_was_stuck_is_seen() {
     let mailbox = Mailbox {
         words: RefCell::new([0; WORDS]),
         machine: &machine,
-        reset: RefCell::default(),
+        rest: RefCell::default(),
     };
     let hub = Unit::Hub(Hub::ALL[1]);
     board.set_hub(1, HubCondition::Busy);

@@ -64,7 +64,7 @@ impl<I: Image> CoreGroup<I> {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
             if strand == on {
-                self.cpus.left(strand, false);
+                self.cpus.left(strand);
             } else if self.cpus.end(strand) {
                 self.image.notify(strand);
             }

@@ -188,9 +188,13 @@ impl Cpus {
         true
     }
 
-    /// The strand has left the guest: it is stopped, or has failed.
-    pub(crate) fn left(&self, strand: StrandId, failed: bool) {
-        let state = if failed { ERROR } else { STOPPED };
-        self.cpu(strand).state.store(state, Ordering::SeqCst);
+    /// The strand has left the guest: it is stopped.
+    pub(crate) fn left(&self, strand: StrandId) {
+        self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
+    }
+
+    /// The strand has failed: it executes nothing any more, and is not waited for.
+    pub fn failed(&self, strand: StrandId) {
+        self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }
 }

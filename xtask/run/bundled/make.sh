@@ -1,7 +1,9 @@
 #!/bin/sh
-# Makes the bundled files anew from what `cargo xtask qemu` has built; README.md says more.
+# Makes the bundled files anew; README.md says more.
 set -eu
 cd "$(dirname "$0")/../../.."
+# It builds both images, and tests them.
+cargo test --quiet --package=run --test=templates -- --ignored
 images=target/images
 bundled=xtask/run/bundled
 

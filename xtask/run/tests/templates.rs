@@ -9,6 +9,7 @@ use xtask::qemu::c_guest;
 use xtask::qemu::toolchain::Toolchain;
 
 #[test]
+#[ignore = "builds images"]
 fn they_count_and_sample_what_they_do() -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let hypervisor = build::production(&toolchain, Production::Shipped)?;

@@ -79,7 +79,7 @@ const STEPS: [Step<'static, Counted>; 14] = [
             let packages = "--package=xtask --package=tests --package=run --package=top --package=page --package=proof";
             cargo_passes(
                 &format!(
-                    "test {packages} --test=commands --test=interpreter --test=production --test=browser --test=any_number -- --ignored"
+                    "test {packages} --test=commands --test=interpreter --test=production --test=templates --test=browser --test=any_number -- --ignored"
                 ),
                 None,
             )

@@ -6,6 +6,7 @@ use core::ops::ControlFlow::{self, Break, Continue};
 use guest_abi::{Registers, Served, StrandId, Trap};
 use heapless::Vec;
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+use perfctr_service::mailbox::Step;
 use perfctr_service::{GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
 use platform::sparc64::{End, Entry, Mmio, Partition, StrandRegs, TrapHandler, interrupt};
@@ -142,6 +143,8 @@ impl Handler {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
+            // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
+            take_interrupts(self.hypervisor, strand);
             if let Some(Command::Start(start)) = core.cpus().take(strand) {
                 return Entry {
                     address: start.pc,
@@ -149,8 +152,7 @@ impl Handler {
                     table: start.rtba,
                 };
             }
-            take_interrupts(self.hypervisor, strand);
-            if core.cpus().state(strand) == CpuState::Stopped {
+            if core.cpus().state(strand) != CpuState::Running {
                 interrupt::halt();
             }
         }
@@ -219,23 +221,23 @@ fn prepare() -> &'static Machine {
     hypervisor
 }
 
-/// Begins a guest on its first strand.
-fn begin(hypervisor: &Machine, guest: GuestId) {
+/// Begins a guest on the first of its strands that has not failed, and returns that.
+fn begin(hypervisor: &Machine, guest: GuestId) -> Option<StrandId> {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
-    if let Some(described) = guests.layout.guest(guest)
-        && let Some(first) = described.config.strands.iter().next()
-    {
-        guests.begin(guest);
-        mailbox::tell(guest, State::Runs, 0);
-        let start = Start {
-            pc: described.entry,
-            rtba: 0,
-            argument: described.entry,
-        };
-        // It is stopped.
-        let _ = core.cpus().start(first, start);
-    }
+    let described = guests.layout.guest(guest)?;
+    let mut strands = described.config.strands.iter();
+    let first = strands.find(|strand| core.cpus().state(*strand) != CpuState::Error)?;
+    guests.begin(guest);
+    mailbox::tell(guest, State::Runs, 0);
+    let start = Start {
+        pc: described.entry,
+        rtba: 0,
+        argument: described.entry,
+    };
+    // It is stopped.
+    let _ = core.cpus().start(first, start);
+    Some(first)
 }
 
 /// Takes what other strands and the operator have for this one.
@@ -245,11 +247,20 @@ fn take_interrupts(hypervisor: &Machine, strand: StrandId) {
         match number {
             CROSS_CALL => counters.cross_called(strand),
             OPERATOR => mailbox::with_words(|words| {
-                perfctr_service::mailbox::serve(words, counters, strand, |guest| {
-                    if hypervisor.embedder().leave(guest, true) {
-                        core.end(guest, strand);
+                perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
+                    Step::Reset(guest) => {
+                        if hypervisor.embedder().leave(guest, true) {
+                            core.end(guest, strand);
+                        }
+                        settle(hypervisor, guest, strand);
                     }
-                    settle(hypervisor, guest, strand);
+                    Step::Died(dead) => {
+                        core.cpus().failed(dead);
+                        if let Some((guest, _)) = hypervisor.embedder().layout.guest_of(dead) {
+                            settle(hypervisor, guest, strand);
+                        }
+                    }
+                    _ => {}
                 });
             }),
             // The strand looks what it is to do.
@@ -271,8 +282,7 @@ fn settle(hypervisor: &Machine, guest: GuestId, on: StrandId) {
     hypervisor.reset_guest(guest, on);
     match then {
         Then::Restarts => {
-            begin(hypervisor, guest);
-            if let Some(first) = guests.strand(guest, 0) {
+            if let Some(first) = begin(hypervisor, guest) {
                 guests.notify(first);
             }
         }
