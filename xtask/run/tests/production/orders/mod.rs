@@ -8,6 +8,8 @@
 //! What is allowed comes from [`Turns::step`], in every order of the two calls' own events. While the calls overlap, a strand may be
 //! remembered before its ask is decided, or be refused and remembered with no decision: it has found the other in the gate.
 
+mod specified;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -15,7 +17,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
 
 use guest_abi::StrandId;
-use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::decisions::turns::Turns;
 use platform::{Bus, PhysicalAddress};
 use simulator::execution::{Limits, Stop, map};
 use simulator::interpreter::instruction::Register;
@@ -25,6 +27,7 @@ use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, EWOULDBLOCK, GET, HUB_PCR, SET};
 use super::{Booted, Guest};
+use specified::{Call, Outcome, Specified};
 
 /// The strands: two that call at the same time, and a third that has called before.
 const STRANDS: [usize; 3] = [3, 70, 130];
@@ -58,101 +61,6 @@ fn strand(number: usize) -> StrandId {
 /// What stands for a strand in the word at [`STATE`], beside its lowest bit.
 fn token(number: usize) -> u32 {
     (STRANDS[number] as u32 + 1) << 1
-}
-
-/// What a strand has come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Call {
-    /// It has not begun.
-    Waits,
-    Within,
-    /// Its status, and what it has read.
-    Done(u64, u64),
-}
-
-/// The two calls, the hub's register, and what the gate knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Outcome {
-    calls: [Call; 2],
-    device: u64,
-    turns: Turns,
-}
-
-/// A hub, as [`Turns::step`] has it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Specified {
-    outcome: Outcome,
-    holder: Option<usize>,
-    marked: [bool; 2],
-}
-
-impl Specified {
-    fn step(&mut self, event: Event) -> Answer {
-        let (turns, answer) = self.outcome.turns.step(event);
-        self.outcome.turns = turns;
-        answer
-    }
-
-    /// A strand asks. Returns `true` if its access is in flight.
-    fn asks(&mut self, number: usize) -> bool {
-        let event = match self.holder {
-            Some(_) => Event::AsksTaken(strand(number)),
-            None => Event::AsksFree(strand(number)),
-        };
-        let served = self.step(event) == Answer::Served;
-        if served {
-            self.holder = Some(number);
-        }
-        served
-    }
-
-    /// Adds all that can come of the calls. `overlap` says whether they do; otherwise the first of them comes first.
-    fn outcomes(self, functions: [u64; 2], overlap: bool, first: usize, all: &mut HashSet<Self>) {
-        if !all.insert(self) {
-            return;
-        }
-        for number in [A, B] {
-            let mut after = self;
-            let call = &mut after.outcome.calls[number];
-            match *call {
-                Call::Done(..) => continue,
-                _ if !overlap
-                    && number != first
-                    && !matches!(self.outcome.calls[first], Call::Done(..)) =>
-                {
-                    continue;
-                }
-                Call::Within => {
-                    let read = match functions[number] {
-                        GET => self.outcome.device,
-                        _ => 0,
-                    };
-                    *call = Call::Done(0, read);
-                    if functions[number] == SET {
-                        after.outcome.device = WRITTEN;
-                    }
-                    after.holder = None;
-                }
-                Call::Waits => {
-                    after.outcome.calls[number] = match after.asks(number) {
-                        true => Call::Within,
-                        false => Call::Done(EWOULDBLOCK, 0),
-                    };
-                    if overlap {
-                        let mut marked = self;
-                        marked.step(Event::AsksTaken(strand(number)));
-                        let mut refused = marked;
-                        refused.outcome.calls[number] = Call::Done(EWOULDBLOCK, 0);
-                        refused.outcomes(functions, overlap, first, all);
-                        if !std::mem::replace(&mut marked.marked[number], true) {
-                            marked.outcomes(functions, overlap, first, all);
-                        }
-                    }
-                }
-            }
-            after.outcomes(functions, overlap, first, all);
-        }
-    }
 }
 
 /// What the machine's observer has noted since it was cleared.
