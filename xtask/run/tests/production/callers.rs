@@ -15,7 +15,7 @@ use super::watch::Watch;
 
 /// Where a strand makes a call, where its call has returned, and where it is if it has nothing more to ask for.
 const REQUEST: u64 = 0x8000_1000;
-const ANSWERED: u64 = 0x8000_1004;
+pub(crate) const ANSWERED: u64 = 0x8000_1004;
 const IDLE: u64 = 0x8000_1008;
 
 /// The instructions until a strand more is there, at most.
@@ -134,7 +134,7 @@ fn go_on_at(strand: &mut Strand, address: u64) {
 }
 
 /// Gives random values to all registers that a guest has at its trap level, but for those that say how it executes.
-fn scramble(strand: &mut Strand, random: &mut Random) {
+pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {
         strand.registers.set_global((global + 1 + level) % 3);

@@ -83,7 +83,7 @@ fn calls(part: &Part, number: usize) -> Vec<Request> {
 }
 
 /// Returns calls of all kinds; many more of them if `long`.
-fn requests(long: bool) -> Vec<Request> {
+pub(crate) fn requests(long: bool) -> Vec<Request> {
     let (parts, step) = if long { (8, 1) } else { (3, 4) };
     let mut all = calls(&EVERY_REGISTER, 0);
     all.extend((0..parts).flat_map(|number| calls(&AT_RANDOM, number)));
@@ -111,16 +111,16 @@ fn requests(long: bool) -> Vec<Request> {
 }
 
 /// Two guests: their strands, and their rights, as the machine description and the model have them.
-type Sides = [([usize; 2], &'static str, Grant); 2];
+pub(crate) type Sides = [([usize; 2], &'static str, Grant); 2];
 
 /// Returns the program of guests that make calls: see `requests.s`.
-fn program() -> &'static [u8] {
+pub(crate) fn program() -> &'static [u8] {
     static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
     PROGRAM.get_or_init(|| fs::read(assembled("requests", REAL)).unwrap())
 }
 
 /// Returns a machine with a hypervisor and two guests, and the model of it.
-fn boot(hypervisor: &[u8], sides: &Sides) -> (Booted, World) {
+pub(crate) fn boot(hypervisor: &[u8], sides: &Sides) -> (Booted, World) {
     let guests = sides.each_ref().map(|(strands, rights, _)| Guest {
         program: program(),
         words: Some([0, strands.len() as u64, 0]),

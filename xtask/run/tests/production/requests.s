@@ -42,7 +42,13 @@ answered:
 idle:   ba,a,pt %xcc, idle                      ! at 0x80001008
 
         .org 0x8000
-traps:  .rept 1024                              ! each trap is taken as served
+        .set number, 0
+traps:  .rept 1024                              ! each trap is taken as served, but for those of fetches
+        .if (number & 0x1ff) == 8
+        ba,a,pt %xcc, answered
+        .else
         done
+        .endif
         .align 32
+        .set number, number + 1
         .endr

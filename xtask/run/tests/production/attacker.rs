@@ -1,0 +1,288 @@
+//! Attacks: programs of a few instructions that do the worst that privileged software can do, at random.
+
+use simulator::execution::map;
+use simulator::interpreter::Strand;
+use simulator::interpreter::instruction::Register;
+use tests::random::Random;
+
+use super::MEMORY;
+use super::callers::scramble;
+
+const NOP: u32 = 0x0100_0000;
+/// `flush %g0`, and words that are no instructions.
+const FLUSH: u32 = 0x81d8_0000;
+const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
+
+/// %o0, %o5, %sp and two locals, which a program sets itself.
+const O0: u32 = 8;
+const O5: u32 = 13;
+const SP: u32 = 14;
+const L1: u32 = 17;
+const L2: u32 = 18;
+
+/// `wrpr`, `rdpr`, `wrhpr`, `rdhpr`, `wr` and `rd`.
+const WRPR: u32 = 0x32;
+const RDPR: u32 = 0x2a;
+const WRHPR: u32 = 0x33;
+const RDHPR: u32 = 0x29;
+const WR: u32 = 0x30;
+const RD: u32 = 0x28;
+
+/// Registers of `wrpr`.
+const TNPC: u32 = 1;
+const TSTATE: u32 = 2;
+const TBA: u32 = 5;
+const TL: u32 = 7;
+const GL: u32 = 16;
+
+/// Alternate spaces: of memory as primary, nucleus, real and cacheable; of both scratchpads; of strands, interrupts and translation; of
+/// errors and of diagnostics.
+const SPACES: [u32; 30] = [
+    0x80, 0x88, 0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x1c, 0x1d, 0x24, 0x20, 0x4f, 0x41, 0x63, 0x72,
+    0x73, 0x74, 0x50, 0x54, 0x57, 0x58, 0x5c, 0x5f, 0x4c, 0x4a, 0x21, 0x25, 0x42, 0x45,
+];
+
+/// Functions of trap 0x80 with an effect on CPUs, or on memory at addresses that the guest passes.
+const FUNCTIONS: [u32; 11] = [
+    0x01, 0x10, 0x16, 0x14, 0x17, 0x61, 0x63, 0x70, 0x71, 0x106, 0x107,
+];
+
+/// Returns the words of an attack, which ends at this address.
+pub(crate) fn program(random: &mut Random, end: u64) -> Vec<u32> {
+    // A trap table and a level at which it takes traps.
+    let mut words = vec![
+        L1 << 25 | 4 << 22 | 0x8000_8000 >> 10,
+        computes(WRPR, TBA, L1, 0),
+        computes(WRPR, 6, 0, number(0x14)),
+        computes(WRPR, TL, 0, number(0)),
+        computes(WRPR, GL, 0, number(0)),
+    ];
+    for _ in 0..1 + random.below(6) {
+        words.extend(some(random));
+    }
+    // A call of which nothing is as software has it; then `jmp`.
+    words.extend(call(random));
+    words.extend([
+        L1 << 25 | 4 << 22 | end as u32 >> 10,
+        computes(0x38, 0, L1, number(end as u32 & 0x3ff)),
+        NOP,
+    ]);
+    words
+}
+
+/// Gives a strand registers with which something happens.
+pub(crate) fn arm(strand: &mut Strand, random: &mut Random) {
+    scramble(strand, random);
+    for number in 1..32 {
+        if random.below(4) != 0 {
+            strand.registers.set(Register::new(number), value(random));
+        }
+    }
+}
+
+/// Addresses that are worth an attack, and those around them.
+fn value(random: &mut Random) -> u64 {
+    let any = random.next_u64();
+    let near = match random.below(4) {
+        0 => any & 0xf,
+        1 => (any & 0x3f) * 8,
+        2 => any & 0xfff8,
+        _ => 0,
+    };
+    let neighbour = map::PARTITION + MEMORY;
+    let base = match random.below(16) {
+        0..3 => 0x8010_0000,
+        3 => 0x8000_0000,
+        4 => 0x8000_0000 + MEMORY - 8,
+        5 => 0x8000_0000 + MEMORY,
+        6 => neighbour + (any >> 32 & 0xff_fff8),
+        7 => map::HYPERVISOR.start + (any >> 32 & 0xf_fff8),
+        8 => map::MAILBOX,
+        9 => map::ROM.start,
+        10 => map::DESCRIPTION.start,
+        11 => map::CONSOLES,
+        12 => [
+            0x84_0000_0400,
+            0xd4_0000_0408,
+            0xa9_0000_0000,
+            0xe1_3000_4000,
+        ][any as usize % 4],
+        13 => return [any & 7, any & 0xff, u64::MAX, 1 << 63][(any >> 32) as usize % 4],
+        14 => return any,
+        _ => 0,
+    };
+    base + near
+}
+
+/// An instruction with three operands. The second of them is a register, or a number.
+fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
+    2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
+}
+
+const fn number(value: u32) -> u32 {
+    1 << 13 | value & 0x1fff
+}
+
+fn register(random: &mut Random) -> u32 {
+    random.below(32) as u32
+}
+
+fn second(random: &mut Random) -> u32 {
+    match random.below(2) {
+        0 => register(random),
+        _ => number(random.next_u64() as u32 & [0x1fff, 7, 0xff][random.below(3)]),
+    }
+}
+
+/// One instruction, or some that belong together.
+fn some(random: &mut Random) -> Vec<u32> {
+    let (rd, rs1, operand) = (register(random), register(random), second(random));
+    let small = number(random.below(8) as u32);
+    match random.below(24) {
+        0..5 => vec![access(random)],
+        5 | 6 => vec![computes(WRPR, random.below(17) as u32, rs1, operand)],
+        7 => {
+            // The counts of windows, %tl and %gl.
+            let which = random.one_of(&[TL, 9, 10, 11, 12, 13, GL]);
+            vec![computes(WRPR, which, 0, small)]
+        }
+        8 => vec![computes(RDPR, rd, random.below(17) as u32, 0)],
+        9 => {
+            let which = random.one_of(&[0, 1, 3, 5, 6, 31]);
+            match random.below(2) {
+                0 => vec![computes(WRHPR, which, rs1, operand)],
+                _ => vec![computes(RDHPR, rd, which, 0)],
+            }
+        }
+        10 => match random.below(2) {
+            0 => vec![computes(WR, register(random), rs1, operand)],
+            _ => vec![computes(RD, rd, register(random), 0)],
+        },
+        11 => vec![computes(0x3e, random.below(2) as u32, 0, 0)],
+        12 => {
+            // save, restore, flushw, saved to invalw, return.
+            let op3 = random.one_of(&[0x3c, 0x3d, 0x2b, 0x31, 0x39]);
+            let rd = if op3 == 0x31 { rd % 6 } else { rd };
+            vec![computes(op3, rd, rs1, operand)]
+        }
+        13 => vec![
+            computes(0x3a, 8, rs1, operand),
+            computes(0x38, rd, rs1, operand),
+        ],
+        14..17 => call(random),
+        17 => climb(random),
+        18 => {
+            // A call of the hypervisor that goes deep, and what is behind the trap levels then.
+            let mut words = deep(random);
+            words.extend(climb(random));
+            words
+        }
+        19 => {
+            // A trap in a trap handler, at every level, with a table anywhere.
+            let table = random.below(4) == 0;
+            let tba = computes(WRPR, TBA, rs1, 0);
+            let trap = random.one_of(&[
+                ILLEGAL[0],
+                ILLEGAL[1],
+                0xc058_0000 | rs1 << 14,
+                computes(0x3a, 8, 0, number(0x80)),
+                computes(0x3c, SP, SP, number(0)),
+            ]);
+            vec![
+                if table { tba } else { NOP },
+                computes(WRPR, TL, 0, number(random.below(3) as u32)),
+                computes(WRPR, GL, 0, number(random.below(3) as u32)),
+                trap,
+            ]
+        }
+        20 => {
+            // Another stack pointer, and windows that are spilled.
+            vec![
+                computes(0x02, SP, rs1, 0),
+                computes(0x3c, SP, SP, number(0x1f40)),
+                computes(0x2b, 0, 0, 0),
+                computes(0x3a, 8, 0, number(random.one_of(&[0x80, 0xff, 0x84]))),
+            ]
+        }
+        21 => {
+            // It changes its own next instructions.
+            let offset = 4 * (2 + random.below(6) as u32);
+            vec![
+                computes(RD, L1, 5, 0),
+                3 << 30 | rd << 25 | 4 << 19 | L1 << 14 | number(offset),
+                FLUSH,
+            ]
+        }
+        22 => vec![random.next_u64() as u32],
+        _ => vec![computes(0x02, rd, rs1, operand)],
+    }
+}
+
+/// A load, a store or an atomic instruction of any size, in any space.
+fn access(random: &mut Random) -> u32 {
+    let (rd, rs1) = (register(random), register(random));
+    let op3 = random.one_of(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15]);
+    let space = match random.below(8) {
+        0 => random.below(0x100) as u32,
+        _ => random.one_of(&SPACES),
+    };
+    let (op3, second) = match random.below(8) {
+        0..3 => (op3, second(random)),
+        3 => (op3 | 0x10, second(random)),
+        4 => (random.one_of(&[0x3c, 0x3e]), space << 5 | register(random)),
+        _ => (
+            op3 | 0x10,
+            space << 5 | if random.below(2) == 0 { 0 } else { rd },
+        ),
+    };
+    3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
+}
+
+/// A hypercall with what the registers have for arguments.
+fn call(random: &mut Random) -> Vec<u32> {
+    let function = random.one_of(&FUNCTIONS);
+    let other = 0x81 + random.below(0x7e) as u32;
+    let trap = random.one_of(&[0x80, 0x80, 0x80, 0xff, other]);
+    let function = match trap {
+        0xff => number(random.below(4) as u32),
+        _ => number(function),
+    };
+    let mut words = vec![computes(0x02, O5, 0, function)];
+    // The number of a CPU or of a register.
+    if random.below(2) == 0 {
+        words.push(computes(0x02, O0, 0, number(random.below(92) as u32 & !2)));
+    }
+    words.push(computes(0x3a, 8, 0, number(trap)));
+    words
+}
+
+/// A call that needs many register windows: bytes of the guest's memory go to its console.
+fn deep(random: &mut Random) -> Vec<u32> {
+    let function = random.one_of(&[0x01, 0x63, 0x70]);
+    vec![
+        computes(WRPR, TL, 0, number(0)),
+        computes(WRPR, GL, 0, number(0)),
+        computes(WRPR, 10, 0, number(random.below(8) as u32)),
+        computes(RD, O0, 5, 0),
+        computes(0x05, O0, O0, number(31)),
+        computes(0x02, 9, 0, number(64)),
+        computes(0x02, O5, 0, number(function)),
+        computes(0x3a, 8, 0, number(0x80)),
+    ]
+}
+
+/// Goes back from a trap level to which no trap has led, to the instructions that follow.
+fn climb(random: &mut Random) -> Vec<u32> {
+    let level = 1 + random.below(2) as u32;
+    vec![
+        computes(RD, L1, 5, 0),
+        computes(0x00, L1, L1, number(7 * 4)),
+        computes(WRPR, TL, 0, number(level)),
+        computes(WRPR, TNPC, L1, 0),
+        // PRIV and PEF.
+        L2 << 25 | 4 << 22 | 0x1400 >> 10,
+        computes(WRPR, TSTATE, L2, 0),
+        computes(0x3e, 0, 0, 0),
+        computes(RDHPR, 1, 0, 0),
+    ]
+}
