@@ -194,8 +194,8 @@ const SIDES: [(Sides, usize); 2] = [
     ),
 ];
 
-/// Machines on which a guest attacks.
-const MACHINES: u64 = 12;
+/// Machines on which a guest attacks, until it ends: a trap at its highest level is one of the attacks.
+const MACHINES: u64 = 60;
 
 #[test]
 #[ignore = "builds images"]
@@ -210,7 +210,7 @@ fn attacks_reach_nothing() {
         attacks += outcome;
     }
     tests::tell(format_args!("{attacks} attacks"));
-    assert!(attacks > 100, "{attacks}");
+    assert!(attacks > 500, "{attacks}");
 }
 
 /// Images that lack an instruction which guards something are seen to fail.
