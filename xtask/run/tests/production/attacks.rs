@@ -267,7 +267,7 @@ fn broken(hypervisor: &[u8]) -> Vec<(&'static str, u64, u32)> {
 }
 
 /// Returns an image with another instruction.
-fn with_word(hypervisor: &[u8], address: u64, word: u32) -> Vec<u8> {
+pub(crate) fn with_word(hypervisor: &[u8], address: u64, word: u32) -> Vec<u8> {
     let elf = elf::parse(hypervisor).unwrap();
     let text = elf.section_by_name(".text").unwrap();
     let (offset, _) = text.file_range().unwrap();

@@ -108,9 +108,13 @@ look:   wrpr %l6, 0, %tba
 fatal:  .word 0
         ba,a,pt %xcc, failed
 
-! Task 4: goes back from a trap level to which it has climbed, after a long call of the hypervisor. What it does not get is the
-! hypervisor's level of privilege: then the next instruction traps.
+! Task 4: goes back from a trap level to which it has climbed, after a call in which the hypervisor has taken a trap. What it does not
+! get is the hypervisor's level of privilege: then the next instruction traps.
 climb:  wrpr %l6, 0, %tba
+        mov 2, %o0
+        set 0x106, %o5
+        ta 0x80
+        stx %o0, [%l7 + 8]
         add %l7, 64, %l5
         mov 2, %l0
 6:      wrpr %l0, 0, %tl
