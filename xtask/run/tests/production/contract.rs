@@ -192,7 +192,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         assert!(seen.forbidden.is_empty(), "{:x?}", &seen.forbidden[0]);
         let mut judge = Judge::new(world);
         judge.judge(&callers.made, &seen.devices);
-        judge.end(execution);
+        judge.end(execution, &ids);
         for (status, count) in &judge.statuses {
             *statuses.entry(*status).or_default() += *count;
         }
