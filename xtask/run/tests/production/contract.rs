@@ -84,7 +84,7 @@ fn calls(part: &Part, number: usize) -> Vec<Request> {
 
 /// Returns calls of all kinds; many more of them if `long`.
 pub(crate) fn requests(long: bool) -> Vec<Request> {
-    let (parts, step) = if long { (8, 1) } else { (3, 4) };
+    let (parts, step) = if long { (8, 1) } else { (2, 8) };
     let mut all = calls(&EVERY_REGISTER, 0);
     all.extend((0..parts).flat_map(|number| calls(&AT_RANDOM, number)));
     all.extend(
