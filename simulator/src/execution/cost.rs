@@ -6,8 +6,11 @@ use platform::models::Devices;
 use crate::memory::{StrandEvents, Variant, Work};
 use crate::recording::Reference;
 
-/// What takes the time of instructions. Instructions come in the order of time.
+/// What takes the time of instructions.
 pub(super) trait Cost {
+    /// How many cycles a strand goes on for, at least, before another has its turn. If none, instructions come in the order of time.
+    const QUANTUM: u64;
+
     /// Executes an instruction. Returns when the strand can go on.
     fn instruction(
         &mut self,
@@ -25,6 +28,8 @@ pub(super) trait Cost {
 }
 
 impl<V: Variant> Cost for Work<'_, V> {
+    const QUANTUM: u64 = 0;
+
     #[inline(always)]
     fn instruction(
         &mut self,
@@ -76,6 +81,8 @@ pub(super) struct PlainWork<'a> {
 }
 
 impl Cost for PlainWork<'_> {
+    const QUANTUM: u64 = 16;
+
     #[inline(always)]
     fn instruction(
         &mut self,

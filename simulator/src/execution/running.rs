@@ -11,7 +11,7 @@ use super::shared::{Order, Shared};
 use super::strand::{NEVER, State};
 use super::{Limits, Stop, interrupts};
 use crate::interpreter::Level;
-use crate::scheduler::turns::Turns;
+use crate::scheduler::turns::{Turn, Turns};
 
 /// All strands, and what they reach.
 pub(super) struct Running {
@@ -19,7 +19,9 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// The time of the latest turn.
+    /// A turn that is not over.
+    begun: Option<Turn>,
+    /// The time of the latest instruction.
     time: u64,
     off: bool,
 }
@@ -34,6 +36,7 @@ impl Running {
             shared,
             breakpoints: BTreeSet::new(),
             turns: Turns::new(),
+            begun: None,
             time: 0,
             off: false,
         };
@@ -50,7 +53,7 @@ impl Running {
     /// See [`super::Execution::run`].
     pub(super) fn run<C: Cost>(&mut self, devices: &Devices, cost: &mut C, limits: Limits) -> Stop {
         let stop = self.go(devices, cost, limits);
-        let now = self.now().min(limits.cycles).max(self.time);
+        let now = self.now().min(limits.cycles);
         for strand in (0..self.strands.len()).filter_map(StrandId::new) {
             cost.tell(strand, now);
         }
@@ -63,7 +66,7 @@ impl Running {
             if self.off {
                 return Stop::Off;
             }
-            let Some(turn) = self.turns.first() else {
+            let Some(turn) = self.begun.or_else(|| self.turn(C::QUANTUM)) else {
                 return Stop::Ended;
             };
             if left == 0 || turn.at >= limits.cycles {
@@ -98,6 +101,7 @@ impl Running {
             };
             self.time = issued;
             executing.ready = now;
+            self.begun = (now < turn.until).then_some(Turn { at: now, ..turn });
             if matches!(ended, Some(Stop::Breakpoint(_))) {
                 self.turns.set(id, Some(now));
             } else {
@@ -108,6 +112,14 @@ impl Running {
                 return ended;
             }
         }
+    }
+
+    /// Returns the turn of the strand that comes first. It lasts at least so many cycles.
+    #[inline]
+    fn turn(&self, quantum: u64) -> Option<Turn> {
+        let turn = self.turns.first()?;
+        let until = turn.until.max(turn.at + quantum);
+        Some(Turn { until, ..turn })
     }
 
     /// See [`super::Execution::step`].
@@ -127,6 +139,7 @@ impl Running {
         self.time = now;
         executing.ready = *result.as_ref().unwrap_or(&now);
         self.turns.issued(id, now, executing.ready);
+        self.begun = None;
         self.follow(id);
         cost.tell(id, now);
         Some(match result {
@@ -200,6 +213,7 @@ impl Running {
             _ => None,
         };
         self.turns.set(id, at);
+        self.begun = None;
     }
 
     /// See [`super::Execution::park`].

@@ -200,20 +200,27 @@ fn runs_are_the_same() {
         )
     };
     for memory in [None, Some(Config::T2_PLUS)] {
-        let mut whole = machine(memory, LOCK, &[]);
+        let mut whole = machine(memory.clone(), LOCK, &[]);
         assert_eq!(whole.run(Limits::NONE), Stop::Ended);
         let expected = state(&mut whole);
         assert_eq!(expected.2[8], 200 * (1 + 2 + 3 + 4 + 5 + 6 + 7));
-        let mut pieces = machine(memory, LOCK, &[]);
-        let mut length = 0;
-        loop {
-            length = (length + 1) % 50;
-            match pieces.run(Limits::instructions(1 + length)) {
-                Stop::Limit => {}
-                stop => break assert_eq!(stop, Stop::Ended),
+        let instructions = |_, length| Limits::instructions(length);
+        let cycles = |now, length| Limits {
+            cycles: now + length,
+            ..Limits::NONE
+        };
+        for limits in [instructions as fn(u64, u64) -> Limits, cycles] {
+            let mut pieces = machine(memory.clone(), LOCK, &[]);
+            let mut length = 0;
+            loop {
+                length = length % 50 + 1;
+                match pieces.run(limits(pieces.now(), length)) {
+                    Stop::Limit => {}
+                    stop => break assert_eq!(stop, Stop::Ended),
+                }
             }
+            assert_eq!(state(&mut pieces), expected);
         }
-        assert_eq!(state(&mut pieces), expected);
     }
 }
 
