@@ -8,7 +8,8 @@ use crate::recording::Reference;
 
 /// What takes the time of instructions.
 pub(super) trait Cost {
-    /// How many cycles a strand goes on for, at least, before another has its turn. If none, instructions come in the order of time.
+    /// For at least how many cycles a strand goes on before another has its turn. With 0, all instructions come in the order of
+    /// their times; otherwise those of one strand do, and those of another may be this much earlier.
     const QUANTUM: u64;
 
     /// Executes an instruction. Returns when the strand can go on.

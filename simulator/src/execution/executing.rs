@@ -42,43 +42,85 @@ impl Executing {
         }
     }
 
+    /// Begins a turn.
+    #[inline(always)]
+    pub(super) const fn at_work<'a, C>(
+        &'a mut self,
+        id: StrandId,
+        shared: &'a mut Shared,
+        devices: &'a Devices,
+        cost: &'a mut C,
+    ) -> AtWork<'a, C> {
+        let Self {
+            strand,
+            local,
+            calling,
+            ..
+        } = self;
+        AtWork {
+            strand,
+            calling,
+            reach: Reach {
+                id,
+                now: 0,
+                pc: 0,
+                local,
+                shared,
+                devices,
+                cost,
+                done: Done::NOTHING,
+            },
+            changed: true,
+        }
+    }
+}
+
+/// A strand that has its turn.
+pub(super) struct AtWork<'a, C> {
+    strand: &'a mut Strand,
+    calling: &'a mut Option<Calling>,
+    reach: Reach<'a, C>,
+    /// Since the last instruction something may have changed that decides whether the strand takes an interrupt.
+    changed: bool,
+}
+
+impl<C: Cost> AtWork<'_, C> {
+    /// Returns the address of the next instruction.
+    pub(super) const fn pc(&self) -> u64 {
+        self.strand.pc
+    }
+
+    /// Returns whether the turn goes on: the strand executes, and nothing is to be done to others.
+    #[inline(always)]
+    pub(super) fn goes_on(&self) -> bool {
+        self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
+    }
+
     /// Executes an instruction, or takes a trap. Returns when the strand can go on.
     #[inline(always)]
-    pub(super) fn execute<C: Cost>(
-        &mut self,
-        id: StrandId,
-        now: u64,
-        shared: &mut Shared,
-        devices: &Devices,
-        cost: &mut C,
-    ) -> Result<u64, ErrorState> {
-        if now >= self.local.due {
-            self.happen(id, now, devices, cost);
+    pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
+        if now >= self.reach.local.due {
+            self.happen(now);
         }
-        if self.local.state == State::Halted {
-            if !self.strand.is_woken() && !self.local.failing {
-                return Ok(now);
+        let Self { strand, reach, .. } = self;
+        let pending = if std::mem::take(&mut self.changed) {
+            if reach.local.state == State::Halted {
+                if !strand.is_woken() && !reach.local.failing {
+                    return Ok(now);
+                }
+                reach.local.state = State::Running;
             }
-            self.local.state = State::Running;
-        }
-        let Self { strand, local, .. } = self;
+            match std::mem::take(&mut reach.local.failing) {
+                true => Some(Trap::STORE_ERROR),
+                false => strand.interrupt(),
+            }
+        } else {
+            None
+        };
         let (pc, npc, level) = (strand.pc, strand.npc, strand.level());
-        let pending = match std::mem::take(&mut local.failing) {
-            true => Some(Trap::STORE_ERROR),
-            false => strand.interrupt(),
-        };
-        let mut reach = Reach {
-            id,
-            now,
-            pc,
-            local,
-            shared,
-            devices,
-            cost,
-            done: Done::NOTHING,
-        };
+        reach.begin(now, pc);
         let executed = match pending {
-            None => strand.execute_next(&mut reach),
+            None => strand.execute_next(reach),
             Some(trap) => Err(trap.into()),
         };
         let Done {
@@ -88,6 +130,14 @@ impl Executing {
             waits,
             touched,
         } = reach.done;
+        let Reach {
+            id,
+            local,
+            shared,
+            cost,
+            ..
+        } = reach;
+        let id = *id;
         if let Some(until) = waits {
             return Ok(until.max(now + 1));
         }
@@ -127,32 +177,44 @@ impl Executing {
             }
             local.counts.traps += 1;
             if exception.trap.is_software() && level < Level::Hyperprivileged {
-                self.calling = Calling::new(id, strand, exception.trap.number(), npc, now);
+                *self.calling = Calling::new(id, strand, exception.trap.number(), npc, now);
             }
             if let Err(state) = strand.take(exception) {
                 local.state = State::Error;
                 return Err(state);
             }
-        } else if level > strand.level()
+        } else if settles
+            && level > strand.level()
             && let Some(calling) = self.calling.take()
             && let Some(call) = calling.returned(strand, ends)
         {
             shared.called(&call);
         }
-        if settles && !shared.niagara {
-            self.settle(id, now, ends, shared, devices, cost);
-        } else if self.local.quiet == 0 {
-            self.tell(id, ends, devices, cost);
+        if settles {
+            self.changed = true;
+            if !self.reach.shared.niagara {
+                self.settle(ends);
+            }
+        } else if local.quiet == 0 {
+            self.tell(ends);
         } else {
-            self.local.quiet -= 1;
+            local.quiet -= 1;
         }
         Ok(ends)
     }
 
     /// What happens to the strand beside its instructions until now: interrupts arrive, timers match, stores complete.
     #[cold]
-    fn happen<C: Cost>(&mut self, id: StrandId, now: u64, devices: &Devices, cost: &mut C) {
-        let Self { strand, local, .. } = self;
+    fn happen(&mut self, now: u64) {
+        self.changed = true;
+        let Self { strand, reach, .. } = self;
+        let Reach {
+            id,
+            local,
+            devices,
+            cost,
+            ..
+        } = reach;
         local.receive(now);
         strand.set_vector(local.vectors != 0);
         for timer in Timer::ALL {
@@ -164,8 +226,8 @@ impl Executing {
             && store.completes <= now
             && !local.failing
         {
-            cost.tell(id, now);
-            if store.complete(id, devices).is_err() {
+            cost.tell(*id, now);
+            if store.complete(*id, devices).is_err() {
                 (local.failed, local.failing) = (Some(*store), true);
             }
             local.stores.pop_front();
@@ -174,34 +236,35 @@ impl Executing {
         local.renew_due();
     }
 
-    /// Brings up to date what depends on control registers, after an instruction that may have changed them.
+    /// Brings up to date what depends on control registers, after an instruction that may have changed them, and that ends at a time.
     #[cold]
-    fn settle<C: Cost>(
-        &mut self,
-        id: StrandId,
-        now: u64,
-        ends: u64,
-        shared: &Shared,
-        devices: &Devices,
-        cost: &mut C,
-    ) {
-        let Self { strand, local, .. } = self;
+    fn settle(&mut self, ends: u64) {
+        let Self { strand, reach, .. } = self;
+        let Reach {
+            id,
+            now,
+            local,
+            shared,
+            devices,
+            cost,
+            ..
+        } = reach;
         strand.set_vector(local.vectors != 0);
         for timer in Timer::ALL {
             local.arm(timer, strand.compare(timer), |compare, offset| {
                 let ticks = compare.wrapping_sub(offset) & (u64::MAX >> 1);
                 // A count that has passed does not come again.
                 match shared.time_of(ticks) {
-                    at if at > now => at,
+                    at if at > *now => at,
                     _ => NEVER,
                 }
             });
         }
         let seen = (strand.level(), strand.takes_overflows());
         if seen != local.seen && local.counting {
-            cost.tell(id, ends);
+            cost.tell(*id, ends);
         }
-        let mut unit = devices.strand_unit(id);
+        let mut unit = devices.strand_unit(*id);
         if strand.overflow() != unit.softint() {
             unit.set_softint(strand.overflow());
         }
@@ -215,23 +278,24 @@ impl Executing {
             local.seen = seen;
         }
         drop(unit);
-        self.look(id, devices);
+        self.look();
     }
 
     /// The counters catch up with what happened.
     #[cold]
-    fn tell<C: Cost>(&mut self, id: StrandId, now: u64, devices: &Devices, cost: &mut C) {
-        cost.tell(id, now);
-        self.look(id, devices);
+    fn tell(&mut self, now: u64) {
+        self.reach.cost.tell(self.reach.id, now);
+        self.look();
+        self.changed = true;
     }
 
     /// Looks at what the counters want of the strand.
-    fn look(&mut self, id: StrandId, devices: &Devices) {
-        let Self { strand, local, .. } = self;
-        let unit = devices.strand_unit(id);
+    fn look(&mut self) {
+        let Self { strand, reach, .. } = self;
+        let unit = reach.devices.strand_unit(reach.id);
         strand.set_overflow(unit.softint());
-        local.counting = unit.pcr() & COUNTING != 0;
-        local.quiet = match unit.events_before_trap() {
+        reach.local.counting = unit.pcr() & COUNTING != 0;
+        reach.local.quiet = match unit.events_before_trap() {
             u64::MAX => NEVER,
             events => events / MOST_EVENTS,
         };

@@ -20,8 +20,9 @@
 //! - %tick and %stick count cycles.
 //!
 //! # Time
-//! Every strand has a time of its own. The strand that is earliest executes its next instruction, as [`crate::scheduler`] says. An
-//! instruction with all it does happens at once. The same software, input and steps of the operator at the same times give the same
+//! Every strand has a time of its own. The strand that is earliest executes its next instruction, as [`crate::scheduler`] says.
+//! Without a memory system it goes on for at least 16 cycles, so that its time may be up to 15 cycles ahead of what others have
+//! done. An instruction with all it does happens at once. The same software, input and steps of the operator at the same times give the same
 //! run, and it does not matter how often a run is interrupted.
 
 pub mod calls;

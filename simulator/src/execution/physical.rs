@@ -73,8 +73,16 @@ impl Physical {
     /// Writes the low `1 << shift` bytes of a value.
     #[inline(always)]
     pub(super) fn write(&mut self, page: PageNumber, address: u64, shift: u8, value: u64) {
+        let page = &mut self.pages[page.0 as usize];
+        let at = address as usize % PAGE;
         let bytes = value.to_be_bytes();
-        self.pages[page.0 as usize].write(address as usize % PAGE, &bytes[8 - (1 << shift)..]);
+        // Each branch copies a number of bytes that the compiler knows.
+        match shift {
+            0 => page.write(at, &bytes[7..]),
+            1 => page.write(at, &bytes[6..]),
+            2 => page.write(at, &bytes[4..]),
+            _ => page.write(at, &bytes),
+        }
     }
 
     /// Returns the instruction at an address, of which only the offset in the page counts.
@@ -127,9 +135,8 @@ impl Page {
             [a] => a.into(),
             [a, b] => u16::from_be_bytes([a, b]).into(),
             [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
-            _ => bytes
-                .iter()
-                .fold(0, |value, byte| (value << 8) | u64::from(*byte)),
+            [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+            _ => unreachable!("an access has 1, 2, 4 or 8 bytes"),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 use crate::machine::clock::access_cycles;
 use crate::recording::{Kind, Reference};
 
-/// An instruction at work.
+/// What a strand reaches while it has its turn, and its instruction at work.
 pub(super) struct Reach<'a, C> {
     pub(super) id: StrandId,
     /// When it began.
@@ -60,6 +60,17 @@ enum Place {
 }
 
 impl<C: Cost> Reach<'_, C> {
+    /// Begins an instruction.
+    #[inline(always)]
+    pub(super) const fn begin(&mut self, now: u64, pc: u64) {
+        (self.now, self.pc) = (now, pc);
+        self.done.fetched = None;
+        self.done.data = None;
+        self.done.takes = 0;
+        self.done.waits = None;
+        self.done.touched = false;
+    }
+
     /// Returns what is at the address of a load or store.
     #[inline(always)]
     fn place(&mut self, at: At, write: bool) -> Result<Place, Trap> {

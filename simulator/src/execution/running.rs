@@ -75,34 +75,32 @@ impl Running {
             let (id, until) = (turn.strand, turn.until.min(limits.cycles));
             let mut now = turn.at;
             let executing = &mut self.strands[id.index()];
+            let mut stopped = std::mem::take(&mut executing.stopped);
+            let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
             let mut issued = now;
             let ended = loop {
                 if !self.breakpoints.is_empty()
-                    && !std::mem::take(&mut executing.stopped)
-                    && self.breakpoints.contains(&executing.strand.pc)
+                    && !std::mem::take(&mut stopped)
+                    && self.breakpoints.contains(&at_work.pc())
                 {
-                    executing.stopped = true;
                     break Some(Stop::Breakpoint(id));
                 }
                 issued = now;
-                let result = executing.execute(id, now, &mut self.shared, devices, cost);
+                let result = at_work.execute(now);
                 left -= 1;
                 match result {
                     Ok(ends) => now = ends,
                     Err(state) => break Some(Stop::ErrorState { strand: id, state }),
                 }
-                if now >= until
-                    || left == 0
-                    || executing.local.state != State::Running
-                    || !self.shared.orders.is_empty()
-                {
+                if now >= until || left == 0 || !at_work.goes_on() {
                     break None;
                 }
             };
             self.time = issued;
             executing.ready = now;
+            executing.stopped = matches!(ended, Some(Stop::Breakpoint(_)));
             self.begun = (now < turn.until).then_some(Turn { at: now, ..turn });
-            if matches!(ended, Some(Stop::Breakpoint(_))) {
+            if executing.stopped {
                 self.turns.set(id, Some(now));
             } else {
                 self.turns.issued(id, issued, now);
@@ -135,7 +133,8 @@ impl Running {
         }
         let now = executing.ready.max(self.time);
         executing.stopped = false;
-        let result = executing.execute(id, now, &mut self.shared, devices, cost);
+        let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
+        let result = at_work.execute(now);
         self.time = now;
         executing.ready = *result.as_ref().unwrap_or(&now);
         self.turns.issued(id, now, executing.ready);

@@ -200,7 +200,7 @@ fn runs_are_the_same() {
         )
     };
     for memory in [None, Some(Config::T2_PLUS)] {
-        let mut whole = machine(memory.clone(), LOCK, &[]);
+        let mut whole = machine(memory, LOCK, &[]);
         assert_eq!(whole.run(Limits::NONE), Stop::Ended);
         let expected = state(&mut whole);
         assert_eq!(expected.2[8], 200 * (1 + 2 + 3 + 4 + 5 + 6 + 7));
@@ -210,7 +210,7 @@ fn runs_are_the_same() {
             ..Limits::NONE
         };
         for limits in [instructions as fn(u64, u64) -> Limits, cycles] {
-            let mut pieces = machine(memory.clone(), LOCK, &[]);
+            let mut pieces = machine(memory, LOCK, &[]);
             let mut length = 0;
             loop {
                 length = length % 50 + 1;

@@ -111,7 +111,8 @@ struct Args {
     #[arg(long, value_name = "PORT", conflicts_with = "limit")]
     gdb: Option<u16>,
 
-    /// Execute without caches, channels and hubs: an instruction takes one cycle, and only instructions are counted
+    /// Execute without caches, channels and hubs: an instruction takes one cycle, strands take turns of 16 cycles, and
+    /// only instructions are counted
     #[arg(long)]
     fast: bool,
 
