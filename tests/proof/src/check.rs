@@ -60,7 +60,7 @@ where
 }
 
 /// Returns the actions of a path, one in a line, and its first and last states.
-fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
+pub(crate) fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
     let mut text = String::new();
     for (number, (state, action)) in path.iter().enumerate() {
         if number == 0 {

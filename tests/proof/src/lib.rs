@@ -15,6 +15,7 @@
 
 pub mod busy;
 pub mod check;
+pub mod explore;
 pub mod gate;
 pub mod models;
 pub mod product;

@@ -2,9 +2,10 @@
 
 use crate::busy::BusyHub;
 use crate::check::{Report, check};
+use crate::explore::explore;
 use crate::gate::{Gate, Watches};
 use crate::product::{Handover, Product};
-use crate::rights::Rights;
+use crate::rights::{Alike, Rights};
 use perfctr_service::{Grant, StrandRight};
 
 /// A model in one size.
@@ -80,44 +81,82 @@ const HTSTRAND: Grant = Grant {
     global: false,
 };
 
-fn global_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
-    let model = Rights::<2, S> {
-        configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
-        crossings: CROSSINGS,
-    };
-    check(model, threads)
-}
+const HT_TO_NONE: &[[Grant; 1]] = &[[HTSTRAND], [STRAND], [NONE]];
+const STRAND_OF_TWO: &[[Grant; 2]] = &[[STRAND, NONE], [NONE, STRAND]];
+const STRAND_OF_THREE: &[[Grant; 3]] = &[
+    [STRAND, NONE, NONE],
+    [NONE, STRAND, NONE],
+    [NONE, NONE, STRAND],
+];
+const HTSTRAND_AND_STRAND: &[[Grant; 2]] = &[[HTSTRAND, NONE], [NONE, STRAND]];
+const GLOBAL_OF_TWO: &[[Grant; 2]] = &[[GLOBAL, NONE], [NONE, GLOBAL]];
+const GLOBAL_OF_THREE: &[[Grant; 3]] = &[
+    [GLOBAL, NONE, NONE],
+    [NONE, GLOBAL, NONE],
+    [NONE, NONE, GLOBAL],
+];
+const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 
-fn strands_of_one<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
-    let model = Rights::<1, S> {
-        configurations: &[[HTSTRAND], [STRAND], [NONE]],
-        crossings: CROSSINGS,
-    };
-    check(model, threads)
-}
-
-fn both_of_two<const S: usize, const CROSSINGS: bool>(threads: usize) -> Report {
-    let model = Rights::<2, S> {
-        configurations: &[[Grant::ALL, NONE], [STRAND, GLOBAL]],
-        crossings: CROSSINGS,
-    };
-    check(model, threads)
-}
-
-fn product_of_global<const S: usize>(threads: usize) -> Report {
-    let model = Rights {
-        configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
+/// Rights that pass as these configurations say, without crossings.
+const fn passing<const G: usize, const S: usize>(
+    configurations: &'static [[Grant; G]],
+    alike: Alike,
+) -> Rights<G, S> {
+    Rights {
+        configurations,
         crossings: false,
-    };
-    check(Product::<S>(model), threads)
+        strands_scrub: true,
+        alike,
+    }
 }
 
-fn product_of_strands<const S: usize>(threads: usize) -> Report {
-    let model = Rights {
-        configurations: &[[HTSTRAND, NONE], [NONE, STRAND]],
-        crossings: false,
-    };
-    check(Product::<S>(model), threads)
+/// Each guest gets what the others have.
+fn around<const G: usize, const S: usize>(
+    configurations: &'static [[Grant; G]],
+    threads: usize,
+) -> Report {
+    explore(&passing::<G, S>(configurations, Alike::Guests), threads)
+}
+
+fn around_without_scrubs<const G: usize, const S: usize>(
+    configurations: &'static [[Grant; G]],
+    threads: usize,
+) -> Report {
+    let model = passing::<G, S>(configurations, Alike::Guests);
+    let strands_scrub = false;
+    explore(
+        &Rights {
+            strands_scrub,
+            ..model
+        },
+        threads,
+    )
+}
+
+/// So, with crossings.
+fn crossed<const G: usize, const S: usize>(
+    configurations: &'static [[Grant; G]],
+    alike: Alike,
+    threads: usize,
+) -> Report {
+    let model = passing::<G, S>(configurations, alike);
+    let crossings = true;
+    explore(&Rights { crossings, ..model }, threads)
+}
+
+fn product<const S: usize>(
+    configurations: &'static [[Grant; 2]],
+    strands_scrub: bool,
+    threads: usize,
+) -> Report {
+    let model = passing::<2, S>(configurations, Alike::Strands);
+    explore(
+        &Product(Rights {
+            strands_scrub,
+            ..model
+        }),
+        threads,
+    )
 }
 
 fn handover<const STRANDS: usize>(threads: usize) -> Report {
@@ -143,15 +182,22 @@ pub const CASES: &[Case] = &[
     large("gate-absence", "6 strands", absence::<6>),
     small("busy", "2 strands", busy::<2>),
     large("busy", "3 strands", busy::<3>),
-    small("rights-global", "2 guests, 1 strand each", global_of_two::<1, false>),
-    large("rights-global", "2 guests, 1 strand each, crossings", global_of_two::<1, true>),
-    large("rights-global", "2 guests, 2 strands each", global_of_two::<2, false>),
-    small("rights-strand", "1 guest, 1 strand, crossings", strands_of_one::<1, true>),
-    small("rights-strand", "1 guest, 2 strands", strands_of_one::<2, false>),
-    large("rights-strand", "1 guest, 2 strands, crossings", strands_of_one::<2, true>),
-    large("rights-both", "2 guests, 1 strand each", both_of_two::<1, false>),
+    small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, threads)),
+    small("rights-global", "2 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<2, 2>(GLOBAL_OF_TWO, threads)),
+    large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, threads)),
+    large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, threads)),
+    large("rights-global", "3 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<3, 2>(GLOBAL_OF_THREE, threads)),
+    large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
+    small("rights-strand", "1 guest, 1 strand, crossings", |threads| crossed::<1, 1>(HT_TO_NONE, Alike::Strands, threads)),
+    small("rights-strand", "1 guest, 2 strands", |threads| around::<1, 2>(HT_TO_NONE, threads)),
+    large("rights-strand", "1 guest, 2 strands, crossings", |threads| crossed::<1, 2>(HT_TO_NONE, Alike::Strands, threads)),
+    large("rights-strand", "2 guests, 2 strands each", |threads| around::<2, 2>(STRAND_OF_TWO, threads)),
+    large("rights-strand", "3 guests, 1 strand each", |threads| around::<3, 1>(STRAND_OF_THREE, threads)),
+    large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
-    small("product-global", "2 guests, 1 strand each", product_of_global::<1>),
-    large("product-strand", "2 guests, 1 strand each", product_of_strands::<1>),
+    small("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, true, threads)),
+    large("product-global", "2 guests, 2 strands each", |threads| product::<2>(GLOBAL_OF_TWO, true, threads)),
+    large("product-global", "2 guests, 2 strands each, no scrub", |threads| product::<2>(GLOBAL_OF_TWO, false, threads)),
+    large("product-strand", "2 guests, 1 strand each", |threads| product::<1>(HTSTRAND_AND_STRAND, true, threads)),
 ];

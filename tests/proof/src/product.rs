@@ -17,8 +17,9 @@ use perfctr_service::StrandRight;
 use perfctr_service::decisions::turns::{Answer, Event, Turns};
 use stateright::{Model, Property};
 
+use crate::explore::{Packed, To};
 use crate::rights::world::{Call, Doing, Tenure, World};
-use crate::rights::{Act, Action, Rights};
+use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 
 /// Guest 0 does different things in the two copies, and guest 1 observes.
 #[derive(Clone, Copy, Debug)]
@@ -87,27 +88,24 @@ impl<const S: usize> World<2, S> {
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
     }
 
-    fn happens_in_both(&mut self, model: &Rights<2, S>, action: Action) {
-        if let Action::Act(Act::TakesCrossCall(OTHER, number)) = action
+    fn act_in_both(&mut self, act: Act) {
+        if let Act::TakesCrossCall(OTHER, number) = act
             && let Doing::Call(_) = self.strands[OTHER][number].doing
         {
             self.act(Act::EndsCall(OTHER, number));
         }
-        self.happens(model, action);
+        self.act(act);
     }
 }
 
-/// Returns `true` if an action is a call of the other guest.
-fn is_call_of_the_other(action: &Action) -> bool {
-    matches!(
-        action,
-        Action::Act(Act::Calls(OTHER, ..) | Act::EndsCall(OTHER, _))
-    )
+/// Returns `true` if this is a call of the other guest.
+fn is_call_of_the_other(act: Act) -> bool {
+    matches!(act, Act::Calls(OTHER, ..) | Act::EndsCall(OTHER, _))
 }
 
 impl<const S: usize> Model for Product<S> {
     type State = Copies<World<2, S>>;
-    type Action = In<Action>;
+    type Action = To<In<Action>, Copies<World<2, S>>>;
 
     fn init_states(&self) -> Vec<Self::State> {
         let world = World::new(&self.0.configurations[0]);
@@ -117,37 +115,68 @@ impl<const S: usize> Model for Product<S> {
         }]
     }
 
-    fn actions(&self, copies: &Self::State, actions: &mut Vec<In<Action>>) {
-        let mut first = vec![];
-        self.0.actions(&copies.first, &mut first);
-        let (of_the_other, both): (Vec<Action>, Vec<Action>) =
-            first.into_iter().partition(is_call_of_the_other);
-        actions.extend(of_the_other.into_iter().map(In::First));
-        let second = copies.second.acts().into_iter().map(Action::Act);
-        actions.extend(second.filter(is_call_of_the_other).map(In::Second));
-        let of_cross_calls =
-            |action: &Action| matches!(action, Action::Act(Act::TakesCrossCall(OTHER, _)));
-        actions.extend(
-            both.into_iter()
-                .filter(|action| !of_cross_calls(action))
-                .map(In::Both),
-        );
-        let taken = (0..S).filter(|number| copies.first.may_take_cross_call(*number));
-        let taken = taken.map(|number| Action::Act(Act::TakesCrossCall(OTHER, number)));
-        actions.extend(taken.map(In::Both));
+    fn actions(&self, copies: &Self::State, actions: &mut Vec<Self::Action>) {
+        let mut both = |action, change: &dyn Fn(&mut World<2, S>)| {
+            let mut state = *copies;
+            change(&mut state.first);
+            change(&mut state.second);
+            let action = In::Both(action);
+            actions.push(To { action, state });
+        };
+        copies.first.acts(&self.0, |act| {
+            if !is_call_of_the_other(act) && !matches!(act, Act::TakesCrossCall(OTHER, _)) {
+                both(Action::Act(act), &|world| world.act(act));
+            }
+        });
+        for number in (0..S).filter(|number| copies.first.may_take_cross_call(*number)) {
+            let act = Act::TakesCrossCall(OTHER, number);
+            both(Action::Act(act), &|world| world.act_in_both(act));
+        }
+        if copies.first.unit.out {
+            both(Action::UnitReturns, &World::unit_returns);
+        }
+        copies.first.acts(&self.0, |act| {
+            if is_call_of_the_other(act) {
+                let (action, mut state) = (In::First(Action::Act(act)), *copies);
+                state.first.act(act);
+                actions.push(To { action, state });
+            }
+        });
+        copies.second.acts(&self.0, |act| {
+            if is_call_of_the_other(act) {
+                let (action, mut state) = (In::Second(Action::Act(act)), *copies);
+                state.second.act(act);
+                actions.push(To { action, state });
+            }
+        });
+        let mut trails = [vec![], vec![]];
+        copies.first.each_work(&self.0, |work, how| {
+            let Copies { first, second } = copies;
+            for (trail, world) in trails.iter_mut().zip([first, second]) {
+                trail.clear();
+                { *world }.works(&self.0, work, how, Some(trail));
+            }
+            let steps = trails[0].len().max(trails[1].len());
+            for made in 1..=steps {
+                let after = |trail: &[World<2, S>], world: &World<2, S>| {
+                    *trail.get(made - 1).or(trail.last()).unwrap_or(world)
+                };
+                let state = Copies {
+                    first: after(&trails[0], first),
+                    second: after(&trails[1], second),
+                };
+                let crossing = match made {
+                    made if made == steps => Crossing::Nothing,
+                    made => Crossing::Dies(made),
+                };
+                let action = In::Both(Action::Works(work, Steps { crossing, ..how }));
+                actions.push(To { action, state });
+            }
+        });
     }
 
-    fn next_state(&self, copies: &Self::State, action: In<Action>) -> Option<Self::State> {
-        let mut copies = *copies;
-        match action {
-            In::Both(action) => {
-                copies.first.happens_in_both(&self.0, action);
-                copies.second.happens_in_both(&self.0, action);
-            }
-            In::First(action) => copies.first.happens(&self.0, action),
-            In::Second(action) => copies.second.happens(&self.0, action),
-        }
-        Some(copies)
+    fn next_state(&self, _: &Self::State, to: Self::Action) -> Option<Self::State> {
+        Some(to.state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -165,6 +194,35 @@ impl<const S: usize> Model for Product<S> {
                 |_, Copies { first, second }: &Self::State| first.guests == second.guests,
             ),
         ]
+    }
+}
+
+impl<const S: usize> Packed<4> for Product<S> {
+    /// The strands of a guest have the same order in both copies.
+    fn pack(&self, copies: &Self::State) -> [u64; 4] {
+        let mut copies = *copies;
+        if self.0.alike != Alike::Nothing {
+            let Copies { first, second } = &mut copies;
+            for (first, second) in first.strands.iter_mut().zip(&mut second.strands) {
+                let mut number = 0;
+                let mut both = first.map(|strand| {
+                    number += 1;
+                    (strand, second[number - 1])
+                });
+                both.sort_unstable_by_key(|(first, second)| (first.bits(), second.bits()));
+                (*first, *second) = (both.map(|(first, _)| first), both.map(|(_, second)| second));
+            }
+        }
+        let first = copies.first.pack(Alike::Nothing);
+        let second = copies.second.pack(Alike::Nothing);
+        [first[0], first[1], second[0], second[1]]
+    }
+
+    fn unpack(&self, words: [u64; 4]) -> Self::State {
+        Copies {
+            first: World::unpack([words[0], words[1]]),
+            second: World::unpack([words[2], words[3]]),
+        }
     }
 }
 

@@ -8,28 +8,50 @@
 //! may die after any of them, and then another one begins again; or something else may happen there. A strand that has died
 //! and is not declared dead is one that does nothing any more.
 //!
-//! **Symmetry.** The strands of a guest are alike: after each action they are sorted. The function that asks them all does so in either
-//! order.
+//! **Symmetry.** The strands of a guest are alike, and the guests are, where each can be granted what the others can: of all machines that
+//! are alike, one is visited (`packed.rs` says why that is enough). The functions go through guests and strands in any order.
 //!
-//! **Properties.** See [`Rights::properties`]: each has the sentence of the contract that it states.
+//! **Properties.** See [`Rights::properties`](Model::properties): each has the sentence of the contract that it states.
 
+mod owner;
+mod packed;
+mod properties;
 pub(crate) mod world;
 
 use hv_core::GuestId;
-use perfctr_service::decisions::protocol::{Global, Ledger, Scrub, StrandEvent, is_settled};
+use perfctr_service::decisions::protocol::{Global, Ledger, Scrub, StrandEvent};
 use perfctr_service::{Grant, StrandRight};
 use stateright::{Model, Property};
 
+use crate::explore::{Packed, To};
+use owner::Owner;
 pub use world::World;
-use world::{Call, Doing, Owner, Tenure, held_by};
+use world::{Call, Doing, Tenure, held_by};
 
-/// A machine with `G` guests, each with `S` strands, two at most.
+/// A machine with `G` guests, three at most, each with `S` strands, two at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Rights<const G: usize, const S: usize> {
     /// What the operator grants: any of these, at any time. The machine begins with the first.
     pub configurations: &'static [[Grant; G]],
     /// Something may happen between any two steps of the operator's, and of a strand that does what is to be done.
     pub crossings: bool,
+    /// Strands are asked to scrub what the protocol says. Otherwise they are only asked to acknowledge, and any acknowledgement may
+    /// be one that does not count, as it is if more was asked since: whatever a machine does whose strands scrub, this one
+    /// does. It has far fewer states, and serves where no guest has a right to strands.
+    pub strands_scrub: bool,
+    /// One is visited of all machines that are alike.
+    pub alike: Alike,
+}
+
+/// Which machines are taken for alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alike {
+    /// None.
+    Nothing,
+    /// Those that have the strands of a guest in another order.
+    Strands,
+    /// And those that have the guests in another order. Whatever one can be granted, each can.
+    Guests,
 }
 
 /// What happens.
@@ -37,12 +59,19 @@ pub struct Rights<const G: usize, const S: usize> {
 pub enum Action {
     /// A guest or a strand does something.
     Act(Act),
-    /// The operator grants the guests this configuration, by its number.
-    Configures(usize, Steps),
-    /// A strand does what is to be done, under the lock.
-    Turns(Scrubbing, Steps),
+    /// The operator, or a strand, owns the lock.
+    Works(Work, Steps),
     /// The operator returns the unit to service.
     UnitReturns,
+}
+
+/// What the owner of the lock does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The operator grants the guests this configuration, by its number.
+    Configures(usize),
+    /// A strand does what is to be done.
+    Turns(Scrubbing),
 }
 
 /// What a guest or a strand does. A strand is named by its guest and its number there.
@@ -56,6 +85,8 @@ pub enum Act {
     TakesCrossCall(usize, usize),
     /// The strand acknowledges.
     Acknowledges(usize, usize),
+    /// The strand acknowledges, and has been asked for more meanwhile.
+    AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or excused by the operator.
     IsDeclaredDead(usize, usize),
     /// The strand is back, and takes its cross-call before anything else.
@@ -93,6 +124,8 @@ pub enum Scrubbing {
 /// How the steps of the owner of the lock are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
+    /// The order of the guests.
+    pub guests: [usize; 3],
     /// The strands of a guest are asked from the last to the first.
     pub reversed: bool,
     /// What comes in between.
@@ -110,8 +143,19 @@ pub enum Crossing {
     Meets(usize, Act),
 }
 
+/// The orders of one guest, of two and of three: each begins with those of fewer.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [1, 0, 2],
+    [0, 2, 1],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
 impl Steps {
     const ALL: Self = Self {
+        guests: ORDERS[0],
         reversed: false,
         crossing: Crossing::Nothing,
     };
@@ -123,38 +167,33 @@ fn guest(number: usize) -> GuestId {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Does what follows from an action.
-    pub(crate) fn happens(&mut self, model: &Rights<G, S>, action: Action) {
-        match action {
-            Action::Act(act) => self.act(act),
-            Action::Configures(number, steps) => {
-                self.configures(&model.configurations[number], steps);
+    /// The owner of the lock does this. Adds the worlds after each of its steps to `trail`.
+    pub(crate) fn works(
+        &mut self,
+        model: &Rights<G, S>,
+        work: Work,
+        how: Steps,
+        trail: Option<&mut Vec<Self>>,
+    ) {
+        let mut owner = Owner::new(self, how, model.strands_scrub, trail);
+        match work {
+            Work::Configures(number) => {
+                let grants = &model.configurations[number];
+                owner.configure(|guest| grants[guest.index()], |_, _| ());
             }
-            Action::Turns(scrubbing, steps) => {
-                self.turns(scrubbing, steps);
-            }
-            // While `global` is revoked from a guest, the unit is scrubbed before the next one has it.
-            Action::UnitReturns => {
-                if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
-                    (self.unit.written, self.unit.unclean) = (None, false);
-                }
-                self.unit.out = false;
+            Work::Turns(scrubbing) => {
+                owner.turn(|owner, loser| owner.scrub(loser, scrubbing), |_, _| ());
             }
         }
     }
 
-    /// The operator grants this. Returns how many steps that takes.
-    fn configures(&mut self, grants: &[Grant; G], steps: Steps) -> usize {
-        let mut owner = Owner::new(self, steps);
-        owner.configure(|guest| grants[guest.index()], |_, _| ());
-        owner.steps()
-    }
-
-    /// A strand does what is to be done. Returns how many steps that takes.
-    fn turns(&mut self, scrubbing: Scrubbing, steps: Steps) -> usize {
-        let mut owner = Owner::new(self, steps);
-        owner.turn(|owner, loser| owner.scrub(loser, scrubbing), |_, _| ());
-        owner.steps()
+    /// The operator returns the unit to service.
+    pub(crate) fn unit_returns(&mut self) {
+        // While `global` is revoked from a guest, the unit is scrubbed before the next one has it.
+        if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
+            (self.unit.written, self.unit.unclean) = (None, false);
+        }
+        self.unit.out = false;
     }
 
     /// A guest or a strand does something.
@@ -194,6 +233,9 @@ impl<const G: usize, const S: usize> World<G, S> {
                     strand.doing = Doing::Guest;
                 }
             }
+            Act::AcknowledgesInVain(guest, strand) => {
+                self.strands[guest][strand].doing = Doing::Guest;
+            }
             Act::IsDeclaredDead(guest, strand) => {
                 let strand = &mut self.strands[guest][strand];
                 strand.asked = strand.asked.step(StrandEvent::Dies);
@@ -207,213 +249,170 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns what guests and strands can do.
-    pub(crate) fn acts(&self) -> Vec<Act> {
-        let mut acts = vec![];
+    /// Calls `each` with what guests and strands can do.
+    pub(crate) fn acts(&self, model: &Rights<G, S>, mut each: impl FnMut(Act)) {
         for (guest, strands) in self.strands.iter().enumerate() {
             let held = self.guests[guest].held;
-            acts.push(Act::Resets(guest));
+            each(Act::Resets(guest));
             for (number, strand) in strands.iter().enumerate() {
                 match strand.doing {
                     Doing::Dead => {
-                        acts.push(Act::ComesBack(guest, number));
+                        each(Act::ComesBack(guest, number));
                         continue;
                     }
-                    Doing::Call(_) => acts.push(Act::EndsCall(guest, number)),
-                    Doing::CrossCall(_) => acts.push(Act::Acknowledges(guest, number)),
+                    Doing::Call(_) => each(Act::EndsCall(guest, number)),
+                    Doing::CrossCall(_) => {
+                        each(Act::Acknowledges(guest, number));
+                        if !model.strands_scrub {
+                            each(Act::AcknowledgesInVain(guest, number));
+                        }
+                    }
                     Doing::Guest => {
                         let may = [
                             (Register::OfUnit, held.global && !self.unit.out),
                             (Register::Pcr, held.strand != StrandRight::None),
                             (Register::PcrWithHt, held.strand == StrandRight::HtStrand),
                         ];
-                        let may = may.into_iter().filter(|(_, may)| *may);
-                        acts.extend(may.map(|(register, _)| Act::Calls(guest, number, register)));
+                        for (register, _) in may.into_iter().filter(|(_, may)| *may) {
+                            each(Act::Calls(guest, number, register));
+                        }
                         if strand.asked.is_asked() {
-                            acts.push(Act::TakesCrossCall(guest, number));
+                            each(Act::TakesCrossCall(guest, number));
                         }
                     }
                 }
-                acts.push(Act::IsDeclaredDead(guest, number));
+                each(Act::IsDeclaredDead(guest, number));
             }
         }
         if !self.unit.out && held_by(&self.guests, |held| held.global).next().is_some() {
-            acts.push(Act::UnitFaults);
+            each(Act::UnitFaults);
         }
-        acts
     }
 
-    /// Returns the ways in which an owner of the lock makes its steps. `steps` returns how many there are.
-    fn ways(&self, crossings: bool, steps: impl Fn(&mut Self, Steps) -> usize) -> Vec<Steps> {
-        let mut ways = vec![];
-        for reversed in [false, true].into_iter().take(S) {
-            let with = |crossing| Steps { reversed, crossing };
-            let count = steps(&mut { *self }, with(Crossing::Nothing));
-            ways.extend((0..count).map(|after| with(Crossing::Dies(after))));
-            if crossings {
-                let acts = self.acts().into_iter();
-                let meets = |act| (0..count).map(move |after| Crossing::Meets(after, act));
-                ways.extend(acts.flat_map(meets).map(with));
-            }
-        }
-        ways.push(Steps::ALL);
-        ways
-    }
-
-    /// Returns what a change is waiting for, as [`pending`](perfctr_service::PerfCounterService::pending) says: `None` if no change is
-    /// pending.
-    fn is_pending(&self) -> bool {
-        let mut strands = self.strands.iter().flatten();
-        strands.any(|strand| strand.asked.is_awaited())
-            || !is_settled(self.global, self.next_reset(), self.guests.into_iter())
-    }
-
-    /// Returns `true` if the guests hold what they are granted, and nothing is left of what they have lost. What is in a unit that
-    /// is out of service, or in a strand that is dead, is scrubbed when it comes back.
-    fn is_complete(&self) -> bool {
-        let holder = held_by(&self.guests, |held| held.global).next();
-        let global = match holder {
-            Some(holder) => Global::Held(guest(holder)),
-            None => Global::Free,
-        };
-        let left = |tenure: Option<Tenure>| tenure == Some(Tenure::Ended);
-        let unit = self.unit.written.is_none_or(|(writer, tenure)| {
-            Some(writer) == holder && tenure == Tenure::Current
-                || self.unit.out && self.unit.unclean
-        });
-        let strands = self.strands.iter().flatten();
-        let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
-        unit && self.global == global
-            && self.next_reset().is_none()
-            && self.guests.iter().all(|guest| guest.held == guest.granted)
-            && living.all(|strand| {
-                let call = match strand.doing {
-                    Doing::Call(Call::OfUnit(tenure)) => left(Some(tenure)),
-                    Doing::Call(Call::Pcr(pcr, ht)) => left(Some(pcr)) || left(ht),
-                    _ => false,
-                };
-                !call && !left(strand.pcr) && !left(strand.ht)
-            })
-    }
-}
-
-impl<const G: usize, const S: usize> Rights<G, S> {
-    /// One guest of a machine has `global`.
-    fn one_holder_of_global(&self, world: &World<G, S>) -> bool {
-        held_by(&world.guests, |held| held.global).count() <= 1
-    }
-
-    /// A guest holds no more than it is granted.
-    fn held_is_granted(&self, world: &World<G, S>) -> bool {
-        let mut guests = world.guests.iter();
-        guests.all(|guest| {
-            guest.held.strand <= guest.granted.strand && guest.held.global <= guest.granted.global
-        })
-    }
-
-    /// Whoever holds `global` finds nothing in the unit but what its own calls have written since it got the right, and no
-    /// call of another guest, or of before, can still write to it.
-    fn holders_of_global_find_nothing(&self, world: &World<G, S>) -> bool {
-        held_by(&world.guests, |held| held.global).all(|holder| {
-            let own = |writer: usize, tenure| writer == holder && tenure == Tenure::Current;
-            let strands = world.strands.iter().enumerate();
-            let mut calls = strands.flat_map(|(guest, strands)| {
-                strands.iter().map(move |strand| (guest, strand.doing))
-            });
-            let written = world.unit.written;
-            (world.unit.out || written.is_none_or(|(writer, tenure)| own(writer, tenure)))
-                && calls.all(|(guest, doing)| match doing {
-                    Doing::Call(Call::OfUnit(tenure)) => own(guest, tenure),
-                    _ => true,
-                })
-        })
-    }
-
-    /// Whoever holds `strand` or `htstrand` finds nothing in %pcr and %pic but what it has written since it got the right.
-    fn holders_of_strands_find_nothing(&self, world: &World<G, S>) -> bool {
-        let left = |tenure| tenure == Some(Tenure::Ended);
-        held_by(&world.guests, |held| held.strand != StrandRight::None).all(|holder| {
-            let ht = world.guests[holder].held.strand == StrandRight::HtStrand;
-            let strands = world.strands[holder].iter();
-            let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
-            living.all(|strand| {
-                let call = match strand.doing {
-                    Doing::Call(Call::Pcr(pcr, set)) => left(Some(pcr)) || ht && left(set),
-                    _ => false,
-                };
-                !(call || left(strand.pcr) || ht && left(strand.ht))
-            })
-        })
-    }
-
-    /// `pending` says that no change is pending only when that is so.
-    fn pending_is_true(&self, world: &World<G, S>) -> bool {
-        world.is_pending() || world.is_complete()
-    }
-
-    /// A change ends when each strand has acknowledged or is declared dead: after that, three times what is to be done is
-    /// enough.
-    fn a_change_ends(&self, world: &World<G, S>) -> bool {
-        let mut world = *world;
-        for _ in 0..3 {
-            for number in 0..G * S {
-                let (guest, strand) = (number / S, number % S);
-                for act in [
-                    Act::Acknowledges(guest, strand),
-                    Act::EndsCall(guest, strand),
-                    Act::TakesCrossCall(guest, strand),
-                    Act::Acknowledges(guest, strand),
-                ] {
-                    if world.strands[guest][strand].doing != Doing::Dead {
-                        world.act(act);
-                    }
+    /// Returns `true` if the owner of the lock does nothing to this guest at this work, whatever comes of the others.
+    fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
+        let own = self.guests[number];
+        let starts = self.reset[number] || self.resetting == Some(guest(number));
+        let mut strands = self.strands[number].iter();
+        !starts
+            && match work {
+                Work::Configures(to) => own.granted == model.configurations[to][number],
+                Work::Turns(_) => {
+                    strands.any(|strand| strand.asked.is_awaited())
+                        || own.held == own.granted && !own.granted.global && !own.starting
                 }
             }
-            world.turns(Scrubbing::Succeeds, Steps::ALL);
-        }
-        !world.is_pending() && world.is_complete()
-    }
-}
-
-impl<const G: usize, const S: usize> Model for Rights<G, S> {
-    type State = World<G, S>;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<World<G, S>> {
-        vec![World::new(&self.configurations[0])]
     }
 
-    fn actions(&self, world: &World<G, S>, actions: &mut Vec<Action>) {
-        actions.extend(world.acts().into_iter().map(Action::Act));
-        for (number, grants) in self.configurations.iter().enumerate() {
-            let steps = |world: &mut World<G, S>, steps| world.configures(grants, steps);
-            let ways = world.ways(self.crossings, steps).into_iter();
-            actions.extend(ways.map(|steps| Action::Configures(number, steps)));
-        }
+    /// Calls `each` with what an owner of the lock can do, and the orders in which it can do it, as far as they make a difference.
+    pub(crate) fn each_work(&self, model: &Rights<G, S>, mut each: impl FnMut(Work, Steps)) {
+        // If nothing is scrubbed, it does not matter how that comes out.
+        let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
+            || self.reset.contains(&true)
+            || self.resetting.is_some();
         let scrubbing = [
             Scrubbing::Succeeds,
             Scrubbing::Busy,
             Scrubbing::Faults,
             Scrubbing::Elsewhere,
         ];
-        // If nothing is scrubbed, they are all the same.
-        let scrubs = matches!(world.global, Global::Listed(_) | Global::Revoked(_))
-            || world.next_reset().is_some();
-        for scrubbing in scrubbing.into_iter().take(if scrubs { 4 } else { 1 }) {
-            let steps = |world: &mut World<G, S>, steps| world.turns(scrubbing, steps);
-            let ways = world.ways(self.crossings, steps).into_iter();
-            actions.extend(ways.map(|steps| Action::Turns(scrubbing, steps)));
-        }
-        if world.unit.out {
-            actions.push(Action::UnitReturns);
+        let turns = scrubbing.into_iter().take(if scrubs { 4 } else { 1 });
+        let configures = (0..model.configurations.len()).map(Work::Configures);
+        for work in configures.chain(turns.map(Work::Turns)) {
+            let mut idle = [true; 3];
+            let mut strands_differ = false;
+            for (number, strands) in self.strands.iter().enumerate() {
+                // What crosses its steps can give the owner more to do.
+                idle[number] = !model.crossings && self.is_idle(model, work, number);
+                let asked = !idle[number] || self.global.user() == Some(guest(number));
+                strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
+            }
+            // Idle guests come last, in order.
+            let matters = |order: &&[usize; 3]| {
+                let pairs = [(0, 1), (1, 2), (0, 2)];
+                pairs.iter().all(|(one, next)| {
+                    let (one, next) = (order[*one], order[*next]);
+                    !idle[one] || idle[next] && one < next
+                })
+            };
+            for guests in ORDERS.iter().filter(matters) {
+                for reversed in [false, true]
+                    .into_iter()
+                    .take(1 + usize::from(strands_differ))
+                {
+                    let crossing = Crossing::Nothing;
+                    let guests = *guests;
+                    each(
+                        work,
+                        Steps {
+                            guests,
+                            reversed,
+                            crossing,
+                        },
+                    );
+                }
+            }
         }
     }
+}
 
-    fn next_state(&self, world: &World<G, S>, action: Action) -> Option<World<G, S>> {
-        let mut world = *world;
-        world.happens(self, action);
-        world.sort();
-        Some(world)
+impl<const G: usize, const S: usize> Rights<G, S> {
+    /// Returns what an owner of the lock makes of a world, in this way. Adds the worlds after each of its steps to `trail`.
+    fn work(
+        &self,
+        world: &World<G, S>,
+        work: Work,
+        how: Steps,
+        trail: Option<&mut Vec<World<G, S>>>,
+    ) -> To<Action, World<G, S>> {
+        let (action, mut state) = (Action::Works(work, how), *world);
+        state.works(self, work, how, trail);
+        To { action, state }
+    }
+}
+
+impl<const G: usize, const S: usize> Model for Rights<G, S> {
+    type State = World<G, S>;
+    type Action = To<Action, World<G, S>>;
+
+    fn init_states(&self) -> Vec<World<G, S>> {
+        vec![World::new(&self.configurations[0])]
+    }
+
+    fn actions(&self, world: &World<G, S>, actions: &mut Vec<Self::Action>) {
+        world.acts(self, |act| {
+            let (action, mut state) = (Action::Act(act), *world);
+            state.act(act);
+            actions.push(To { action, state });
+        });
+        if world.unit.out {
+            let (action, mut state) = (Action::UnitReturns, *world);
+            state.unit_returns();
+            actions.push(To { action, state });
+        }
+        let mut trail = vec![];
+        world.each_work(self, |work, how| {
+            trail.clear();
+            actions.push(self.work(world, work, how, Some(&mut trail)));
+            for made in 0..trail.len() {
+                let with = |crossing| Steps { crossing, ..how };
+                let before = if made == 0 { *world } else { trail[made - 1] };
+                if made > 0 {
+                    let (action, state) = (Action::Works(work, with(Crossing::Dies(made))), before);
+                    actions.push(To { action, state });
+                }
+                if self.crossings {
+                    before.acts(self, |act| {
+                        let crossed = with(Crossing::Meets(made, act));
+                        actions.push(self.work(world, work, crossed, None));
+                    });
+                }
+            }
+        });
+    }
+
+    fn next_state(&self, _: &World<G, S>, to: Self::Action) -> Option<World<G, S>> {
+        Some(to.state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -440,5 +439,15 @@ impl<const G: usize, const S: usize> Model for Rights<G, S> {
                 Self::a_change_ends,
             ),
         ]
+    }
+}
+
+impl<const G: usize, const S: usize> Packed<2> for Rights<G, S> {
+    fn pack(&self, world: &World<G, S>) -> [u64; 2] {
+        world.pack(self.alike)
+    }
+
+    fn unpack(&self, words: [u64; 2]) -> World<G, S> {
+        World::unpack(words)
     }
 }

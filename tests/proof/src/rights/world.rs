@@ -1,11 +1,10 @@
 //! What a machine is, as far as rights go.
 
-use guest_abi::StrandId;
 use hv_core::GuestId;
-use perfctr_service::decisions::protocol::{Asked, Global, Holding, Ledger, Scrub, StrandEvent};
+use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};
 
-use super::{Crossing, Scrubbing, Steps, guest};
+use super::guest;
 
 /// A machine in one moment. It has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +13,7 @@ pub struct World<const G: usize, const S: usize> {
     /// Guests that start again, which has not been taken up.
     pub(crate) reset: [bool; G],
     /// The guest whose reset is taken up, and not to the end.
-    resetting: Option<GuestId>,
+    pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
     pub(crate) unit: Unit,
@@ -105,9 +104,9 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns a guest whose reset has not been taken up, or not to the end.
-    pub(crate) fn next_reset(&self) -> Option<GuestId> {
-        let flagged = || self.reset.iter().position(|reset| *reset).map(guest);
+    /// Returns the first of these guests whose reset has not been taken up, or one for which that was not done to the end.
+    pub(crate) fn next_reset(&self, mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
+        let flagged = || guests.find(|guest| self.reset[guest.index()]);
         self.resetting.or_else(flagged)
     }
 
@@ -120,7 +119,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 
     /// It is noted what a guest is granted. (If the owner of the lock dies after it took a right from the guest and before this,
     /// the right was not revoked, and the guest has it back.)
-    fn set_granted(&mut self, number: usize, grant: Grant) {
+    pub(crate) fn set_granted(&mut self, number: usize, grant: Grant) {
         let before = self.guests[number].granted;
         self.guests[number].granted = grant;
         self.end_tenures(number, before, grant);
@@ -153,205 +152,4 @@ impl<const G: usize, const S: usize> World<G, S> {
             }
         }
     }
-
-    /// Sorts the strands of each guest.
-    pub(crate) fn sort(&mut self) {
-        for strands in &mut self.strands {
-            strands.sort_unstable_by_key(Strand::key);
-        }
-    }
-}
-
-impl Strand {
-    /// Returns a number that is another for each state.
-    fn key(&self) -> u32 {
-        let written = |tenure: Option<Tenure>| match tenure {
-            None => 0,
-            Some(Tenure::Current) => 1,
-            Some(Tenure::Ended) => 2,
-        };
-        let doing = match self.doing {
-            Doing::Guest => 0,
-            Doing::Dead => 1,
-            Doing::Call(Call::OfUnit(tenure)) => 2 + written(Some(tenure)),
-            Doing::Call(Call::Pcr(pcr, ht)) => 8 + 4 * written(Some(pcr)) + written(ht),
-            Doing::CrossCall(taken) => 32 + taken.bits(),
-        };
-        ((doing << 8 | self.asked.bits()) << 2 | written(self.pcr)) << 2 | written(self.ht)
-    }
-}
-
-/// The strand that has the lock, and makes steps.
-pub(crate) struct Owner<'a, const G: usize, const S: usize> {
-    world: &'a mut World<G, S>,
-    how: Steps,
-    /// The steps made so far.
-    steps: usize,
-}
-
-impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
-    pub(crate) fn new(world: &'a mut World<G, S>, how: Steps) -> Self {
-        Self {
-            world,
-            how,
-            steps: 0,
-        }
-    }
-
-    pub(crate) fn steps(&self) -> usize {
-        self.steps
-    }
-
-    fn is_dead(&self) -> bool {
-        matches!(self.how.crossing, Crossing::Dies(after) if after <= self.steps)
-    }
-
-    /// Makes a step, unless the strand has died.
-    fn step(&mut self, step: impl FnOnce(&mut World<G, S>)) {
-        if self.is_dead() {
-            return;
-        }
-        if let Crossing::Meets(after, act) = self.how.crossing
-            && after == self.steps
-            // What could be done before the first step may be impossible by now.
-            && self.world.acts().contains(&act)
-        {
-            self.world.act(act);
-        }
-        self.steps += 1;
-        step(self.world);
-    }
-
-    /// Returns the place of a strand.
-    fn place(&self, strand: StrandId) -> (usize, usize) {
-        let (guest, number) = (strand.index() / S, strand.index() % S);
-        match self.how.reversed {
-            true => (guest, S - 1 - number),
-            false => (guest, number),
-        }
-    }
-
-    /// Scrubs the unit after a guest. Returns `true` if it is scrubbed or out of service.
-    pub(crate) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
-        if !self.world.unit.unclean || self.world.unit.out {
-            return true;
-        }
-        match scrubbing {
-            Scrubbing::Succeeds => {
-                self.step(|world| world.unit.written = None);
-                self.step(|world| world.unit.unclean = false);
-                true
-            }
-            Scrubbing::Busy => false,
-            Scrubbing::Faults => {
-                self.step(|world| world.unit.out = true);
-                true
-            }
-            Scrubbing::Elsewhere => {
-                let mut strands = self.strands(loser);
-                match strands.find(|strand| !self.asked(*strand).is_excused()) {
-                    Some(strand) => self.ask(strand, Scrub::Nothing),
-                    None => self.step(|world| world.unit.out = true),
-                }
-                self.world.unit.out
-            }
-        }
-    }
-}
-
-impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
-    fn guests(&self) -> impl Iterator<Item = GuestId> + use<'a, G, S> {
-        (0..G).map(guest)
-    }
-
-    fn holding(&self, guest: GuestId) -> Holding {
-        self.world.guests[guest.index()]
-    }
-
-    fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<'a, G, S> {
-        let first = guest.index() * S;
-        (first..first + S).filter_map(StrandId::new)
-    }
-
-    fn asked(&self, strand: StrandId) -> Asked {
-        let (guest, number) = self.place(strand);
-        self.world.strands[guest][number].asked
-    }
-
-    fn global(&self) -> Global {
-        self.world.global
-    }
-
-    fn is_reset(&self, guest: GuestId) -> bool {
-        self.world.reset[guest.index()]
-    }
-
-    fn next_reset(&self) -> Option<GuestId> {
-        // A dead strand looks no further.
-        self.world.next_reset().filter(|_| !self.is_dead())
-    }
-
-    fn begin_reset(&mut self, guest: GuestId) {
-        self.step(|world| world.resetting = Some(guest));
-        self.step(|world| world.reset[guest.index()] = false);
-    }
-
-    fn end_reset(&mut self) {
-        self.step(|world| world.resetting = None);
-    }
-
-    fn start(&mut self, guest: GuestId) {
-        self.step(|world| world.start(guest.index()));
-    }
-
-    fn started(&mut self, guest: GuestId) {
-        self.step(|world| world.guests[guest.index()].starting = false);
-    }
-
-    fn keep(&mut self, guest: GuestId, grant: Grant) {
-        self.step(|world| {
-            let held = &mut world.guests[guest.index()].held;
-            held.strand = held.strand.min(grant.strand);
-            held.global &= grant.global;
-        });
-    }
-
-    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool {
-        let mut raised = false;
-        self.step(|world| {
-            let held = &mut world.guests[guest.index()].held;
-            raised = !world.reset[guest.index()];
-            if raised {
-                held.strand = held.strand.max(grant.strand);
-                held.global |= grant.global;
-            }
-        });
-        raised
-    }
-
-    fn set_granted(&mut self, guest: GuestId, grant: Grant) {
-        self.step(|world| world.set_granted(guest.index(), grant));
-    }
-
-    fn set_global(&mut self, global: Global) {
-        self.step(|world| world.global = global);
-    }
-
-    fn list(&mut self, _: GuestId) {
-        self.step(|world| world.unit.unclean = true);
-    }
-
-    fn ask(&mut self, strand: StrandId, scrub: Scrub) {
-        let (guest, number) = self.place(strand);
-        self.step(|world| {
-            let asked = &mut world.strands[guest][number].asked;
-            *asked = asked.step(StrandEvent::Asks(scrub));
-        });
-    }
-
-    /// Somebody looks once more whether there is a mark or not.
-    fn mark(&mut self) {}
-
-    /// No guest has a fast path here.
-    fn refresh(&mut self, _: GuestId) {}
 }

@@ -1,0 +1,300 @@
+//! Visits every state of a large model, whose states fit in a few words.
+//!
+//! It does what [`check`](crate::check::check) does by stateright, in less memory and time: what is kept of a state is its words, and
+//! not a hash, so no two states are taken for one; and of states that the model declares to be alike, one is visited. A test
+//! compares both.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use stateright::{Expectation, Model};
+
+use crate::check::{Report, Violation, described};
+
+/// A model whose states fit in so many words.
+pub trait Packed<const WORDS: usize>: Model {
+    /// Returns the words of a state, not all 0. States that have the same are alike: what follows from them is alike, and
+    /// the properties hold in all of them or in none.
+    fn pack(&self, state: &Self::State) -> [u64; WORDS];
+
+    /// Returns the state that has these words, or one of those that are alike.
+    fn unpack(&self, words: [u64; WORDS]) -> Self::State;
+}
+
+/// An action together with the state that it leads to. Its text is that of the action.
+#[derive(Clone, PartialEq)]
+pub struct To<A, S> {
+    /// The action.
+    pub action: A,
+    /// The state afterwards.
+    pub state: S,
+}
+
+impl<A: fmt::Debug, S> fmt::Debug for To<A, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.action.fmt(f)
+    }
+}
+
+/// Visits every state, the nearest first, by so many threads. Ends early if a property does not hold. All properties are `always`.
+pub fn explore<const WORDS: usize, M>(model: &M, threads: usize) -> Report
+where
+    M: Packed<WORDS> + Sync,
+    M::State: fmt::Debug + Clone,
+    M::Action: fmt::Debug,
+{
+    visit(model, threads).0
+}
+
+/// Does what [`explore`] does, and returns the states, too.
+pub fn visit<const WORDS: usize, M>(model: &M, threads: usize) -> (Report, Visited<WORDS>)
+where
+    M: Packed<WORDS> + Sync,
+    M::State: fmt::Debug + Clone,
+    M::Action: fmt::Debug,
+{
+    let start = Instant::now();
+    let always = |expectation| matches!(expectation, Expectation::Always);
+    let mut properties = model.properties().into_iter();
+    assert!(properties.all(|property| always(property.expectation)));
+    let visited = Visited::new();
+    let first = model.init_states();
+    let mut level: Vec<_> = first.iter().map(|state| model.pack(state)).collect();
+    level.retain(|words| visited.insert(*words, 1));
+    let (mut depth, mut broken) = (1, vec![]);
+    while !level.is_empty() && broken.is_empty() {
+        depth += 1;
+        let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || visited.expand(model, &level, depth, &taken, &stop);
+        let results: Vec<_> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let results = workers.into_iter().map(|worker| worker.join());
+            results
+                .map(|result| result.expect("a model panics"))
+                .collect()
+        });
+        level = vec![];
+        for (next, found) in results {
+            level.extend(next);
+            broken.extend(found);
+        }
+    }
+    let violations = broken.into_iter().map(|(property, words)| Violation {
+        property,
+        path: described(visited.path(model, words)),
+    });
+    let violations = violations.collect();
+    let report = Report {
+        states: visited.count(),
+        time: start.elapsed(),
+        violations,
+    };
+    (report, visited)
+}
+
+/// How many parts the set has. Each is used by one thread at a time.
+const PARTS: usize = 256;
+/// So many states are taken from the level at a time, and looked up in a part at a time.
+const BATCH: usize = 128;
+/// Of so many states a thread remembers that it has just seen them: what is done in several ways often comes to the same.
+const RECENT: usize = 1 << 12;
+
+/// The states that were visited.
+pub struct Visited<const WORDS: usize> {
+    parts: Vec<Mutex<Part<WORDS>>>,
+}
+
+/// A hash table: all 0 is none.
+struct Part<const WORDS: usize> {
+    states: Vec<[u64; WORDS]>,
+    /// The number of each one's level, from 1 on.
+    depths: Vec<u8>,
+    used: usize,
+}
+
+fn hash<const WORDS: usize>(words: &[u64; WORDS]) -> u64 {
+    words.iter().fold(0, |hash, word| {
+        let mixed = u128::from(hash ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
+        (mixed >> 64) as u64 ^ mixed as u64
+    })
+}
+
+impl<const WORDS: usize> Part<WORDS> {
+    /// Returns where a state is, or where it is missing.
+    fn place(&self, state: &[u64; WORDS]) -> usize {
+        let length = self.states.len();
+        let mut place = ((u128::from(hash(state)) * length as u128) >> 64) as usize;
+        while self.states[place] != [0; WORDS] && self.states[place] != *state {
+            place = if place + 1 == length { 0 } else { place + 1 };
+        }
+        place
+    }
+
+    /// Returns `true` if the state was missing.
+    fn insert(&mut self, state: [u64; WORDS], depth: u8) -> bool {
+        if 4 * self.used >= 3 * self.states.len() {
+            let length = self.states.len() * 3 / 2 + 64;
+            let states = std::mem::replace(&mut self.states, vec![[0; WORDS]; length]);
+            let depths = std::mem::replace(&mut self.depths, vec![0; length]);
+            for (state, depth) in states.into_iter().zip(depths) {
+                if depth != 0 {
+                    let place = self.place(&state);
+                    (self.states[place], self.depths[place]) = (state, depth);
+                }
+            }
+        }
+        let place = self.place(&state);
+        let missing = self.depths[place] == 0;
+        if missing {
+            (self.states[place], self.depths[place]) = (state, depth);
+            self.used += 1;
+        }
+        missing
+    }
+}
+
+/// A property, and a state in which it does not hold.
+type Broken<const WORDS: usize> = (&'static str, [u64; WORDS]);
+
+impl<const WORDS: usize> Visited<WORDS> {
+    fn new() -> Self {
+        let part = |_| {
+            Mutex::new(Part {
+                states: vec![],
+                depths: vec![],
+                used: 0,
+            })
+        };
+        Self {
+            parts: (0..PARTS).map(part).collect(),
+        }
+    }
+
+    fn insert(&self, state: [u64; WORDS], depth: u8) -> bool {
+        assert_ne!(state, [0; WORDS]);
+        let part = hash(&state) as usize % PARTS;
+        let mut part = self.parts[part].lock().expect("a thread panics");
+        part.insert(state, depth)
+    }
+
+    /// Returns how many they are.
+    pub fn count(&self) -> usize {
+        let parts = self.parts.iter();
+        let used = parts.map(|part| part.lock().expect("a thread panics").used);
+        used.sum()
+    }
+
+    /// Calls `each` with each of them whose level is such.
+    pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
+        for part in &self.parts {
+            let part = part.lock().expect("a thread panics");
+            let states = part.states.iter().zip(&part.depths);
+            for (state, _) in states.filter(|(_, depth)| **depth != 0 && such(**depth)) {
+                each(*state);
+            }
+        }
+    }
+
+    /// Visits what follows from the states of a level, as far as no other thread has `taken` them. Returns the states of the
+    /// next level that are missing, and what does not hold in the states of this one.
+    fn expand<M: Packed<WORDS>>(
+        &self,
+        model: &M,
+        level: &[[u64; WORDS]],
+        depth: usize,
+        taken: &AtomicUsize,
+        stop: &AtomicBool,
+    ) -> (Vec<[u64; WORDS]>, Vec<Broken<WORDS>>) {
+        let depth = u8::try_from(depth).expect("a model with 255 levels at most");
+        let properties = model.properties();
+        let (mut next, mut broken, mut actions) = (vec![], vec![], vec![]);
+        let mut recent = [[0; WORDS]; RECENT];
+        let mut batches = vec![vec![]; PARTS];
+        let mut flush = |part: usize, batch: &mut Vec<[u64; WORDS]>| {
+            let mut part = self.parts[part].lock().expect("a thread panics");
+            batch.retain(|state| part.insert(*state, depth));
+            next.append(batch);
+        };
+        while !stop.load(Ordering::Relaxed) {
+            let from = taken.fetch_add(BATCH, Ordering::Relaxed).min(level.len());
+            let to = (from + BATCH).min(level.len());
+            if from == to {
+                break;
+            }
+            for words in &level[from..to] {
+                let state = model.unpack(*words);
+                for property in &properties {
+                    if !(property.condition)(model, &state) {
+                        broken.push((property.name, *words));
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+                model.actions(&state, &mut actions);
+                for action in actions.drain(..) {
+                    let Some(after) = model.next_state(&state, action) else {
+                        continue;
+                    };
+                    let after = model.pack(&after);
+                    let lately = &mut recent[hash(&after) as usize / PARTS % RECENT];
+                    if *lately == after {
+                        continue;
+                    }
+                    *lately = after;
+                    let part = hash(&after) as usize % PARTS;
+                    batches[part].push(after);
+                    if batches[part].len() == BATCH {
+                        flush(part, &mut batches[part]);
+                    }
+                }
+            }
+        }
+        for (part, batch) in batches.iter_mut().enumerate() {
+            flush(part, batch);
+        }
+        (next, broken)
+    }
+
+    /// Returns the states from a first one to this, and the action that follows in each.
+    fn path<M: Packed<WORDS>>(
+        &self,
+        model: &M,
+        to: [u64; WORDS],
+    ) -> Vec<(M::State, Option<M::Action>)> {
+        let part = self.parts[hash(&to) as usize % PARTS].lock();
+        let part = part.expect("a thread panics");
+        let mut depth = part.depths[part.place(&to)];
+        drop(part);
+        let (mut path, mut to) = (vec![(model.unpack(to), None)], to);
+        while depth > 1 {
+            depth -= 1;
+            let mut before = None;
+            self.for_each(
+                |level| level == depth,
+                |words| {
+                    if before.is_some() {
+                        return;
+                    }
+                    let (state, mut actions) = (model.unpack(words), vec![]);
+                    model.actions(&state, &mut actions);
+                    // The number of the action: it need not be possible to copy it.
+                    let leads = |action| {
+                        let after = model.next_state(&state, action);
+                        after.is_some_and(|after| model.pack(&after) == to)
+                    };
+                    let found = actions.drain(..).position(leads);
+                    before = found.map(|action| (words, action));
+                },
+            );
+            let (words, action) = before.expect("a state of the level before leads here");
+            let (state, mut actions) = (model.unpack(words), vec![]);
+            model.actions(&state, &mut actions);
+            path.push((state, Some(actions.swap_remove(action))));
+            to = words;
+        }
+        path.reverse();
+        path
+    }
+}

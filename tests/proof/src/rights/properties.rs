@@ -1,0 +1,127 @@
+//! What holds in each machine.
+
+use perfctr_service::StrandRight;
+use perfctr_service::decisions::protocol::{Global, is_settled};
+
+use super::world::{Call, Doing, Tenure, World, held_by};
+use super::{Act, Rights, Scrubbing, Steps, Work, guest};
+
+impl<const G: usize, const S: usize> World<G, S> {
+    /// Returns what a change is waiting for, as [`pending`](perfctr_service::PerfCounterService::pending) says: `None` if no change is
+    /// pending.
+    fn is_pending(&self) -> bool {
+        let mut strands = self.strands.iter().flatten();
+        strands.any(|strand| strand.asked.is_awaited())
+            || !is_settled(
+                self.global,
+                self.next_reset((0..G).map(guest)),
+                self.guests.into_iter(),
+            )
+    }
+
+    /// Returns `true` if the guests hold what they are granted, and nothing is left of what they have lost. What is in a unit that
+    /// is out of service, or in a strand that is dead, is scrubbed when it comes back.
+    fn is_complete(&self) -> bool {
+        let holder = held_by(&self.guests, |held| held.global).next();
+        let global = match holder {
+            Some(holder) => Global::Held(guest(holder)),
+            None => Global::Free,
+        };
+        let left = |tenure: Option<Tenure>| tenure == Some(Tenure::Ended);
+        let unit = self.unit.written.is_none_or(|(writer, tenure)| {
+            Some(writer) == holder && tenure == Tenure::Current
+                || self.unit.out && self.unit.unclean
+        });
+        let strands = self.strands.iter().flatten();
+        let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
+        unit && self.global == global
+            && self.next_reset((0..G).map(guest)).is_none()
+            && self.guests.iter().all(|guest| guest.held == guest.granted)
+            && living.all(|strand| {
+                let call = match strand.doing {
+                    Doing::Call(Call::OfUnit(tenure)) => left(Some(tenure)),
+                    Doing::Call(Call::Pcr(pcr, ht)) => left(Some(pcr)) || left(ht),
+                    _ => false,
+                };
+                !call && !left(strand.pcr) && !left(strand.ht)
+            })
+    }
+}
+
+impl<const G: usize, const S: usize> Rights<G, S> {
+    /// One guest of a machine has `global`.
+    pub(super) fn one_holder_of_global(&self, world: &World<G, S>) -> bool {
+        held_by(&world.guests, |held| held.global).count() <= 1
+    }
+
+    /// A guest holds no more than it is granted.
+    pub(super) fn held_is_granted(&self, world: &World<G, S>) -> bool {
+        let mut guests = world.guests.iter();
+        guests.all(|guest| {
+            guest.held.strand <= guest.granted.strand && guest.held.global <= guest.granted.global
+        })
+    }
+
+    /// Whoever holds `global` finds nothing in the unit but what its own calls have written since it got the right, and no
+    /// call of another guest, or of before, can still write to it.
+    pub(super) fn holders_of_global_find_nothing(&self, world: &World<G, S>) -> bool {
+        held_by(&world.guests, |held| held.global).all(|holder| {
+            let own = |writer: usize, tenure| writer == holder && tenure == Tenure::Current;
+            let strands = world.strands.iter().enumerate();
+            let mut calls = strands.flat_map(|(guest, strands)| {
+                strands.iter().map(move |strand| (guest, strand.doing))
+            });
+            let written = world.unit.written;
+            (world.unit.out || written.is_none_or(|(writer, tenure)| own(writer, tenure)))
+                && calls.all(|(guest, doing)| match doing {
+                    Doing::Call(Call::OfUnit(tenure)) => own(guest, tenure),
+                    _ => true,
+                })
+        })
+    }
+
+    /// Whoever holds `strand` or `htstrand` finds nothing in %pcr and %pic but what it has written since it got the right.
+    pub(super) fn holders_of_strands_find_nothing(&self, world: &World<G, S>) -> bool {
+        let left = |tenure| tenure == Some(Tenure::Ended);
+        held_by(&world.guests, |held| held.strand != StrandRight::None).all(|holder| {
+            let ht = world.guests[holder].held.strand == StrandRight::HtStrand;
+            let strands = world.strands[holder].iter();
+            let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
+            living.all(|strand| {
+                let call = match strand.doing {
+                    Doing::Call(Call::Pcr(pcr, set)) => left(Some(pcr)) || ht && left(set),
+                    _ => false,
+                };
+                !(call || left(strand.pcr) || ht && left(strand.ht))
+            })
+        })
+    }
+
+    /// `pending` says that no change is pending only when that is so.
+    pub(super) fn pending_is_true(&self, world: &World<G, S>) -> bool {
+        world.is_pending() || world.is_complete()
+    }
+
+    /// A change ends when each strand has acknowledged or is declared dead: after that, three times what is to be done is
+    /// enough.
+    pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
+        let mut world = *world;
+        for _ in 0..3 {
+            for number in 0..G * S {
+                let (guest, strand) = (number / S, number % S);
+                for act in [
+                    Act::Acknowledges(guest, strand),
+                    Act::EndsCall(guest, strand),
+                    Act::TakesCrossCall(guest, strand),
+                    Act::Acknowledges(guest, strand),
+                ] {
+                    if world.strands[guest][strand].doing != Doing::Dead {
+                        world.act(act);
+                    }
+                }
+            }
+            world.works(self, Work::Turns(Scrubbing::Succeeds), Steps::ALL, None);
+        }
+        !world.is_pending() && world.is_complete()
+    }
+}

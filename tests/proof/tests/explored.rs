@@ -1,0 +1,146 @@
+//! The explorer visits what stateright visits, and of states that are alike it visits one.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+
+use perfctr_service::{Grant, StrandRight};
+use proof::check::check;
+use proof::explore::{Packed, explore, visit};
+use proof::product::Product;
+use proof::rights::{Alike, Rights};
+use stateright::{Model, Property};
+
+const NONE: Grant = Grant::NONE;
+const GLOBAL: Grant = Grant {
+    strand: StrandRight::None,
+    global: true,
+};
+const HTSTRAND: Grant = Grant {
+    strand: StrandRight::HtStrand,
+    global: false,
+};
+
+/// A machine whose guests have `global` or nothing, in turn.
+const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
+    configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
+    crossings: false,
+    strands_scrub: true,
+    alike: Alike::Nothing,
+};
+
+/// Compares the states that are visited with and without symmetry, and those that stateright visits.
+fn compare<const WORDS: usize, M>(plain: M, reduced: M)
+where
+    M: Packed<WORDS> + Clone + Send + Sync + 'static,
+    M::State: Debug + Clone + std::hash::Hash + PartialEq + Send + Sync,
+    M::Action: Debug + Clone + PartialEq,
+{
+    let (report, visited) = visit(&plain, 1);
+    let (reduced_report, visited_reduced) = visit(&reduced, 2);
+    assert_eq!(check(plain.clone(), 1).states, report.states);
+    let (mut expected, mut found) = (HashSet::new(), HashSet::new());
+    visited.for_each(
+        |_| true,
+        |words| {
+            let state = plain.unpack(words);
+            assert_eq!(plain.pack(&state), words);
+            expected.insert(reduced.pack(&state));
+        },
+    );
+    visited_reduced.for_each(
+        |_| true,
+        |words| {
+            found.insert(words);
+        },
+    );
+    assert!(expected == found);
+    assert_eq!(reduced_report.states, found.len());
+    assert!(reduced_report.states * 3 < report.states * 2);
+    assert!(report.violations.is_empty() && reduced_report.violations.is_empty());
+}
+
+#[test]
+fn guests_that_are_alike() {
+    let alike = Alike::Guests;
+    compare(
+        GLOBAL_OF_TWO,
+        Rights {
+            alike,
+            ..GLOBAL_OF_TWO
+        },
+    );
+}
+
+#[test]
+fn strands_that_are_alike() {
+    let plain = Rights::<1, 2> {
+        configurations: &[[HTSTRAND], [NONE]],
+        crossings: false,
+        strands_scrub: true,
+        alike: Alike::Nothing,
+    };
+    let alike = Alike::Strands;
+    compare(plain, Rights { alike, ..plain });
+}
+
+/// Counts up to 9, or starts anew; it never shows 7, which is not so.
+#[derive(Clone, Copy)]
+struct Counter;
+
+impl Model for Counter {
+    type State = u64;
+    type Action = u64;
+
+    fn init_states(&self) -> Vec<u64> {
+        vec![0]
+    }
+
+    fn actions(&self, state: &u64, actions: &mut Vec<u64>) {
+        actions.extend([0, 1, 2].map(|add| (state + add) % 10));
+    }
+
+    fn next_state(&self, _: &u64, next: u64) -> Option<u64> {
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("never 7", |_, state| *state != 7)]
+    }
+}
+
+impl Packed<1> for Counter {
+    fn pack(&self, state: &u64) -> [u64; 1] {
+        [state + 1]
+    }
+
+    fn unpack(&self, [state]: [u64; 1]) -> u64 {
+        state - 1
+    }
+}
+
+#[test]
+fn what_does_not_hold_is_found_on_a_shortest_path() {
+    let found = explore(&Counter, 2);
+    let [violation] = &*found.violations else {
+        panic!("{found:?}")
+    };
+    assert_eq!(violation.property, "never 7");
+    // By 2 and by 1: four actions, a line each, and the first and last states.
+    assert_eq!(violation.path.lines().count(), 6, "{}", violation.path);
+    assert!(violation.path.ends_with("to 7\n"));
+    assert_eq!(check(Counter, 1).violations.len(), 1);
+}
+
+#[test]
+fn copies_whose_strands_are_alike() {
+    let product = |alike| {
+        let model = Rights {
+            alike,
+            ..GLOBAL_OF_TWO
+        };
+        Product(model)
+    };
+    // With a strand each there is nothing to reduce: both are the states that stateright visits.
+    let states = explore(&product(Alike::Strands), 1).states;
+    assert_eq!(check(product(Alike::Nothing), 1).states, states);
+}
