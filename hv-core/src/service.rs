@@ -46,9 +46,8 @@ pub trait Service {
     /// A guest has negotiated another version or given the group up: `version` says what is negotiated now. For a service
     /// whose fast path depends on it. Other strands may be in calls, or negotiating, at the same time; each of them comes
     /// here after its change.
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        let _ = (guest, version);
-    }
+    #[allow(unused_variables)]
+    fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
     /// The guest starts again. Before, [`version_changed`](Self::version_changed) was told that nothing is negotiated. `on`
     /// is the strand that executes this; the guest's own strands are not in its code.
@@ -62,8 +61,8 @@ pub trait Context {
     /// knows from [`Service::version_changed`], and no function that the service does not [state](Service::FUNCTIONS): a debug
     /// assertion checks this.
     #[inline(always)]
+    #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
-        let _ = (function, frame);
         false
     }
 
@@ -78,16 +77,15 @@ pub trait Context {
     /// Returns `true` if [`version_changed`](Service::version_changed) has nothing to do for this version, which the guest has
     /// negotiated already and negotiates again. For a service that wants short negotiations; this implementation returns `false`.
     #[inline(always)]
+    #[allow(unused_variables)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        let _ = version;
         false
     }
 
     /// The hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated it. For a
     /// service that counts or records refusals.
-    fn not_negotiated(&self, function: u64, registers: &Registers) {
-        let _ = (function, registers);
-    }
+    #[allow(unused_variables)]
+    fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }
 
 /// What one guest has negotiated of the groups of a list of services, in its order.

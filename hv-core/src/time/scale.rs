@@ -45,10 +45,9 @@ impl Scale {
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;
-        if nanoseconds > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            nanoseconds as u64
+        match nanoseconds >> 64 {
+            0 => nanoseconds as u64,
+            _ => u64::MAX,
         }
     }
 }

@@ -57,7 +57,10 @@ impl Conditions {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;
         };
-        let wrap = 1u128 << if bits < 64 { bits } else { 64 };
+        let wrap: u128 = match bits {
+            0..64 => 1 << bits,
+            _ => 1 << 64,
+        };
         let distance = wrap.saturating_sub(latency) / 2;
         if distance >= interval {
             Some(distance as u64)

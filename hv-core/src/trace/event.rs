@@ -1,5 +1,7 @@
 //! Kinds of events, and the fields of their payloads.
 
+use super::layout::join;
+
 /// A kind of event.
 ///
 /// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`.
@@ -129,11 +131,11 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
 /// Returns the field of `bits` bits after the first `at` bits of the words. Missing words count as 0.
 #[doc(hidden)]
 pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
-    let word = |index: usize| u64::from(words.get(index).copied().unwrap_or(0));
+    let word = |index: usize| words.get(index).copied().unwrap_or(0);
     let index = at as usize / 32;
     match bits {
-        64 => word(index) << 32 | word(index + 1),
-        _ => word(index) >> (at % 32) & ((1 << bits) - 1),
+        64 => join(word(index), word(index + 1)),
+        _ => u64::from(word(index) >> (at % 32)) & ((1 << bits) - 1),
     }
 }
 

@@ -6,6 +6,8 @@
 //! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers,
 //! so that the times of a ring never go back.
 
+use bitfield_struct::bitfield;
+
 use crate::sync::plain::{AtomicU32, Ordering};
 
 /// The time in a header, in units.
@@ -84,21 +86,40 @@ const fn upper(value: u64) -> u32 {
     (value >> 32) as u32
 }
 
-const fn join(upper: u32, lower: u32) -> u64 {
+/// Returns the number with these halves.
+pub(super) const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
 
-/// Returns the first word of a large header: a type bit, 15 bits of the number, 16 bits of the payload's size in bytes.
+/// The first word of a large header.
+#[bitfield(u32)]
+struct Large {
+    /// The size of the payload in bytes.
+    size: u16,
+    /// The number of the kind.
+    #[bits(15)]
+    id: u16,
+    /// The header does not hold the whole time.
+    short: bool,
+}
+
+/// Returns the first word of a large header for a payload of `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
-    (short as u32) << 31 | (id as u32 & 0x7fff) << 16 | (payload * 4) as u32 & 0xffff
+    let first = Large::new().with_short(short).with_id(id);
+    first.with_size((payload * 4) as u16).into_bits()
 }
 
-const fn id_of_large(word: u32) -> u16 {
-    (word >> 16) as u16 & 0x7fff
+impl Large {
+    /// Returns the number of words of the payload.
+    const fn payload(self) -> usize {
+        self.size() as usize / 4
+    }
 }
 
-const fn payload_of_large(word: u32) -> usize {
-    (word & 0xffff) as usize / 4
+/// Returns the number of a kind, and below it as many bits of the clock as the layout has.
+#[inline(always)]
+fn short<L: Layout>(id: u16, units: u64) -> u32 {
+    u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32
 }
 
 /// Writes the large header that holds the whole time.
@@ -110,15 +131,16 @@ fn store_large(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
 
 /// Decodes the large header that holds the whole time.
 fn read_large(words: &[u32]) -> Option<Header> {
-    match *words {
-        [first, high, low, ..] if id_of_large(first) != 0 => Some(Header {
-            id: id_of_large(first),
-            words: 3,
-            payload: Some(payload_of_large(first)),
-            stamp: Stamp::Full(join(high, low)),
-        }),
-        _ => None,
-    }
+    let [first, high, low, ..] = *words else {
+        return None;
+    };
+    let first = Large::from_bits(first);
+    (first.id() != 0).then(|| Header {
+        id: first.id(),
+        words: 3,
+        payload: Some(first.payload()),
+        stamp: Stamp::Full(join(high, low)),
+    })
 }
 
 const TYPE: u32 = 1 << 31;
@@ -156,8 +178,7 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, _: usize, units: u64) {
-        let clock = units as u32 & Self::REACH as u32;
-        store(into, [TYPE | u32::from(id) << Self::CLOCK_BITS | clock]);
+        store(into, [TYPE | short::<Self>(id, units)]);
     }
 
     fn read(words: &[u32]) -> Option<Header> {
@@ -193,7 +214,7 @@ impl Layout for Clock27 {
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, _: usize, units: u64) {
-        store(into, [u32::from(id) << 27 | units as u32 & 0x7ff_ffff]);
+        store(into, [short::<Self>(id, units)]);
     }
 
     fn full(into: &[AtomicU32], id: u16, _: usize, units: u64) {
@@ -242,12 +263,15 @@ impl Layout for Clock32 {
 
     fn read(words: &[u32]) -> Option<Header> {
         match *words {
-            [first, low, ..] if first & TYPE != 0 => Some(Header {
-                id: id_of_large(first),
-                words: 2,
-                payload: Some(payload_of_large(first)),
-                stamp: Stamp::Low(low),
-            }),
+            [first, low, ..] if first & TYPE != 0 => {
+                let first = Large::from_bits(first);
+                Some(Header {
+                    id: first.id(),
+                    words: 2,
+                    payload: Some(first.payload()),
+                    stamp: Stamp::Low(low),
+                })
+            }
             _ => read_large(words),
         }
     }

@@ -36,7 +36,7 @@ impl Fill {
     /// Adds an event of this many words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
-        Self(self.0.wrapping_add(1 << 16 | words as u32))
+        Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))
     }
 }
 

@@ -51,16 +51,16 @@ pub trait Trace {
 
     /// Returns the ring of a strand, which never changes. This implementation returns `None`.
     #[inline(always)]
+    #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
-        let _ = strand;
         None
     }
 
     /// Records an event in the [`ring`](Self::ring) of the strand as [`record`](Self::record) does, where this takes few
     /// instructions, and returns `true` if it did. This implementation never does.
     #[inline(always)]
+    #[allow(unused_variables)]
     fn try_record<E: Event>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
-        let _ = (ring, time, event);
         false
     }
 }
