@@ -14,6 +14,7 @@
 //!
 //! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
 
+use bitfield_struct::bitfield;
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::AccessError;
@@ -43,6 +44,16 @@ const DATA: usize = 9;
 
 /// The result of a step that makes no sense.
 const UNKNOWN: u64 = 1;
+
+/// What [`Step::Look`] sees of a unit.
+#[bitfield(u64)]
+struct UnitWord {
+    in_service: bool,
+    clean: bool,
+    #[bits(30)]
+    stuck: u32,
+    faults: u32,
+}
 
 /// Where [`Step::Look`] leaves what it sees: a word that is 1 while a change is pending, the strands that it waits for, the units, and
 /// what the guests hold.
@@ -216,10 +227,12 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
     }
     for (word, unit) in words.iter_mut().skip(UNITS).zip(Unit::all()) {
         let state = service.unit(unit);
-        *word = u64::from(state.faults) << 32
-            | u64::from(state.stuck & 0x3fff_ffff) << 2
-            | u64::from(state.clean) << 1
-            | u64::from(state.in_service);
+        *word = UnitWord::new()
+            .with_in_service(state.in_service)
+            .with_clean(state.clean)
+            .with_stuck(state.stuck & 0x3fff_ffff)
+            .with_faults(state.faults)
+            .into_bits();
     }
     let mut held = Grants::none(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
@@ -239,11 +252,12 @@ fn seen(words: &[u64; WORDS]) -> Seen {
         stuck: 0,
     }; Unit::COUNT];
     for (unit, word) in units.iter_mut().zip(words.iter().skip(UNITS)) {
+        let word = UnitWord::from_bits(*word);
         *unit = UnitState {
-            in_service: word & 1 != 0,
-            clean: word & 2 != 0,
-            faults: (word >> 32) as u32,
-            stuck: (word >> 2) as u32 & 0x3fff_ffff,
+            in_service: word.in_service(),
+            clean: word.clean(),
+            faults: word.faults(),
+            stuck: word.stuck(),
         };
     }
     let guests = (words[ARGUMENT] as usize).min(GuestId::COUNT);
@@ -258,10 +272,11 @@ fn seen(words: &[u64; WORDS]) -> Seen {
 fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
     let mut guests = (0..GuestId::COUNT).filter_map(GuestId::new);
     for word in words.iter_mut().skip(first).take(GuestId::COUNT / 8) {
-        let eight = guests.by_ref().take(8);
-        *word = eight.fold(0, |word, guest| {
-            word << 8 | u64::from(grants.get(guest).bits())
-        });
+        let mut bytes = [0; 8];
+        for (byte, guest) in bytes.iter_mut().zip(&mut guests) {
+            *byte = grants.get(guest).bits();
+        }
+        *word = u64::from_be_bytes(bytes);
     }
 }
 
@@ -269,7 +284,7 @@ fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
     let mut grants = Grants::none(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
-        let bits = (word >> (56 - guest.index() % 8 * 8)) as u8;
+        let bits = word.to_be_bytes()[guest.index() % 8];
         // There is such a guest.
         let _ = grants.set(guest, Grant::from_bits(bits));
     }

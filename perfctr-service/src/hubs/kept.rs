@@ -96,7 +96,7 @@ impl Kept {
             self.remember(strand);
         }
         // Whenever the exchange fails, another strand has been refused, or a decision has begun.
-        for _ in 0..2 * StrandId::COUNT {
+        for _ in 0..StrandId::COUNT {
             let refusals = found.refusals();
             let (next, answer) = Turns { refusals, ..turns }.step(Event::AsksFree(strand));
             if answer == Answer::Served || next.turn != turn {
@@ -171,11 +171,12 @@ impl Kept {
     fn change(&self, old: StrandSet, new: StrandSet) {
         let changes = old.words().into_iter().zip(new.words());
         for (word, (old, new)) in self.remembered.iter().zip(changes) {
-            if new & !old != 0 {
-                word.fetch_or(new & !old, Ordering::SeqCst);
+            let (added, removed) = (new & !old, old & !new);
+            if added != 0 {
+                word.fetch_or(added, Ordering::SeqCst);
             }
-            if old & !new != 0 {
-                word.fetch_and(!(old & !new), Ordering::SeqCst);
+            if removed != 0 {
+                word.fetch_and(!removed, Ordering::SeqCst);
             }
         }
     }

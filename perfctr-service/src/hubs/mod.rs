@@ -49,9 +49,12 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
-    /// Where the assembly of SPARC V9 takes the hub and releases it, in bytes from the beginning.
+    /// Where the assembly of SPARC V9 takes the hub and releases it, in bytes from the beginning, where the gate is.
     #[cfg(target_arch = "sparc64")]
-    pub(crate) const STATE: usize = core::mem::offset_of!(Self, gate) + Gate::STATE;
+    pub(crate) const STATE: usize = {
+        assert!(core::mem::offset_of!(Self, gate) == 0);
+        Gate::STATE
+    };
 
     pub(crate) fn new() -> Self {
         Self {

@@ -124,7 +124,7 @@ impl AccessWord {
     #[must_use]
     pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
         let number = version.number() as u64 & VERSION >> VERSION_SHIFT;
-        Self(self.0 & !VERSION | number << VERSION_SHIFT)
+        (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
     /// The rights that the guest holds.

@@ -257,14 +257,12 @@ impl StrandSet {
     /// Returns the first strand after the one of this number, cyclically.
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
-        let first = (number + 1) % StrandId::COUNT as u32;
+        let first = number + 1;
         // The word that the search begins in comes again at the end, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
-            let from_first = u64::MAX << (first % 64);
             let window = match step {
-                0 => from_first,
-                WORDS => !from_first,
+                0 => u64::MAX << (first % 64),
                 _ => u64::MAX,
             };
             let candidates = self.0[index as usize] & window;

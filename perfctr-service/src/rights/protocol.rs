@@ -9,6 +9,7 @@ mod ledger;
 #[cfg(test)]
 mod tests;
 
+use bitfield_struct::bitfield;
 use hv_core::GuestId;
 
 pub use ledger::Ledger;
@@ -26,9 +27,21 @@ pub enum Scrub {
     Pcr,
 }
 
-/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Asked(u32);
+/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first. An atomic holds its bits.
+#[bitfield(u32)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct Asked {
+    /// It has not acknowledged.
+    asked: bool,
+    /// It is dead.
+    excused: bool,
+    /// It is to scrub %pcr and %pic.
+    pcr: bool,
+    /// It is to scrub HT in %pcr.
+    ht: bool,
+    #[bits(28)]
+    __: u32,
+}
 
 /// What happens to a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,60 +56,45 @@ pub enum StrandEvent {
     Acknowledges(Asked),
 }
 
-const ASKED: u32 = 1;
-const EXCUSED: u32 = 1 << 1;
-const PCR: u32 = 1 << 2;
-const HT: u32 = 1 << 3;
-
 impl Asked {
-    /// Returns what these [bits](Self::bits) stand for.
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-
-    /// Returns the word that an atomic holds.
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
     /// Returns the next state. An acknowledgement changes it only if nothing was added since the strand took the cross-call: the
     /// acknowledgement of an older request does not count for a newer one. Requests and deaths only add bits.
     ///
     /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is waited for again.
     pub fn step(self, event: StrandEvent) -> Self {
         match event {
-            StrandEvent::Asks(Scrub::Nothing) => Self(self.0 | ASKED),
-            StrandEvent::Asks(Scrub::Ht) => Self(self.0 | ASKED | HT),
-            StrandEvent::Asks(Scrub::Pcr) => Self(self.0 | ASKED | PCR),
-            StrandEvent::Dies => Self(self.0 | ASKED | EXCUSED),
-            StrandEvent::Takes => Self(self.0 & !EXCUSED),
-            StrandEvent::Acknowledges(taken) if self == taken => Self(0),
+            StrandEvent::Asks(Scrub::Nothing) => self.with_asked(true),
+            StrandEvent::Asks(Scrub::Ht) => self.with_asked(true).with_ht(true),
+            StrandEvent::Asks(Scrub::Pcr) => self.with_asked(true).with_pcr(true),
+            StrandEvent::Dies => self.with_asked(true).with_excused(true),
+            StrandEvent::Takes => self.with_excused(false),
+            StrandEvent::Acknowledges(taken) if self == taken => Self::new(),
             StrandEvent::Acknowledges(_) => self,
         }
     }
 
     /// Returns what the strand is to scrub.
     pub const fn scrub(self) -> Scrub {
-        match self.0 {
-            bits if bits & PCR != 0 => Scrub::Pcr,
-            bits if bits & HT != 0 => Scrub::Ht,
-            _ => Scrub::Nothing,
+        match (self.pcr(), self.ht()) {
+            (true, _) => Scrub::Pcr,
+            (false, true) => Scrub::Ht,
+            (false, false) => Scrub::Nothing,
         }
     }
 
     /// Returns `true` if it has not acknowledged, dead or not.
     pub const fn is_asked(self) -> bool {
-        self.0 & ASKED != 0
+        self.asked()
     }
 
     /// Returns `true` if its acknowledgement is waited for.
     pub const fn is_awaited(self) -> bool {
-        self.0 & (ASKED | EXCUSED) == ASKED
+        self.asked() && !self.excused()
     }
 
     /// Returns `true` if it is dead: nobody waits for it.
     pub const fn is_excused(self) -> bool {
-        self.0 & EXCUSED != 0
+        self.excused()
     }
 }
 

@@ -28,7 +28,7 @@ impl Request {
     /// Makes the step of an event that only adds bits.
     fn add(&self, event: StrandEvent) {
         let added = Asked::default().step(event);
-        self.0.fetch_or(added.bits(), Ordering::SeqCst);
+        self.0.fetch_or(added.into_bits(), Ordering::SeqCst);
     }
 
     pub(crate) fn read(&self) -> Asked {
@@ -40,7 +40,7 @@ impl Request {
         let taken = |asked: Asked| asked.step(StrandEvent::Takes);
         // Of all bits, those stay that this event leaves.
         let kept = taken(Asked::from_bits(u32::MAX));
-        let old = self.0.fetch_and(kept.bits(), Ordering::SeqCst);
+        let old = self.0.fetch_and(kept.into_bits(), Ordering::SeqCst);
         taken(Asked::from_bits(old))
     }
 
@@ -49,8 +49,8 @@ impl Request {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         // Relaxed: after a failure the strand takes the word again.
         let exchanged = self.0.compare_exchange(
-            taken.bits(),
-            done.bits(),
+            taken.into_bits(),
+            done.into_bits(),
             Ordering::SeqCst,
             Ordering::Relaxed,
         );

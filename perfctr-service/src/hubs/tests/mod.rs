@@ -18,6 +18,14 @@ use guest_abi::StrandId;
 
 use super::gate::{Gate, Refused};
 
+/// The assembly compares and exchanges both words of the gate as one number, of which the state is the upper half.
+#[cfg(target_arch = "sparc64")]
+#[test]
+fn what_the_assembly_exchanges() {
+    let taken = |number| super::Token::from(strand(number)).taken();
+    assert_eq!([0, 1, 255].map(taken), [2 << 32, 4 << 32, 512 << 32]);
+}
+
 fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }

@@ -90,7 +90,7 @@ fn every_step_of_a_strand() {
             StrandEvent::Dies,
             StrandEvent::Takes,
         ];
-        let steps = events.map(|event| state.step(event).bits());
+        let steps = events.map(|event| state.step(event).into_bits());
         assert_eq!(steps, next, "{bits:#b}");
         let excused = bits & 0b10 != 0;
         assert_eq!(
@@ -105,7 +105,7 @@ fn every_step_of_a_strand() {
         );
         // An acknowledgement of an older request changes nothing.
         let older = Asked::from_bits(bits ^ 0b0100);
-        let acknowledged = |taken| state.step(StrandEvent::Acknowledges(taken)).bits();
+        let acknowledged = |taken| state.step(StrandEvent::Acknowledges(taken)).into_bits();
         assert_eq!([acknowledged(state), acknowledged(older)], [0, bits]);
     }
 }

@@ -69,11 +69,11 @@ impl Strand {
             Doing::Dead => 1,
             Doing::Call(Call::OfUnit(tenure)) => 2 + number_of(Some(tenure)),
             Doing::Call(Call::Pcr(pcr, ht)) => 8 + 4 * number_of(Some(pcr)) + number_of(ht),
-            Doing::CrossCall(taken) => 32 + u64::from(taken.bits()),
+            Doing::CrossCall(taken) => 32 + u64::from(taken.into_bits()),
         };
         let mut bits = Bits(0);
         bits.push(doing, 6);
-        bits.push(u64::from(self.asked.bits()), 4);
+        bits.push(u64::from(self.asked.into_bits()), 4);
         bits.push(number_of(self.pcr), 2);
         bits.push(number_of(self.ht), 2);
         bits.0
