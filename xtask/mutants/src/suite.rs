@@ -17,6 +17,8 @@ pub(crate) struct Suite {
     pub(crate) targets: &'static [&'static str],
     /// The names of tests that take too long, and are skipped.
     pub(crate) slow: &'static [&'static str],
+    /// They run on SPARC V9, emulated, for the code that is compiled only there.
+    pub(crate) on_sparc: bool,
 }
 
 /// The directories that are mutated.
@@ -42,7 +44,7 @@ pub(crate) const NOT_MUTATED: [&str; 6] = [
 ///
 /// They leave out examples in documentation, and tests that take minutes with a mutant: the end-to-end tests of `xtask` and
 /// the slow tests named here.
-pub(crate) const SUITES: [Suite; 8] = [
+pub(crate) const SUITES: [Suite; 9] = [
     Suite {
         name: "guest-abi's tests",
         of: &["guest-abi/src"],
@@ -51,6 +53,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         targets: &["--tests"],
         // They compile the C interface by a cargo of their own.
         slow: &FROM_C,
+        on_sparc: false,
     },
     Suite {
         name: "guest-abi's tests in C",
@@ -60,6 +63,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["guest-abi"],
         targets: &["--test=c"],
         slow: &[],
+        on_sparc: false,
     },
     Suite {
         name: "hv-core's tests",
@@ -68,6 +72,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["hv-core"],
         targets: &["--tests"],
         slow: &[],
+        on_sparc: false,
     },
     Suite {
         name: "perfctr-service's tests",
@@ -76,6 +81,20 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["perfctr-service"],
         targets: &["--lib"],
         slow: &[],
+        on_sparc: false,
+    },
+    Suite {
+        name: "perfctr-service's tests on SPARC V9",
+        of: &[
+            "perfctr-service/src/hubs/gate.rs",
+            "perfctr-service/src/rights/access.rs",
+            "perfctr-service/src/rights/guest.rs",
+        ],
+        not_of: &[],
+        packages: &["perfctr-service"],
+        targets: &["--lib"],
+        slow: &[],
+        on_sparc: true,
     },
     Suite {
         name: "models of the decisions",
@@ -89,6 +108,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["proof"],
         targets: &["--test=small"],
         slow: &[],
+        on_sparc: false,
     },
     Suite {
         name: "platform's tests",
@@ -97,6 +117,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["sun4v-platform"],
         targets: &["--lib"],
         slow: &[],
+        on_sparc: false,
     },
     Suite {
         name: "machine descriptions from source",
@@ -105,6 +126,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["simulator"],
         targets: &["--test=md"],
         slow: &[],
+        on_sparc: false,
     },
     Suite {
         name: "whole-system tests",
@@ -113,6 +135,7 @@ pub(crate) const SUITES: [Suite; 8] = [
         packages: &["hv-core", "sun4v-platform", "perfctr-service", "tests"],
         targets: &["--tests"],
         slow: &STRESS,
+        on_sparc: false,
     },
 ];
 
@@ -172,6 +195,10 @@ mod tests {
         assert_eq!(
             names("perfctr-service/src/service/call.rs"),
             ["perfctr-service's tests", "whole-system tests"]
+        );
+        assert_eq!(
+            names("perfctr-service/src/rights/access.rs")[1],
+            "perfctr-service's tests on SPARC V9"
         );
         for file in [
             "hubs/turns.rs",

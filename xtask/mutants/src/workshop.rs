@@ -12,6 +12,7 @@ use crate::mutant::Mutant;
 use crate::outcome::{Outcome, outcomes};
 use crate::suite::{MUTATED, NOT_MUTATED, Suite};
 use xtask::cargo;
+use xtask::qemu::big_endian;
 
 /// The directories that cargo-mutants works in.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ impl Workshop {
     /// # Errors
     /// cargo-mutants fails.
     pub(crate) fn mutants(&self) -> anyhow::Result<Vec<Mutant>> {
-        let mut command = self.cargo_mutants();
+        let mut command = self.cargo_mutants(false)?;
         command.args(["--list", "--json", "--workspace"]);
         for root in MUTATED {
             command.arg(format!("--file={root}/**"));
@@ -61,14 +62,14 @@ impl Workshop {
     ) -> anyhow::Result<Vec<Outcome>> {
         // By itself cargo-mutants would first run the tests of the mutated packages, not those of the suite.
         let limit = (self.time(suite)? * LIMIT).max(SHORTEST_LIMIT);
-        let mut command = self.cargo_mutants();
+        let mut command = self.cargo_mutants(suite.on_sparc)?;
         command.args(["--in-place", "--caught", "--unviable", "--baseline=skip"]);
         command.arg(format!("--profile={PROFILE}"));
         command.arg(format!("--timeout={}", limit.as_secs_f64().ceil()));
         command.arg(format!("--test-package={}", suite.packages.join(",")));
         command.arg("--output").arg(&self.records);
-        for target in suite.targets {
-            command.arg(format!("--cargo-arg={target}"));
+        for argument in arguments(suite) {
+            command.arg(format!("--cargo-arg={argument}"));
         }
         for mutant in mutants {
             command.arg(format!("--file={}", mutant.file));
@@ -101,13 +102,13 @@ impl Workshop {
     /// Returns how long the tests take without a mutant.
     fn time(&self, suite: &Suite) -> anyhow::Result<Duration> {
         let test = |more: &[&str]| {
-            let mut command = self.cargo();
+            let mut command = self.cargo(suite.on_sparc)?;
             command.args(["test", "--quiet", "--profile", PROFILE]);
             for package in suite.packages {
                 command.args(["--package", package]);
             }
             let output = command
-                .args(suite.targets)
+                .args(arguments(suite))
                 .args(more)
                 .stdin(Stdio::null())
                 .output()
@@ -128,21 +129,34 @@ impl Workshop {
         Ok(start.elapsed())
     }
 
-    fn cargo_mutants(&self) -> Command {
-        let mut command = self.cargo();
+    fn cargo_mutants(&self, on_sparc: bool) -> anyhow::Result<Command> {
+        let mut command = self.cargo(on_sparc)?;
         command
             .args(["mutants", "--no-config", "--no-times"])
             .args(["--colors=never", "--annotations=none"]);
-        command
+        Ok(command)
     }
 
-    fn cargo(&self) -> Command {
-        let mut command = cargo::cargo();
+    fn cargo(&self, on_sparc: bool) -> anyhow::Result<Command> {
+        let mut command = match on_sparc {
+            true => big_endian::cargo()?,
+            false => cargo::cargo(),
+        };
         command
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.target);
-        command
+        Ok(command)
     }
+}
+
+/// Returns the arguments of cargo for what it compiles.
+fn arguments(suite: &Suite) -> impl Iterator<Item = &'static str> {
+    let on_sparc = if suite.on_sparc {
+        &big_endian::ARGUMENTS[..]
+    } else {
+        &[]
+    };
+    suite.targets.iter().chain(on_sparc).copied()
 }
 
 /// Returns arguments of the test programs that skip the slow tests.

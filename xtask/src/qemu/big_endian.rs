@@ -1,5 +1,7 @@
 //! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
 
+use std::process::Command;
+
 use anyhow::Context;
 
 use super::build::directory;
@@ -12,22 +14,34 @@ const TARGET: &str = "sparc64-unknown-linux-gnu";
 /// Where Debian keeps the C library of the target.
 const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 
+/// Arguments of [`cargo`], with which it compiles for SPARC V9.
+pub const ARGUMENTS: [&str; 3] = ["-Zbuild-std=std,panic_unwind,test", "--target", TARGET];
+
+/// Returns a call of cargo that can compile for SPARC V9 and run what it compiles.
+///
+/// # Errors
+/// A tool is missing and cannot be installed.
+pub fn cargo() -> anyhow::Result<Command> {
+    tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
+    let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
+    let runner = format!("{} -L {LIBRARY}", emulator.display());
+    let mut cargo = Toolchain::find()?.cargo();
+    cargo
+        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
+        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
+        // A backtrace takes the emulated program a minute.
+        .env("RUST_BACKTRACE", "0");
+    Ok(cargo)
+}
+
 /// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
 ///
 /// # Errors
 /// A test fails, or a tool is missing and cannot be installed.
 pub fn test() -> anyhow::Result<()> {
-    tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
-    let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
-    let toolchain = Toolchain::find()?;
-    let runner = format!("{} -L {LIBRARY}", emulator.display());
-    let mut cargo = toolchain.cargo();
+    let mut cargo = cargo()?;
     cargo
         .current_dir(root())
-        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
-        .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
-        // A backtrace takes the emulated program a minute.
-        .env("RUST_BACKTRACE", "0")
         // Without optimisation, an emulated test takes a minute instead of a second.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "2")
         .args(["test", "--quiet", "--lib", "--tests"])
@@ -35,7 +49,7 @@ pub fn test() -> anyhow::Result<()> {
         .args(["--package", "sun4v-platform"])
         .args(["--features", "sun4v-platform/models"])
         .args(["--package", "perfctr-service"])
-        .args(["-Zbuild-std=std,panic_unwind,test", "--target", TARGET])
+        .args(ARGUMENTS)
         .arg("--target-dir")
         .arg(directory());
     passes(&mut cargo).with_context(|| format!("tests of {TARGET}"))
