@@ -34,14 +34,12 @@ static ROWS: [Rows; NODES] = {
     let mut node = 0;
     while node < NODES {
         let mut id = 0;
-        while id < PerfReg::COUNT {
-            if let Some(address) = address_from(node, id) {
+        while let Some(register) = PerfReg::new(id as u64) {
+            if let Some(address) = address_from(node, register) {
                 tables[node][id].address = address;
             }
-            if let Some(register) = PerfReg::new(id as u64) {
-                tables[node][id].mask = register.info().write_mask;
-                tables[node][id].place = AccessWord::place(register);
-            }
+            tables[node][id].mask = register.info().write_mask;
+            tables[node][id].place = AccessWord::place(register);
             id += 1;
         }
         node += 1;
@@ -49,10 +47,7 @@ static ROWS: [Rows; NODES] = {
     tables
 };
 
-const fn address_from(caller: usize, id: usize) -> Option<PhysicalAddress> {
-    let Some(register) = PerfReg::new(id as u64) else {
-        return None;
-    };
+const fn address_from(caller: usize, register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
         Kind::Dram { node, .. } if node.index() == caller => address::local(register),
         _ => address::global(register),

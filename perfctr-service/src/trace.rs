@@ -9,10 +9,8 @@ const REGISTERS: Shown = Shown::Names(&NAMES);
 const NAMES: [(u64, &str); PerfReg::COUNT] = {
     let mut names = [(0, ""); PerfReg::COUNT];
     let mut id = 0;
-    while id < PerfReg::COUNT {
-        if let Some(register) = PerfReg::new(id as u64) {
-            names[id] = (id as u64, register.name());
-        }
+    while let Some(register) = PerfReg::new(id as u64) {
+        names[id] = (id as u64, register.name());
         id += 1;
     }
     names
