@@ -12,6 +12,9 @@
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, what [`Step::Look`] sees, or the two numbers of a refusal |
 //!
+//! What [`Step::Look`] sees is, from word 9 on: 1 while a change is pending, else 0; 4 words of the strands that it waits for; a word for
+//! each of 16 units; and, from word 30 on, what the guests hold.
+//!
 //! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
 
 use bitfield_struct::bitfield;
@@ -55,8 +58,7 @@ struct UnitWord {
     faults: u32,
 }
 
-/// Where [`Step::Look`] leaves what it sees: a word that is 1 while a change is pending, the strands that it waits for, the units, and
-/// what the guests hold.
+/// Where [`Step::Look`] leaves what it sees.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
@@ -291,4 +293,5 @@ fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
     grants
 }
 
+const _: () = assert!(AWAITED == 10 && UNITS == 14 && HELD == 30);
 const _: () = assert!(HELD + GuestId::COUNT / 8 <= WORDS);

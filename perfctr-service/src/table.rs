@@ -68,3 +68,29 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
     let index = rows(node).iter().position(|row| row.address == address)?;
     Unit::of(PerfReg::new(index as u64)?, node)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The channels of the caller's node have local addresses (section 2.2), other registers global ones, and registers 0 and 1 none.
+    #[test]
+    fn addresses_from_each_node() {
+        let globals = [
+            (2, 0xd0_0000_0400),
+            (6, 0xd4_0000_0400),
+            (10, 0xd8_0000_0400),
+            (14, 0xdc_0000_0400),
+            (18, 0xe1_3000_4000),
+        ];
+        for caller in Node::ALL {
+            let address = |id: usize| rows(*caller)[id].address.0;
+            for (id, global) in globals {
+                let own = id == 2 + 4 * caller.index();
+                let expected = if own { 0x84_0000_0400 } else { global };
+                assert_eq!(address(id), expected, "{caller:?} {id}");
+            }
+            assert_eq!([0, 1].map(address), [0, 0]);
+        }
+    }
+}
