@@ -37,7 +37,7 @@ use workshop::Workshop;
 ///
 /// Draws a sample of the mutants that cargo-mutants makes of guest-abi, hv-core, perfctr-service and the reader of machine
 /// descriptions, and runs the fast tests of the workspace on each. The same seed draws the same sample. The exit status is
-/// 1 if the tests catch fewer than 95% of the mutants that compile, or miss one that tests/mutants.toml does not explain.
+/// 1 if the tests catch fewer than 97% of the mutants that compile, or miss one that tests/mutants.toml does not explain.
 /// Works in a copy under target/mutants. 400 mutants take about half an hour on two cores.
 #[derive(Parser, Debug)]
 #[command(
@@ -68,7 +68,7 @@ struct Args {
 const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 
 /// How many of a thousand viable mutants the tests have to catch.
-const TO_CATCH: usize = 950;
+const TO_CATCH: usize = 970;
 
 /// A mutant and what became of it.
 #[derive(Serialize)]
@@ -343,10 +343,10 @@ mod tests {
             ..Tally::default()
         };
         assert_eq!(verdict(&Tally::default()), Ok(()));
-        assert_eq!(verdict(&tally(95, 5, 5)), Ok(()));
+        assert_eq!(verdict(&tally(97, 3, 3)), Ok(()));
         assert_eq!(
-            verdict(&tally(949, 51, 51)).unwrap_err().to_string(),
-            "94.9% of the viable mutants are caught, expected at least 95.0%"
+            verdict(&tally(969, 31, 31)).unwrap_err().to_string(),
+            "96.9% of the viable mutants are caught, expected at least 97.0%"
         );
         assert_eq!(
             verdict(&tally(999, 2, 1)).unwrap_err().to_string(),

@@ -93,7 +93,7 @@ pub(crate) const SUITES: [Suite; 9] = [
         not_of: &[],
         packages: &["perfctr-service"],
         targets: &["--lib"],
-        slow: &[],
+        slow: &["every_small_schedule"],
         on_sparc: true,
     },
     Suite {
