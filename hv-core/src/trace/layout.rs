@@ -105,7 +105,7 @@ struct Large {
 
 /// Returns the first word of a large header for a payload of `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
-    let first = Large::new().with_short(short).with_id(id);
+    let first = Large::new().with_short(short).with_id(id & 0x7fff);
     first.with_size((payload * 4) as u16).into_bits()
 }
 

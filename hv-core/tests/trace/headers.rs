@@ -54,6 +54,8 @@ fn has_large_header<L: Layout>() {
     let words = [0x7abc_0010, 0x1234_5678, 0x9abc_def0];
     assert_eq!(full::<L>(0x7abc, 4, TIME), words);
     reads::<L>(&words, 0x7abc, 3, Some(4), Stamp::Full(TIME));
+    // What is no number of a kind does not reach the type bit.
+    assert_eq!(full::<L>(0xfabc, 4, TIME), words);
 }
 
 /// Lines 12 to 21: "1 bit to select event type", 4 bits of the number, 27 bits of the clock with the upper ones cut;
