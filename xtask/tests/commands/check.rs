@@ -156,7 +156,7 @@ fn every_step_is_taken() {
     assert_eq!(log[16], "cargo xtask bench --budgets []");
     assert_eq!(
         log[17],
-        "cargo test --package=xtask --package=tests --package=run --package=top --package=page --package=proof --test=commands --test=interpreter --test=production --test=templates --test=browser --test=any_number -- --ignored []"
+        "cargo test --workspace --test=commands --test=interpreter --test=production --test=templates --test=browser --test=any_number -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
                    --package sun4v-platform --package perfctr-service --package simulator []";
