@@ -219,10 +219,16 @@ pub fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
 /// # Errors
 /// The library cannot be built.
 pub fn build_library(package: &str) -> anyhow::Result<PathBuf> {
-    let built = artifacts(package, &[&PROGRESS[..], &["--release"]].concat())?;
-    let mut files = built.into_iter().rev().flat_map(|one| one.filenames);
-    let library =
-        files.find(|file| file.extension() == Some(OsStr::new(env::consts::DLL_EXTENSION)));
+    // With the library that runs this: cargo compiles what both depend on anew if it builds one alone, with fewer features.
+    let options = ["--release", "--lib", "--package", "xtask"];
+    let built = artifacts(package, &[&PROGRESS[..], &options].concat())?;
+    let name = format!(
+        "{}{package}{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    );
+    let mut files = built.into_iter().flat_map(|one| one.filenames);
+    let library = files.find(|file| file.file_name() == Some(OsStr::new(&name)));
     library.with_context(|| format!("cargo built no library of {package}"))
 }
 
