@@ -1,7 +1,6 @@
 //! The production image on the machine that executes: it boots on one strand and on all, keeps guests apart, and lets one end
 //! without the others. Needs what builds images.
 
-mod attacker;
 mod attacks;
 mod callers;
 mod contract;

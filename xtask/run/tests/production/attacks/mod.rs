@@ -1,6 +1,8 @@
 //! A guest that attacks, beside one that makes calls, on the production image: it reaches nothing that is not its own, the neighbour's calls
 //! are as the reference model says, and the hypervisor goes on. Images without a bound of memory are seen to fail.
 
+mod random;
+
 use std::{env, panic};
 
 use guest_abi::StrandId;
@@ -13,12 +15,11 @@ use tests::random::Random;
 use xtask::qemu::build::Production;
 use xtask::qemu::elf;
 
-use super::attacker;
-use super::callers::{ANSWERED, Callers, Request};
-use super::contract::{Sides, boot, program, requests};
-use super::judge::Judge;
-use super::watch::Watch;
-use super::{MEMORY, REAL, image, load};
+use crate::callers::{ANSWERED, Callers, Request};
+use crate::contract::{Sides, boot, program, requests};
+use crate::judge::Judge;
+use crate::watch::Watch;
+use crate::{MEMORY, REAL, image, load};
 
 /// The instructions of one attack, and of a turn of the test, at most.
 const ATTACK: u64 = 2000;
@@ -59,7 +60,7 @@ impl Attacker {
     /// Begins the next attack of a strand.
     fn attack(&mut self, execution: &mut Execution, number: usize) {
         let place = PLACE + SIZE * self.random.below(PLACES) as u64;
-        let words = attacker::program(&mut self.random, ANSWERED);
+        let words = random::program(&mut self.random, ANSWERED);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         assert!(bytes.len() as u64 <= SIZE);
         execution.load(self.base() + place, &bytes).unwrap();
@@ -69,7 +70,7 @@ impl Attacker {
         if strand.level() < Level::Privileged {
             strand.control = self.control.clone();
         }
-        attacker::arm(strand, &mut self.random);
+        random::arm(strand, &mut self.random);
         strand.pc = REAL + place;
         strand.npc = strand.pc + 4;
         self.attacks += 1;

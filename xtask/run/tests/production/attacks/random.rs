@@ -5,8 +5,8 @@ use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
 use tests::random::Random;
 
-use super::MEMORY;
-use super::callers::scramble;
+use crate::MEMORY;
+use crate::callers::scramble;
 
 const NOP: u32 = 0x0100_0000;
 /// `flush %g0`, and words that are no instructions.
