@@ -3,7 +3,7 @@
 //! | word | |
 //! |---|---|
 //! | 0-255 | the operator's steps: see [`perfctr_service::mailbox`] |
-//! | 256 + n | the state of guest n: 0 absent, 1 runs, 2 has exited, 3 a trap has ended it |
+//! | 256 + n | the state of guest n: 0 absent, 1 runs, 2 has exited, 3 a trap has ended it, 4 its last strand has died |
 //! | 272 + n | the exit code of guest n |
 //! | 511 | 1: the machine is switched off |
 
@@ -34,6 +34,8 @@ pub enum GuestState {
     Exited(u64),
     /// A trap has ended it.
     Trapped,
+    /// Its last strand has died.
+    Failed,
 }
 
 /// The hypervisor has not done the step before.
@@ -77,6 +79,7 @@ pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
         0 => GuestState::Absent,
         1 => GuestState::Runs,
         2 => GuestState::Exited(word(memory, CODE + guest as u64)),
+        4 => GuestState::Failed,
         _ => GuestState::Trapped,
     }
 }

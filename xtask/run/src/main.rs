@@ -102,7 +102,7 @@ struct Args {
     limit: Option<u64>,
 
     /// Steps of an operator, each after so many instructions of all strands: a file as cargo xtask sim --help describes it, without
-    /// guests of its own
+    /// guests of its own. A guest that is reset begins at its entry, and finds its memory as it was
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
 
@@ -396,6 +396,7 @@ fn ended(
                 bail!(Mismatch(format!("{name} ended with the code {code}")))
             }
             GuestState::Trapped => bail!(Mismatch(format!("{name} was ended by a trap"))),
+            GuestState::Failed => bail!(Mismatch(format!("{name} has no strand that works"))),
             GuestState::Runs if stop == Stop::Limit => {
                 bail!(Mismatch(format!("{name} has not ended at the limit")))
             }

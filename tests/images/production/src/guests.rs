@@ -60,13 +60,21 @@ impl Guests {
         LIVES[guest.index()].runs.store(true, SeqCst);
     }
 
-    /// A guest ends, and is to begin again if it `restarts`. Returns `false` if it had to end already.
-    pub fn leave(&self, guest: GuestId, restarts: bool) -> bool {
-        let then = if restarts { RESTARTS } else { ENDS };
-        let exchanged = LIVES[guest.index()]
-            .then
-            .compare_exchange(0, then, SeqCst, SeqCst);
-        exchanged.is_ok()
+    /// A guest ends. Returns `false` if it had to end already.
+    pub fn leave(&self, guest: GuestId) -> bool {
+        let then = &LIVES[guest.index()].then;
+        then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
+    }
+
+    /// Returns whether a guest has not ended, and does not at this moment.
+    pub fn goes_on(&self, guest: GuestId) -> bool {
+        let Life { runs, then } = &LIVES[guest.index()];
+        runs.load(SeqCst) && then.load(SeqCst) == 0
+    }
+
+    /// A guest ends to begin again, also if it ends at this moment, or has ended. Returns `false` if its strands leave it already.
+    pub fn restart(&self, guest: GuestId) -> bool {
+        LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
     /// All strands of a guest have left it. Returns what comes then, to one of those that call this; `None` to the others.

@@ -162,7 +162,7 @@ impl Handler {
     fn guest_ended(&self, state: State, code: u64) {
         let Caller { guest, strand } = self.strand.caller();
         let guests = self.hypervisor.embedder();
-        if guests.leave(guest, false) {
+        if guests.leave(guest) {
             mailbox::tell(guest, state, code);
             if !guests.layout.described {
                 Console::first().end(code);
@@ -221,13 +221,13 @@ fn prepare() -> &'static Machine {
     hypervisor
 }
 
-/// Begins a guest on the first of its strands that has not failed, and returns that.
+/// Begins a guest on the first of its strands that has not died, and returns that; `None` if all have.
 fn begin(hypervisor: &Machine, guest: GuestId) -> Option<StrandId> {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
     let described = guests.layout.guest(guest)?;
     let mut strands = described.config.strands.iter();
-    let first = strands.find(|strand| core.cpus().state(*strand) != CpuState::Error)?;
+    let first = strands.find(|strand| !has_failed(hypervisor, *strand))?;
     guests.begin(guest);
     mailbox::tell(guest, State::Runs, 0);
     let start = Start {
@@ -240,6 +240,12 @@ fn begin(hypervisor: &Machine, guest: GuestId) -> Option<StrandId> {
     Some(first)
 }
 
+/// Returns whether a strand has died.
+fn has_failed(hypervisor: &Machine, strand: StrandId) -> bool {
+    let (_, core, ..) = hypervisor.services();
+    core.cpus().state(strand) == CpuState::Error
+}
+
 /// Takes what other strands and the operator have for this one.
 fn take_interrupts(hypervisor: &Machine, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
@@ -249,14 +255,21 @@ fn take_interrupts(hypervisor: &Machine, strand: StrandId) {
             OPERATOR => mailbox::with_words(|words| {
                 perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
                     Step::Reset(guest) => {
-                        if hypervisor.embedder().leave(guest, true) {
+                        if hypervisor.embedder().restart(guest) {
                             core.end(guest, strand);
                         }
                         settle(hypervisor, guest, strand);
                     }
                     Step::Died(dead) => {
                         core.cpus().failed(dead);
-                        if let Some((guest, _)) = hypervisor.embedder().layout.guest_of(dead) {
+                        let guests = hypervisor.embedder();
+                        if let Some((guest, described)) = guests.layout.guest_of(dead) {
+                            let mut strands = described.config.strands.iter();
+                            if strands.all(|strand| has_failed(hypervisor, strand))
+                                && guests.goes_on(guest)
+                            {
+                                mailbox::tell(guest, State::Failed, 0);
+                            }
                             settle(hypervisor, guest, strand);
                         }
                     }
@@ -269,7 +282,8 @@ fn take_interrupts(hypervisor: &Machine, strand: StrandId) {
     }
 }
 
-/// If all strands of a guest that ends have left it: nothing of it is left behind, and it begins again if it is to.
+/// If all strands of a guest that ends have left it: nothing of it is left behind, and it begins again if it is to, and a strand of it
+/// has not died. Its memory is as it was: whoever loads the guest has the copy of its program.
 fn settle(hypervisor: &Machine, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
@@ -281,11 +295,10 @@ fn settle(hypervisor: &Machine, guest: GuestId, on: StrandId) {
     };
     hypervisor.reset_guest(guest, on);
     match then {
-        Then::Restarts => {
-            if let Some(first) = begin(hypervisor, guest) {
-                guests.notify(first);
-            }
-        }
+        Then::Restarts => match begin(hypervisor, guest) {
+            Some(first) => guests.notify(first),
+            None => mailbox::tell(guest, State::Failed, 0),
+        },
         Then::Ends { last: true } => mailbox::power_off(),
         Then::Ends { last: false } => {}
     }

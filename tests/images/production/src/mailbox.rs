@@ -21,6 +21,8 @@ pub enum State {
     Runs = 1,
     Exited = 2,
     Trapped = 3,
+    /// Its last strand has died.
+    Failed = 4,
 }
 
 /// One strand at a time has the operator's half.

@@ -6,7 +6,11 @@
 //! niagara machine, which has neither %pcr nor %pic (feature `pcr-in-memory`).
 //!
 //! A guest that ends, by a call or by a trap that it cannot take, ends alone: its strands wait, what it had of counters is scrubbed,
-//! and the others go on. When the last one has ended, the machine is switched off.
+//! and the others go on. When the last one has ended, the machine is switched off. One of which the last strand has died has not ended:
+//! the machine stays on, and the operator sees it in the mailbox.
+//!
+//! The operator resets a guest, also one that has ended: it begins at its entry, on the first of its strands that has not died, if there is one. Its
+//! memory stays as it is. The image has no copy of the program; whoever needs a fresh one loads it before the reset.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

@@ -87,6 +87,7 @@ enum State {
     Runs,
     Exited(u64),
     Trapped,
+    Failed,
 }
 
 impl State {
@@ -96,6 +97,7 @@ impl State {
             Self::Runs => "it has not ended".to_owned(),
             Self::Exited(code) => format!("it has ended with the code {code}"),
             Self::Trapped => "a trap has ended it".to_owned(),
+            Self::Failed => "its last strand has died".to_owned(),
         }
     }
 }

@@ -54,7 +54,7 @@ fn rights_move_units_break_and_strands_die() {
         (ended.status, &*ended.stderr),
         (
             1,
-            "error: ldg2 has not ended, and all strands wait for ever\n"
+            "error: ldg2 has no strand that works\n"
         )
     );
     let said = ended.stdout;
@@ -111,7 +111,7 @@ fn rights_move_units_break_and_strands_die() {
     let states: Vec<_> = states.map(|guest| &guest["state"]).collect();
     assert_eq!(
         states,
-        [&json!({"exited": 0}), &json!({"exited": 0}), &json!("runs")]
+        [&json!({"exited": 0}), &json!({"exited": 0}), &json!("failed")]
     );
     // The channel that is broken, once.
     let refused = &report["guests"][0]["hypercalls"]["by_status"]["ENOACCESS"];

@@ -3,10 +3,12 @@
 use std::fs;
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
+use hv_core::GuestId;
 use object::{Object, ObjectSymbol};
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
 use simulator::execution::calls::Call;
+use simulator::execution::mailbox::GuestState;
 use simulator::execution::{Limits, Stop, map};
 use xtask::qemu::build::{self, Production};
 use xtask::qemu::elf;
@@ -170,6 +172,41 @@ fn a_strand_dies_with_a_hub() {
     let mut neighbours = made.iter().filter(|call| call.strand.index() == 64);
     assert!(neighbours.clone().count() > 1000);
     assert!(neighbours.all(|call| call.status == 0));
+}
+
+/// The operator sees that the last strand of a guest has died, and that a reset does not begin it again: nothing can execute it. The other
+/// guest notices nothing.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_fails_with_its_last_strand() {
+    let guests = [
+        Guest::listed(&[0, 1], "strand"),
+        Guest::listed(&[8], "strand"),
+    ];
+    let mut booted = Booted::new(Production::Shipped, &guests);
+    let endless = [repeated(GET, 0, 0), AGAIN];
+    booted.list(0, 0, &endless);
+    booted.list(0, 1, &endless);
+    // A loop of 6,000,000 instructions: then it exits.
+    booted.list(1, 0, &[[4, 2_000_000, 0, 0, 0, 0, 0, 0]]);
+    booted.0.run(Limits::instructions(3_000_000));
+    let mut states = Vec::new();
+    let dead = [0, 1].map(|strand| StrandId::new(strand).unwrap());
+    let reset = Step::Reset(GuestId::new(0).unwrap());
+    for step in [Step::Died(dead[0]), Step::Died(dead[1]), reset] {
+        if let Step::Died(strand) = step {
+            booted.0.park(strand);
+        }
+        booted.0.operate(StrandId::new(8).unwrap(), &step).unwrap();
+        booted.0.run(Limits::instructions(200_000));
+        assert_eq!(booted.0.operated(), Some(Ok(None)));
+        states.push(booted.0.guest(0));
+    }
+    use GuestState::{Failed, Runs};
+    assert_eq!(states, [Runs, Failed, Failed]);
+    assert_eq!(booted.0.guest(1), Runs);
+    assert_eq!(booted.0.run(Limits::instructions(20_000_000)), Stop::Ended);
+    assert_eq!(booted.0.guest(1), GuestState::Exited(0));
 }
 
 /// Returns the address of a symbol of the image.
