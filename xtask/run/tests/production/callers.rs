@@ -16,7 +16,7 @@ use super::watch::Watch;
 /// Where a strand makes a call, where its call has returned, and where it is if it has nothing more to ask for.
 const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
-const IDLE: u64 = 0x8000_1008;
+pub(crate) const IDLE: u64 = 0x8000_1008;
 
 /// The instructions until a strand more is there, at most.
 const BOOT: u64 = 10_000_000;
@@ -123,13 +123,22 @@ impl Callers {
         Ok(())
     }
 
+    /// Lets a strand that is idle ask again.
+    pub(crate) fn wake(execution: &mut Execution, id: StrandId) {
+        let strand = execution.strand_mut(id);
+        if strand.pc == IDLE && strand.level() < Level::Hyperprivileged {
+            go_on_at(strand, ANSWERED);
+        }
+    }
+
     /// Returns whether a strand is in a call.
     pub(crate) fn is_calling(&self, strand: StrandId) -> bool {
         self.calling.contains_key(&strand)
     }
 }
 
-fn go_on_at(strand: &mut Strand, address: u64) {
+/// Lets a strand go on at an address.
+pub(crate) fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
@@ -243,7 +252,7 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
 }
 
 /// What a strand reaches whose registers are only looked at.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Environment for Nothing {
     fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {

@@ -97,18 +97,12 @@ impl Judge {
 
     /// Compares what the devices have at the end, and the %pcr of these strands.
     pub(crate) fn end(&mut self, execution: &Execution, strands: &[StrandId]) {
-        for unit in units() {
-            for cell in unit.cells() {
-                let node = match unit {
-                    Unit::L2 { node } => node,
-                    _ => 0,
-                };
-                let on = StrandId::new(64 * node).unwrap();
-                let address = PhysicalAddress(cell.address_from(node));
-                let value = execution.devices().read(on, address).unwrap();
-                self.held(cell, on, u64::MAX, value);
-                assert_eq!(value, self.world.holds(cell), "{cell:?}");
-            }
+        for (cell, node) in cells() {
+            let on = StrandId::new(64 * node).unwrap();
+            let address = PhysicalAddress(cell.address_from(node));
+            let value = execution.devices().read(on, address).unwrap();
+            self.held(cell, on, u64::MAX, value);
+            assert_eq!(value, self.world.holds(cell), "{cell:?}");
         }
         for strand in strands {
             let unit = execution.devices().strand_unit(*strand);
@@ -440,11 +434,14 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-fn units() -> impl Iterator<Item = Unit> {
-    let nodes = (0..4).map(|node| Unit::L2 { node });
+/// Returns the registers of all devices, each with a node that reaches it.
+pub(crate) fn cells() -> impl Iterator<Item = (Cell, usize)> {
+    let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu {
         node: number / 2,
         mcu: number % 2,
     });
-    nodes.chain(channels).chain((0..4).map(Unit::Hub))
+    let others = channels.chain((0..4).map(Unit::Hub));
+    let units = nodes.chain(others.map(|unit| (unit, 0)));
+    units.flat_map(|(unit, node)| unit.cells().into_iter().map(move |cell| (cell, node)))
 }

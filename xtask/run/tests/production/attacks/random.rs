@@ -1,39 +1,15 @@
 //! Attacks: programs of a few instructions that do the worst that privileged software can do, at random.
 
 use simulator::execution::map;
-use simulator::interpreter::Strand;
-use simulator::interpreter::instruction::Register;
+use simulator::interpreter::WindowState;
 use tests::random::Random;
 
+use super::encode::{
+    DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, RD, RDHPR, RDPR, SP, TBA, TL, TNPC, TSTATE, WR,
+    WRHPR, WRPR, computes, memory, number, sethi, wrpr,
+};
+use super::kinds::{Attack, Demanded};
 use crate::MEMORY;
-use crate::callers::scramble;
-
-const NOP: u32 = 0x0100_0000;
-/// `flush %g0`, and words that are no instructions.
-const FLUSH: u32 = 0x81d8_0000;
-const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
-
-/// %o0, %o5, %sp and two locals, which a program sets itself.
-const O0: u32 = 8;
-const O5: u32 = 13;
-const SP: u32 = 14;
-const L1: u32 = 17;
-const L2: u32 = 18;
-
-/// `wrpr`, `rdpr`, `wrhpr`, `rdhpr`, `wr` and `rd`.
-const WRPR: u32 = 0x32;
-const RDPR: u32 = 0x2a;
-const WRHPR: u32 = 0x33;
-const RDHPR: u32 = 0x29;
-const WR: u32 = 0x30;
-const RD: u32 = 0x28;
-
-/// Registers of `wrpr`.
-const TNPC: u32 = 1;
-const TSTATE: u32 = 2;
-const TBA: u32 = 5;
-const TL: u32 = 7;
-const GL: u32 = 16;
 
 /// Alternate spaces: of memory as primary, nucleus, real and cacheable; of both scratchpads; of strands, interrupts and translation; of
 /// errors and of diagnostics.
@@ -47,37 +23,26 @@ const FUNCTIONS: [u32; 11] = [
     0x01, 0x10, 0x16, 0x14, 0x17, 0x61, 0x63, 0x70, 0x71, 0x106, 0x107,
 ];
 
-/// Returns the words of an attack, which ends at this address.
-pub(crate) fn program(random: &mut Random, end: u64) -> Vec<u32> {
-    // A trap table and a level at which it takes traps.
-    let mut words = vec![
-        L1 << 25 | 4 << 22 | 0x8000_8000 >> 10,
-        computes(WRPR, TBA, L1, 0),
-        computes(WRPR, 6, 0, number(0x14)),
-        computes(WRPR, TL, 0, number(0)),
-        computes(WRPR, GL, 0, number(0)),
-    ];
+/// Returns an attack.
+pub(super) fn attack(random: &mut Random) -> Attack {
+    let mut words = Vec::new();
     for _ in 0..1 + random.below(6) {
         words.extend(some(random));
     }
-    // A call of which nothing is as software has it; then `jmp`.
+    // A call of which nothing is as software has it.
     words.extend(call(random));
-    words.extend([
-        L1 << 25 | 4 << 22 | end as u32 >> 10,
-        computes(0x38, 0, L1, number(end as u32 & 0x3ff)),
-        NOP,
-    ]);
-    words
-}
-
-/// Gives a strand registers with which something happens.
-pub(crate) fn arm(strand: &mut Strand, random: &mut Random) {
-    scramble(strand, random);
-    for number in 1..32 {
-        if random.below(4) != 0 {
-            strand.registers.set(Register::new(number), value(random));
-        }
-    }
+    let mut attack = Attack::new(words, Demanded::Anything);
+    attack = attack.with((1..32).map(|number| (number, value(random))));
+    let mut count = || random.below(8) as u8;
+    attack.windows = WindowState {
+        can_save: count(),
+        can_restore: count(),
+        other: count(),
+        clean: count(),
+        state: count() << 3 | count(),
+    };
+    attack.window = random.below(8);
+    attack
 }
 
 /// Addresses that are worth an attack, and those around them.
@@ -112,15 +77,6 @@ fn value(random: &mut Random) -> u64 {
         _ => 0,
     };
     base + near
-}
-
-/// An instruction with three operands. The second of them is a register, or a number.
-fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
-    2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
-}
-
-const fn number(value: u32) -> u32 {
-    1 << 13 | value & 0x1fff
 }
 
 fn register(random: &mut Random) -> u32 {
@@ -158,7 +114,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             0 => vec![computes(WR, register(random), rs1, operand)],
             _ => vec![computes(RD, rd, register(random), 0)],
         },
-        11 => vec![computes(0x3e, random.below(2) as u32, 0, 0)],
+        11 => vec![computes(DONE, random.below(2) as u32, 0, 0)],
         12 => {
             // save, restore, flushw, saved to invalw, return.
             let op3 = random.one_of(&[0x3c, 0x3d, 0x2b, 0x31, 0x39]);
@@ -209,7 +165,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             let offset = 4 * (2 + random.below(6) as u32);
             vec![
                 computes(RD, L1, 5, 0),
-                3 << 30 | rd << 25 | 4 << 19 | L1 << 14 | number(offset),
+                memory(4, rd, L1, number(offset)),
                 FLUSH,
             ]
         }
@@ -235,7 +191,7 @@ fn access(random: &mut Random) -> u32 {
             space << 5 | if random.below(2) == 0 { 0 } else { rd },
         ),
     };
-    3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
+    memory(op3, rd, rs1, second)
 }
 
 /// A hypercall with what the registers have for arguments.
@@ -260,8 +216,8 @@ fn call(random: &mut Random) -> Vec<u32> {
 fn deep(random: &mut Random) -> Vec<u32> {
     let function = random.one_of(&[0x01, 0x63, 0x70]);
     vec![
-        computes(WRPR, TL, 0, number(0)),
-        computes(WRPR, GL, 0, number(0)),
+        wrpr(TL, 0),
+        wrpr(GL, 0),
         computes(WRPR, 10, 0, number(random.below(8) as u32)),
         computes(RD, O0, 5, 0),
         computes(0x05, O0, O0, number(31)),
@@ -280,7 +236,7 @@ fn climb(random: &mut Random) -> Vec<u32> {
         computes(WRPR, TL, 0, number(level)),
         computes(WRPR, TNPC, L1, 0),
         // PRIV and PEF.
-        L2 << 25 | 4 << 22 | 0x1400 >> 10,
+        sethi(L2, 0x1400),
         computes(WRPR, TSTATE, L2, 0),
         computes(0x3e, 0, 0, 0),
         computes(RDHPR, 1, 0, 0),
