@@ -52,10 +52,7 @@ fn rights_move_units_break_and_strands_die() {
     ));
     assert_eq!(
         (ended.status, &*ended.stderr),
-        (
-            1,
-            "error: ldg2 has no strand that works\n"
-        )
+        (1, "error: ldg2 has no strand that works\n")
     );
     let said = ended.stdout;
     let (happened, _) = said.split_once("\n\n").unwrap();
@@ -111,7 +108,11 @@ fn rights_move_units_break_and_strands_die() {
     let states: Vec<_> = states.map(|guest| &guest["state"]).collect();
     assert_eq!(
         states,
-        [&json!({"exited": 0}), &json!({"exited": 0}), &json!("failed")]
+        [
+            &json!({"exited": 0}),
+            &json!({"exited": 0}),
+            &json!("failed")
+        ]
     );
     // The channel that is broken, once.
     let refused = &report["guests"][0]["hypercalls"]["by_status"]["ENOACCESS"];
