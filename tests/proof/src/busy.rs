@@ -11,9 +11,9 @@
 //! **Properties.** See [`BusyHub::properties`].
 
 use guest_abi::StrandId;
-use perfctr_service::BUSY_PAUSE_TICKS;
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 use stateright::{Model, Property};
 
 /// A hub that some strands use.
@@ -225,6 +225,28 @@ impl Model for BusyHub {
             Property::always(
                 "a hub is taken for broken only if no access has ended while the strand waited",
                 |_, state: &State| !state.wrong,
+            ),
+            Property::always(
+                "a hub is taken for broken when the strand has waited the whole limit, and not before",
+                |_, state: &State| {
+                    CLOCK.into_iter().all(|clock| {
+                        let (after, stuck) =
+                            state.watch.step(Found::Busy, Counts::default(), clock);
+                        stuck == (after.waited.map(u64::from) == Some(BUSY_LIMIT_TICKS))
+                    })
+                },
+            ),
+            Property::always(
+                "a strand waits only while somebody finds the chip busy, or nobody enters the gate",
+                |_, state: &State| {
+                    let before = state.watch;
+                    let now = Counts::default();
+                    CLOCK.into_iter().all(|clock| {
+                        let waits = |found| before.step(found, now, clock).0.waited > before.waited;
+                        (before.counts.chip_busy != now.chip_busy || !waits(Found::Turn))
+                            && (before.counts.entered == now.entered || !waits(Found::Locked))
+                    })
+                },
             ),
             Property::always(
                 "a look adds no more than the longest time that is no pause, whatever the clock shows",

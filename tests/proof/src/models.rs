@@ -144,19 +144,9 @@ fn crossed<const G: usize, const S: usize>(
     explore(&Rights { crossings, ..model }, threads)
 }
 
-fn product<const S: usize>(
-    configurations: &'static [[Grant; 2]],
-    strands_scrub: bool,
-    threads: usize,
-) -> Report {
+fn product<const S: usize>(configurations: &'static [[Grant; 2]], threads: usize) -> Report {
     let model = passing::<2, S>(configurations, Alike::Strands);
-    explore(
-        &Product(Rights {
-            strands_scrub,
-            ..model
-        }),
-        threads,
-    )
+    explore(&Product(model), threads)
 }
 
 fn handover<const STRANDS: usize>(threads: usize) -> Report {
@@ -185,9 +175,9 @@ pub const CASES: &[Case] = &[
     small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, threads)),
     small("rights-global", "2 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<2, 2>(GLOBAL_OF_TWO, threads)),
     large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, threads)),
+    large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
     large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, threads)),
     large("rights-global", "3 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<3, 2>(GLOBAL_OF_THREE, threads)),
-    large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
     small("rights-strand", "1 guest, 1 strand, crossings", |threads| crossed::<1, 1>(HT_TO_NONE, Alike::Strands, threads)),
     small("rights-strand", "1 guest, 2 strands", |threads| around::<1, 2>(HT_TO_NONE, threads)),
     large("rights-strand", "1 guest, 2 strands, crossings", |threads| crossed::<1, 2>(HT_TO_NONE, Alike::Strands, threads)),
@@ -196,8 +186,7 @@ pub const CASES: &[Case] = &[
     large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
-    small("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, true, threads)),
-    large("product-global", "2 guests, 2 strands each", |threads| product::<2>(GLOBAL_OF_TWO, true, threads)),
-    large("product-global", "2 guests, 2 strands each, no scrub", |threads| product::<2>(GLOBAL_OF_TWO, false, threads)),
-    large("product-strand", "2 guests, 1 strand each", |threads| product::<1>(HTSTRAND_AND_STRAND, true, threads)),
+    small("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),
+    large("product-global", "2 guests, 2 strands each", |threads| product::<2>(GLOBAL_OF_TWO, threads)),
+    large("product-strand", "2 guests, 1 strand each", |threads| product::<1>(HTSTRAND_AND_STRAND, threads)),
 ];
