@@ -1,17 +1,16 @@
 //! `sim --events-out` and `--events-chrome`, and `events`.
 
-use std::collections::{BTreeMap, HashMap};
+mod chrome;
+mod files;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::Value;
 use xtask::tools::BABELTRACE;
 
-use crate::program::{Place, command, xtask};
+use crate::program::{Place, xtask};
 use crate::sim;
 
 /// Runs babeltrace2, which must succeed. Returns its standard output and error.
@@ -186,21 +185,6 @@ fn other_programs_read_write_and_merge_traces() {
     xtask(&["sim", "--events-out", &late, "--events-epoch", "9000000001"]).badly("9000000000");
 }
 
-/// The same simulation writes the same files, identifiers included.
-#[test]
-fn files_are_the_same_each_time() {
-    let place = Place::new("events-same");
-    let [one, other] = ["one", "other"].map(|name| path(&place, name));
-    for directory in [&one, &other] {
-        small(&place, &["--events-out", directory]);
-    }
-    for name in names(Path::new(&one)) {
-        let [one, other] =
-            [&one, &other].map(|path| fs::read(Path::new(path).join(&name)).unwrap());
-        assert!(one == other, "{name}");
-    }
-}
-
 #[test]
 fn layouts_and_what_is_kept() {
     let place = Place::new("events-layouts");
@@ -253,111 +237,6 @@ fn layouts_and_what_is_kept() {
 }
 
 #[test]
-fn chrome() {
-    let place = Place::new("events-chrome");
-    let [directory, file, results] =
-        ["events", "events.json", "results.json"].map(|name| path(&place, name));
-    for layout in ["clock27", "clock19"] {
-        small(
-            &place,
-            &[
-                "--events-out",
-                &directory,
-                "--force",
-                "--events-chrome",
-                &file,
-                "--events-layout",
-                layout,
-                "--json",
-                &results,
-            ],
-        );
-        let trace = json(&file);
-        let events = trace["traceEvents"].as_array().unwrap();
-        let of_kind = |ph: &str| {
-            let events: Vec<&Value> = events.iter().filter(|event| event["ph"] == ph).collect();
-            events
-        };
-        // A slice for every call; they do not overlap on a strand.
-        let summary = summary(&place, &directory);
-        let calls: u64 = summary["calls"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|calls| calls["total"].as_u64().unwrap())
-            .sum();
-        assert_eq!(of_kind("X").len() as u64, calls);
-        let nanoseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
-        let mut ended = HashMap::new();
-        for slice in of_kind("X") {
-            let start = nanoseconds(&slice["ts"]);
-            let end = ended.entry(slice["tid"].as_u64()).or_insert(0);
-            assert!(start >= *end, "{slice}");
-            *end = start + nanoseconds(&slice["dur"]);
-        }
-        // The last points of the counter tracks are what was measured.
-        let mut last = HashMap::new();
-        for point in of_kind("C") {
-            last.insert(point["name"].as_str().unwrap(), &point["args"]);
-        }
-        let results = json(&results);
-        let counters = results["counters"].as_array().unwrap();
-        for counter in counters
-            .iter()
-            .filter(|counter| !counter["perfreg"].is_null())
-        {
-            let point = last[counter["name"].as_str().unwrap()];
-            let name = match counter["name"].as_str().unwrap().contains("MCU") {
-                true => format!("pic{}", counter["counter"]),
-                false => "count".to_owned(),
-            };
-            assert_eq!(point[&name], counter["measured"], "{counter}");
-        }
-        assert!(
-            of_kind("i")
-                .iter()
-                .any(|event| event["name"] == "hub_conflict")
-        );
-        let names = names_in_chrome(events);
-        assert_eq!(names[&(1, None)], "measuring");
-        assert_eq!(names[&(1, Some(1))], "strand 0");
-    }
-}
-
-/// Returns the names of processes, and of their threads. The numbers of both begin with 1, and all that have events have
-/// names.
-fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
-    let mut names = HashMap::new();
-    for event in events {
-        let pid = event["pid"].as_u64().unwrap();
-        let thread = event["tid"].as_u64();
-        assert!(pid >= 1 && thread != Some(0), "{event}");
-        if event["ph"] == "M" {
-            let name = event["args"]["name"].as_str().unwrap();
-            assert_eq!(thread.is_some(), event["name"] == "thread_name");
-            assert_eq!(names.insert((pid, thread), name), None);
-        } else {
-            assert!(names.contains_key(&(pid, None)), "{event}");
-            assert!(names.contains_key(&(pid, thread)), "{event}");
-        }
-    }
-    names
-}
-
-#[test]
-fn chrome_has_names_for_what_was_lost() {
-    let place = Place::new("events-chrome-lost");
-    let file = path(&place, "events.json");
-    small(&place, &["--events-chrome", &file, "--events-keep", "last"]);
-    let trace = json(&file);
-    let events = trace["traceEvents"].as_array().unwrap();
-    assert!(events.iter().any(|event| event["name"] == "lost"));
-    let names = names_in_chrome(events);
-    assert_eq!(names[&(1000, None)], "machine");
-    assert_eq!(names[&(1000, Some(1))], "strand 0");
-}
-
-#[test]
 fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let directory = path(&place, "events");
@@ -393,109 +272,6 @@ fn without_hubs_and_with_another_machine() {
     let summary = summary(&place, &directory);
     assert_eq!(summary["conflicts"], Value::Array(Vec::new()));
     assert!(summary["events"].as_u64().unwrap() > 50);
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let names = fs::read_dir(directory).unwrap();
-    let mut names: Vec<String> = names
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
-
-#[test]
-fn existing_directories() {
-    let place = Place::new("events-in-the-way");
-    let refs = place.file("refs.txt", sim::program(100));
-    let run = |directory: &str, more: &[&str]| {
-        let mut all = vec!["sim", &refs, "--events-out", directory];
-        all.extend(more);
-        xtask(&all)
-    };
-    let directory = path(&place, "events");
-    // Nothing, an empty directory, a trace.
-    run(&directory, &[]).well();
-    fs::remove_dir_all(&directory).unwrap();
-    fs::create_dir(&directory).unwrap();
-    run(&directory, &[]).well();
-    run(&directory, &[]).badly(&format!("{directory}: is there; --force replaces it"));
-    fs::write(Path::new(&directory).join("strand_001"), "left over").unwrap();
-    run(&directory, &["--force"]).well();
-    assert_eq!(
-        names(Path::new(&directory)),
-        ["metadata", "strand_000", "strand_248"]
-    );
-    // Something else.
-    let other = path(&place, "other");
-    fs::create_dir(&other).unwrap();
-    fs::write(Path::new(&other).join("letter"), "").unwrap();
-    run(&other, &["--force"]).badly(&format!(
-        "{other}: is not empty, and holds no trace of this program"
-    ));
-    run(&refs, &["--force"]).badly("is there and is no directory");
-    run(&path(&place, "no/where"), &[]).badly("cannot be written");
-    // A run that fails leaves nothing, and takes nothing away.
-    let broken = place.file("broken.txt", " L 10,8\nnonsense\n");
-    xtask(&["sim", &broken, "--events-out", &path(&place, "new")]).badly("nonsense");
-    xtask(&["sim", &broken, "--events-out", &directory, "--force"]).badly("nonsense");
-    assert_eq!(
-        names(place.path()),
-        ["broken.txt", "events", "other", "refs.txt"]
-    );
-    assert_eq!(names(Path::new(&directory)).len(), 3);
-}
-
-/// Someone puts a file into the directory, or beside it under the name of another output, while the simulation runs.
-#[test]
-fn what_comes_meanwhile_stays() {
-    let place = Place::new("events-meanwhile");
-    let [directory, file, letter] =
-        ["events", "events.json", "events/letter"].map(|name| path(&place, name));
-    small(&place, &["--events-out", &directory]);
-    let trace = names(Path::new(&directory));
-    for (arguments, came) in [
-        (&["--events-out", &*directory, "--force"][..], &letter),
-        (&["--events-chrome", &file], &file),
-    ] {
-        let mut simulation = command(&["sim", "-"])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut input = simulation.stdin.take().unwrap();
-        input.write_all(sim::program(100).as_bytes()).unwrap();
-        let hidden = |name: &String| name.ends_with(".partial");
-        while !names(place.path()).iter().any(hidden) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        fs::write(came, "mine").unwrap();
-        drop(input);
-        let output = simulation.wait_with_output().unwrap();
-        let said = format!("error: {came}: has come meanwhile, and stays; nothing was written\n");
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(fs::read(came).unwrap(), b"mine");
-        fs::remove_file(came).unwrap();
-        assert_eq!(names(place.path()), ["events", "refs.txt"]);
-        assert_eq!(names(Path::new(&directory)), trace);
-    }
-}
-
-#[test]
-fn existing_files() {
-    let place = Place::new("events-files");
-    let refs = place.file("refs.txt", sim::program(100));
-    for option in ["--json", "--events-chrome"] {
-        let file = place.file("file", "mine");
-        let run = |more: &[&str]| xtask(&[&["sim", &refs, option, &file], more].concat());
-        run(&[]).badly(&format!("{file}: is there; --force replaces it"));
-        assert_eq!(fs::read(&file).unwrap(), b"mine");
-        run(&["--force"]).well();
-        assert!(json(&file).is_object());
-    }
 }
 
 /// The layouts with a type bit in the order of the seed document, compact_trace_events.txt, then the others, at its 4 GHz. Line
