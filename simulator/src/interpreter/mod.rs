@@ -5,6 +5,8 @@
 //! were disabled, and so do all visual instructions (VIS). POPC is executed, as by every sun4v processor since the UltraSPARC T2.
 //!
 //! A trap at the highest trap level ends the strand ([`ErrorState`]); there is no RED state but after a reset.
+//! So SIR, with which hyperprivileged software resets its strand, is an illegal instruction at every level: no image needs it, and a log
+//! names it.
 
 mod access;
 mod ancillary;

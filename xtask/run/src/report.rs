@@ -21,10 +21,13 @@ pub(crate) fn print(output: &mut impl Write, results: &Results) -> io::Result<()
     }
     write!(output, "{}\n{}", strand_table(results), calls(results))?;
     if results.noted > 0 {
+        let things = match results.noted {
+            1 => "1 thing that software did is".to_owned(),
+            noted => format!("{noted} things that software did are"),
+        };
         writeln!(
             output,
-            "\nnote: {} things that software did are not simulated in full; --log lists them",
-            results.noted
+            "\nnote: {things} not simulated in full; --log lists them"
         )?;
     }
     Ok(())

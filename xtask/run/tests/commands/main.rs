@@ -8,9 +8,11 @@ mod debugger;
 mod scenario;
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 use xtask::qemu::elf;
+use xtask::tools::SPARC_GCC;
 
 use crate::program::{Place, xtask as run};
 
@@ -85,6 +87,81 @@ fn a_fatal_trap_says_where() {
         last,
         Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)")
     );
+}
+
+/// A program with symbols and lines that traps in a procedure: each register is written, or was 0 when the guest began.
+#[test]
+#[ignore = "needs a compiler for SPARC"]
+fn a_fatal_trap_has_registers_symbols_and_lines() {
+    /// %g, %o, and %l and %i of the procedure. It is called in window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10); %o7 is
+    /// the address of the call. The guest began with its address in %o0 and %o1.
+    const REGISTERS: &str = "\
+guest: trap 0x34 at 0x8000001c, TL 1
+%tpc 000000008000001c  %tnpc 0000000080000020  %tstate 0000000000001401
+%g0 0000000000000000 0000000000000011 0000000000000000 0000000000000000
+%g4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%o0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%o4 0000000000000000 0000000000000000 ffffffffffffff50 0000000080000014
+%l0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%l4 0000000000000000 0000000000000055 0000000000000000 0000000000000000
+%i0 0000000080000000 0000000080000000 0000000000000000 0000000000000000
+%i4 0000000000000044 0000000000000000 0000000000000000 0000000000000000
+called from:
+%l0 0000000000000000 0000000000000000 0000000000000000 0000000000000033
+%l4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%i0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%i4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+";
+    const PROGRAM: &str = "\
+        .globl _start
+_start: mov 0x11, %g1
+        mov 0x33, %l3
+        mov 0x44, %o4
+        save %sp, -176, %sp
+        mov 0x55, %l5
+        call inner
+         nop
+        .type inner, #function
+inner:  ldx [%g0 + 1], %g1
+        .size inner, . - inner
+";
+    let place = Place::new("registers");
+    let (source, program) = (place.file("trap.s", PROGRAM), place.file("trap.elf", ""));
+    let mut gcc = Command::new(SPARC_GCC.require().unwrap());
+    gcc.args("-g -nostdlib -static -no-pie -mcpu=v9 -Wa,-Av9".split(' '))
+        .args(["-Wl,-N,--build-id=none,-Ttext=0x80000000", "-o"])
+        .args([&program, &source]);
+    assert!(gcc.status().unwrap().success());
+    let ended = run(&[&program]);
+    assert_eq!(ended.status, 1);
+    let said = ended.stdout;
+    assert!(said.starts_with(REGISTERS), "{said}");
+    let last: Vec<_> = said.lines().rev().take(2).collect();
+    let places = [
+        format!("trap: %o7 0x80000014 {source}:7"),
+        format!("trap: %tpc 0x8000001c inner at {source}:10: 0xc2582001 (ldx [%g0 + 1], %g1)"),
+    ];
+    assert_eq!(last, places);
+}
+
+#[test]
+fn a_page_has_what_happened() {
+    let place = Place::new("page");
+    place.run("--strands 0,9 --fast --html page.html").well();
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    for part in ["Consoles", "Strands", "Hypercalls"] {
+        assert!(page.contains(&format!(">{part}</h2>")), "{part}");
+    }
+    // Tables of both strands, and of the calls of the only guest.
+    for cell in ["guest's instructions", "hypervisor's", "CPI", "calls"] {
+        assert!(
+            page.contains(&format!("<th scope=\"col\">{cell}")),
+            "{cell}"
+        );
+    }
+    assert!(page.contains("2 strands, 60000 loads each"), "the console");
+    // It is not overwritten.
+    place.run("--fast --html page.html").badly("page.html");
 }
 
 #[test]
