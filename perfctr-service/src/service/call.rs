@@ -123,7 +123,9 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        self.guest.access().version() == version
+        // A word without a version says nothing: after negotiations that crossed each other, a call may be opening the fast path
+        // in a version that another strand is just giving up.
+        version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
     fn not_negotiated(&self, function: u64, registers: &Registers) {

@@ -123,3 +123,25 @@ fn eight_strands() {
 fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
+
+/// Two strands that give the group up are refused from then on, whatever the call of a third is doing: it may open the fast path
+/// again, which negotiations that cross each other have closed.
+#[test]
+fn giving_up() {
+    explore(1_000, || {
+        let board = Board::new(Machine::Batoka, 1, &[]);
+        let machine = MachineUnderTest::new(&board, &[Guest::new(0..3, Grant::GLOBAL)]);
+        meet(2, |strand| {
+            assert_eq!(machine.negotiate(strand as u16, 1, 1), 0);
+        });
+        meet(3, |strand| {
+            let strand = strand as u16;
+            if strand == 0 {
+                machine.get(strand, 2);
+            } else {
+                assert_eq!(machine.negotiate(strand, 0, 0), 0);
+                assert_eq!(machine.get(strand, 2).0, 7);
+            }
+        });
+    });
+}
