@@ -369,12 +369,22 @@ fn delay_slots() {
 }
 
 #[test]
-fn an_instruction_is_small() {
-    assert!(
-        size_of::<Instruction>() <= 12,
-        "{}",
-        size_of::<Instruction>()
+fn an_instruction_is_copied_in_one_step() {
+    assert_eq!(
+        (size_of::<Instruction>(), align_of::<Instruction>()),
+        (16, 16)
     );
+}
+
+/// SIR 1, as software of each level executes it.
+#[test]
+fn a_software_reset_is_an_illegal_instruction() {
+    const ILLEGAL_INSTRUCTION: u64 = 0x10;
+    assert_eq!(after(0x9f80_2001, 0).pc, hypervisors(ILLEGAL_INSTRUCTION));
+    let (mut strand, mut board) = privileged(&[0x9f80_2001]);
+    strand.control.hpstate = 1 << 2;
+    run(&mut strand, &mut board, 1);
+    assert_eq!(strand.pc, hypervisors(ILLEGAL_INSTRUCTION));
 }
 
 /// LDTXA loads 16 bytes, of which each half is in the order of the space, and wants their address aligned. LDTWA has the same opcode and
