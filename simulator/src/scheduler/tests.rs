@@ -113,8 +113,9 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
     let mut free = BTreeMap::new();
     let mut made = BTreeSet::new();
-    // Who waits for what, in the order in which they began to.
+    // Who waits for what, in the order in which they began to; and when threads were woken last.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
+    let mut woken_at = BTreeMap::new();
     let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
     loop {
         let waits =
@@ -178,10 +179,18 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
                 .iter()
                 .all(|other| *other == thread || waits(&waiting, *other));
             if idle {
-                plain.ready = plain.ready.max(time);
                 while plain.threads[0] != thread {
                     plain.threads.rotate_left(1);
                 }
+            }
+            woken_at.insert(thread, time);
+        }
+        // A thread goes on when it was woken, or later.
+        for plain in strands.values_mut() {
+            let first = plain.threads.front();
+            if let Some(thread) = first.filter(|thread| !waits(&waiting, **thread)) {
+                let woken = woken_at.get(thread).copied();
+                plain.ready = plain.ready.max(woken.unwrap_or(0));
             }
         }
     }
@@ -242,6 +251,24 @@ proptest! {
         prop_assert_eq!(paused.notes().len() as u64, dropped.min(1));
         prop_assert_eq!(paused.programs[0].dropped, dropped);
     }
+}
+
+/// Strand 1 has a thread that waits, and one whose last item is the signal. It is its turn at the time 1, so the thread that waited is
+/// ready then, and strand 2 has been ready for longer.
+#[test]
+fn a_signal_at_the_end_of_a_thread() {
+    let threads = [
+        vec![Item::Instruction(300, 0)],
+        vec![Item::Order(Order::Wait(1)), Item::Instruction(600, 0)],
+        vec![Item::Instruction(700, 0)],
+        vec![Item::Order(Order::Signal(1))],
+    ];
+    let placed = [0, 1, 2, 1];
+    let scheduler = Scheduler::new(vec![recording(&threads, 1)], &placed.map(id));
+    let (begins, _) = execute(scheduler, || usize::MAX);
+    assert_eq!(begins, [(0, 300, 0), (2, 700, 1), (1, 600, 2)]);
+    let (expected, ..) = plain(&threads, &placed);
+    assert_eq!(begins, expected);
 }
 
 /// Threads of instructions of one cycle (addresses are multiples of 7), 100 each.
