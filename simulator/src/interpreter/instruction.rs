@@ -251,7 +251,7 @@ pub enum Windows {
 /// An instruction. Fields are named as in the architecture: `rd` is written, `rs1` and `operand` are read; displacements are in
 /// bytes, from the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// The processor of the host copies 16 bytes in one step. Otherwise it writes parts, and then waits for them to read them as a whole.
+// So that the processor of the host copies it in one step. A copy made of parts has to be complete before it can be read as a whole.
 #[repr(align(16))]
 #[allow(missing_docs, reason = "fields are named in the architecture")]
 pub enum Instruction {

@@ -546,6 +546,11 @@ struct Broken {
     reason: fn(&Observed) -> bool,
 }
 
+/// Returns whether a guest does this to what is not its own.
+fn is_outside(access: &Observed, kind: Access) -> bool {
+    (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)
+}
+
 /// Returns what is broken, each by one instruction.
 fn broken(hypervisor: &[u8]) -> Vec<Broken> {
     let elf = elf::parse(hypervisor).unwrap();
@@ -565,33 +570,28 @@ fn broken(hypervisor: &[u8]) -> Vec<Broken> {
     for (address, code) in elf::instructions(&elf).unwrap() {
         // bgeu,pn %xcc
         let is_bound = code >> 19 == 0x1a60_0000 >> 19 && target(address, code) == trapped;
+        let unbounded = |what, kind, reason| Broken {
+            what,
+            kind,
+            first: 0,
+            step: 1,
+            address,
+            word: NOP,
+            reason,
+        };
         if is_bound && fetches.contains(&address) {
-            broken.push(Broken {
-                what: "the bound of what a guest executes",
-                kind: &kinds::JUMPS,
-                first: 0,
-                step: 1,
-                address,
-                word: NOP,
-                reason: |access| {
-                    (access.level, access.kind) == (Level::Privileged, Access::FetchOther)
-                        && !OWN.contains(&access.physical)
-                },
-            });
+            broken.push(unbounded(
+                "the bound of what a guest executes",
+                &kinds::JUMPS,
+                |access| is_outside(access, Access::FetchOther),
+            ));
         }
         if is_bound && data.contains(&address) {
-            broken.push(Broken {
-                what: "the bound of what a guest loads and stores",
-                kind: &kinds::ADDRESSES,
-                first: 0,
-                step: 1,
-                address,
-                word: NOP,
-                reason: |access| {
-                    (access.level, access.kind) == (Level::Privileged, Access::Load)
-                        && !OWN.contains(&access.physical)
-                },
-            });
+            broken.push(unbounded(
+                "the bound of what a guest loads and stores",
+                &kinds::ADDRESSES,
+                |access| is_outside(access, Access::Load),
+            ));
         }
         // The entry of a spill of the guest's windows becomes that of a spill by the stack pointer.
         if address == table + 0x80 * 32 {
